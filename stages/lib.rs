@@ -1,0 +1,167 @@
+//! The stage kinds: one folder each, listed in [`STAGES`].
+//!
+//! A kind is a pure function of its inputs, parameters, declared files and seed: no clock,
+//! no environment, no path of its own. It describes itself, and help, checks, docs and keys
+//! come from the description. Kinds never import each other.
+
+mod describe;
+mod fingerprint;
+
+pub mod command;
+pub mod sql;
+pub mod table;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use arrow::record_batch::RecordBatch;
+use store::{Digest, Params};
+
+pub use describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+pub use fingerprint::Code;
+
+/// Every stage kind. To add one: a folder, a `pub mod` line above and an entry here.
+pub static STAGES: &[&dyn Stage] = &[&table::Table, &sql::Sql, &command::Command];
+
+/// The kind of that name.
+pub fn find(kind: &str) -> Option<&'static dyn Stage> {
+    STAGES
+        .iter()
+        .copied()
+        .find(|stage| stage.describe().kind == kind)
+}
+
+/// A stage kind.
+pub trait Stage: Sync {
+    /// What the kind is called, does and takes.
+    fn describe(&self) -> &'static Description;
+
+    /// The tables it reads and makes, given its checked parameters.
+    fn ports(&self, params: &Params) -> Ports;
+
+    /// What the description's types cannot say: ranges, combinations, syntax.
+    /// Parameters have the declared types and their defaults when this is called.
+    fn check(&self, params: &Params) -> Result<(), ParamError> {
+        let _ = params;
+        Ok(())
+    }
+
+    /// The code that decides the result. A kind whose parameters choose between sources
+    /// (one attack or another) narrows this, so that editing one leaves the others cached.
+    fn code(&self, params: &Params) -> Code {
+        let _ = params;
+        fingerprint::of_kind(self.describe().kind)
+    }
+
+    /// Makes the outputs that [`Stage::ports`] promised.
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure>;
+}
+
+/// What a stage run makes: a table for each output port.
+pub type Outputs = BTreeMap<String, RecordBatch>;
+
+/// One execution of a stage: all that it may look at.
+pub struct Task<'a> {
+    /// Input tables by port.
+    pub inputs: BTreeMap<String, RecordBatch>,
+    /// Checked parameters.
+    pub params: &'a Params,
+    /// The seed; 0 for kinds that are not seeded.
+    pub seed: u64,
+    /// Declared files by the name that the stage gives them. Their contents must have the digest.
+    pub files: BTreeMap<String, SourceFile<'a>>,
+    /// Where to report to, and whether to stop.
+    pub watch: &'a dyn Watch,
+}
+
+/// A declared file: where it lies now, and what its contents were when the key was made.
+#[derive(Clone, Copy, Debug)]
+pub struct SourceFile<'a> {
+    /// Where to read it.
+    pub path: &'a Path,
+    /// The digest in the key. Contents that differ are a [`Failure`], never a result.
+    pub digest: Digest,
+}
+
+/// The eyes on a running stage.
+pub trait Watch: Sync {
+    /// `done` of `total` units of work are finished.
+    fn progress(&self, done: u64, total: u64);
+
+    /// A line for the execution's log in the provenance. Never part of a result.
+    fn log(&self, line: &str);
+
+    /// What a child process used, to be added to the execution's account.
+    fn child(&self, usage: Usage);
+
+    /// True once the user has asked to stop: return [`Failure::stopped`] soon.
+    fn stopped(&self) -> bool;
+}
+
+/// Resources used by a child process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// User and system time.
+    pub cpu: Duration,
+    /// Largest resident set, in bytes.
+    pub peak_memory: u64,
+}
+
+/// A parameter that has the right type and a wrong value. Found before anything runs.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct ParamError {
+    /// The parameter to point at.
+    pub param: &'static str,
+    /// What is wrong, in one line.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// A stage that could not make its outputs.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// What went wrong. The first line is the headline.
+    pub message: String,
+    /// What to do about it.
+    pub help: Option<String>,
+    /// The parameter to point at, if one is to blame.
+    pub param: Option<&'static str>,
+    /// The user stopped it: not a fault of the stage.
+    pub stopped: bool,
+}
+
+impl Failure {
+    /// A failure with a message alone.
+    pub fn new(message: impl Into<String>) -> Failure {
+        Failure {
+            message: message.into(),
+            help: None,
+            param: None,
+            stopped: false,
+        }
+    }
+
+    /// With a next step.
+    pub fn help(mut self, help: impl Into<String>) -> Failure {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// With the parameter that is to blame.
+    pub fn at(mut self, param: &'static str) -> Failure {
+        self.param = Some(param);
+        self
+    }
+
+    /// The user asked to stop.
+    pub fn stopped() -> Failure {
+        Failure {
+            stopped: true,
+            ..Failure::new("stopped")
+        }
+    }
+}

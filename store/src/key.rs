@@ -1,0 +1,76 @@
+//! The key of a result: hash it to find the result, store it to explain a miss.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Digest, Params};
+
+/// Everything that decides a stage's bytes, and nothing else: no path, time, host, commit,
+/// thread count, stage name or axis name, and nothing of how the pipeline file is laid out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StageKey {
+    /// The record's type and version, so that different records never collide.
+    pub record: String,
+    /// The stage kind.
+    pub kind: String,
+    /// Fingerprint of the code behind the kind.
+    pub code: Digest,
+    /// Checked parameters with their defaults written out.
+    pub params: Params,
+    /// The seed, for kinds that draw random numbers.
+    pub seed: Option<u64>,
+    /// Declared files by the name that the stage sees, with the digest of their contents.
+    pub files: BTreeMap<String, Digest>,
+    /// Input ports with the digest of the contents that they receive.
+    pub inputs: BTreeMap<String, Digest>,
+}
+
+impl StageKey {
+    /// The tag of this version of the record.
+    pub const RECORD: &str = "stage-key/1";
+
+    /// The canonical form: JSON, no white space, fields as declared, map keys in order.
+    pub fn canonical(&self) -> String {
+        serde_json::to_string(self).expect("a key has no map with keys that are not strings")
+    }
+
+    /// The digest under which the result is found.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.canonical().as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+
+    fn key() -> StageKey {
+        StageKey {
+            record: StageKey::RECORD.into(),
+            kind: "sql".into(),
+            code: Digest::of(b"code"),
+            params: [("query".to_owned(), Value::Text("SELECT 1".into()))].into(),
+            seed: Some(7),
+            files: [("plot.py".to_owned(), Digest::of(b"print()"))].into(),
+            inputs: [("t".to_owned(), Digest::of(b"rows"))].into(),
+        }
+    }
+
+    /// If this fails, the format of keys changed and every cache in the world would go cold:
+    /// raise the number in `StageKey::RECORD`, say so in CHANGELOG.md, then pin the new digest.
+    #[test]
+    fn the_format_is_pinned() {
+        assert_eq!(
+            key().digest().to_string(),
+            "PIN"
+        );
+    }
+
+    #[test]
+    fn the_stored_form_reads_back_equal() {
+        let read: StageKey = serde_json::from_str(&key().canonical()).unwrap();
+        assert_eq!(read, key());
+    }
+}
