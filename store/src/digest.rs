@@ -1,6 +1,8 @@
 //! BLAKE3 digests: the names of objects and the fingerprints of keys.
 
 use std::fmt;
+use std::io;
+use std::path::Path;
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -21,6 +23,13 @@ impl Digest {
             hasher.update_rayon(bytes);
             Digest(hasher.finalize().into())
         }
+    }
+
+    /// The digest of a file's contents. Large files are mapped and hashed on all threads.
+    pub fn of_file(path: &Path) -> io::Result<Digest> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_mmap_rayon(path)?;
+        Ok(Digest(hasher.finalize().into()))
     }
 
     /// The first twelve digits: enough to tell artifacts apart on a screen.

@@ -62,10 +62,7 @@ mod tests {
     /// raise the number in `StageKey::RECORD`, say so in CHANGELOG.md, then pin the new digest.
     #[test]
     fn the_format_is_pinned() {
-        assert_eq!(
-            key().digest().to_string(),
-            "PIN"
-        );
+        assert_eq!(key().digest().to_string(), "PIN");
     }
 
     #[test]

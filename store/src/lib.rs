@@ -1,11 +1,45 @@
 //! The content-addressed store: tables as Parquet objects named by their BLAKE3 digest,
 //! the action cache and the provenance of every execution in SQLite, leases, gc and fsck.
 //! Knows nothing of stages, pipelines or the terminal.
+//!
+//! In reading order: `canonical` and `table` say what an object's bytes are, `objects` where they
+//! lie, `lease` who may make them, `record` and `provenance` what is remembered of it,
+//! `history` reads that back, `gc` and `fsck` keep the house.
 
+mod canonical;
+mod columns;
 mod digest;
+mod error;
+mod foreign;
+mod fsck;
+mod gc;
+mod history;
 mod key;
+mod lease;
+mod migrations;
+mod objects;
+mod open;
+mod provenance;
+mod record;
+mod scratch;
+mod table;
+#[cfg(test)]
+mod tests;
 mod value;
 
+pub use canonical::{METADATA_PREFIX, canonical, schema_text};
 pub use digest::Digest;
+pub use error::Error;
+pub use foreign::read_foreign;
+pub use fsck::{FsckReport, LostOutput, Problem};
+pub use gc::{GcReport, gc};
+pub use history::{Execution, MadeBy, Run, UseRecord};
 pub use key::StageKey;
+pub use lease::Lease;
+pub use objects::Staged;
+pub use open::Store;
+pub use record::{
+    Environment, Finished, Found, InputUsed, NewRun, Output, RunId, RunOutcome, Status, Use,
+};
+pub use table::{decode, encode};
 pub use value::{Params, Value};

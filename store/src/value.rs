@@ -173,10 +173,7 @@ mod tests {
             Value::Table([("k".to_owned(), Value::Bool(true))].into()),
         ]);
         let json = serde_json::to_string(&value).unwrap();
-        assert_eq!(
-            json,
-            r#"[1,1.0,{"$float":"-inf"},"a \"b\"\n",{"k":true}]"#
-        );
+        assert_eq!(json, r#"[1,1.0,{"$float":"-inf"},"a \"b\"\n",{"k":true}]"#);
         assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), value);
     }
 }

@@ -1,0 +1,156 @@
+//! What can go wrong in the store, said as: where, what, and what to do next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::Digest;
+
+/// An error of the store.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The operating system refused something.
+    #[error("cannot {doing} `{}`: {source}{}", path.display(), advice(source))]
+    Io {
+        /// What was attempted, as a verb: "read", "create the folder".
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The operating system's answer.
+        source: io::Error,
+    },
+
+    /// SQLite refused something.
+    #[error("cannot {doing} `{}`: {source}; `ablate fsck` checks the file", path.display())]
+    Database {
+        /// What was attempted, as a verb.
+        doing: &'static str,
+        /// The database file.
+        path: PathBuf,
+        /// SQLite's answer.
+        source: rusqlite::Error,
+    },
+
+    /// The database was written by a newer program.
+    #[error(
+        "`{}` has format {found}, but this program knows formats up to {known}: use the newer `ablate` that wrote it, or another `--store`",
+        path.display()
+    )]
+    NewerSchema {
+        /// The database file.
+        path: PathBuf,
+        /// The format found in the file.
+        found: i64,
+        /// The newest format known here.
+        known: i64,
+    },
+
+    /// Other processes use the store, so nothing may be removed from it.
+    #[error("the store `{}` is in use by a run or another command: wait until it has ended, then try again", root.display())]
+    Busy {
+        /// The store's folder.
+        root: PathBuf,
+    },
+
+    /// There is no store where one is needed.
+    #[error("there is no store at `{}`: `ablate run` makes one", root.display())]
+    NoStore {
+        /// The folder that was looked at.
+        root: PathBuf,
+    },
+
+    /// An object's bytes do not have its digest any more; the file was set aside.
+    #[error(
+        "object {} was damaged on disk and moved to `{}`: run again to rebuild it",
+        digest.short(), moved_to.display()
+    )]
+    Damaged {
+        /// The digest that the bytes should have.
+        digest: Digest,
+        /// Where the damaged file is now.
+        moved_to: PathBuf,
+    },
+
+    /// An object is not in the store.
+    #[error("object {} is not in the store (removed by gc, or lost): run again to rebuild it", digest.short())]
+    Missing {
+        /// The digest that was asked for.
+        digest: Digest,
+    },
+
+    /// Something is not a table that the store can hold.
+    #[error("{what} cannot be stored as a table: {why}")]
+    NotATable {
+        /// The column, table or file.
+        what: String,
+        /// What is wrong, and what would be right.
+        why: String,
+    },
+
+    /// No run has this number.
+    #[error("there is no run {0}: `ablate runs` lists them")]
+    NoSuchRun(i64),
+}
+
+impl Error {
+    pub(crate) fn not_a_table(what: impl Into<String>, why: impl Into<String>) -> Error {
+        Error::NotATable {
+            what: what.into(),
+            why: why.into(),
+        }
+    }
+}
+
+/// Turns an `io::Result` into ours: `fs::read(path).at("read", path)?`.
+pub(crate) trait At<T> {
+    fn at(self, doing: &'static str, path: &Path) -> Result<T, Error>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, doing: &'static str, path: &Path) -> Result<T, Error> {
+        self.map_err(|source| Error::Io {
+            doing,
+            path: path.to_owned(),
+            source,
+        })
+    }
+}
+
+impl<T> At<T> for rusqlite::Result<T> {
+    fn at(self, doing: &'static str, path: &Path) -> Result<T, Error> {
+        self.map_err(|source| Error::Database {
+            doing,
+            path: path.to_owned(),
+            source,
+        })
+    }
+}
+
+fn advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free some space (`ablate gc --dry-run` says what the store could give back)"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; choose a folder that you may write to with `--store`"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_say_where_what_and_what_next() {
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        let error = Err::<(), _>(full)
+            .at("write", Path::new("objects/ab"))
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot write `objects/ab`: no storage space; free some space (`ablate gc --dry-run` says what the store could give back)"
+        );
+    }
+}

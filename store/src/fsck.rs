@@ -1,0 +1,155 @@
+//! Checks the store: every object against its name, every row against the objects.
+//! Changes nothing.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+use rusqlite::Connection;
+use serde::Serialize;
+
+use crate::error::At;
+use crate::objects::{Entry, list};
+use crate::open::lock;
+use crate::{Digest, Error, RunId, Store};
+
+/// What the check found.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FsckReport {
+    /// How many objects were read.
+    pub objects: u64,
+    /// Their size.
+    pub bytes: u64,
+    /// Objects whose bytes are not what their name says, or that cannot be read.
+    pub damaged: Vec<Problem>,
+    /// Files in the objects' folder that are not objects, or not in their place.
+    pub foreign: Vec<PathBuf>,
+    /// Outputs of successful executions whose objects are not there. After gc that is as it should be.
+    pub missing: Vec<LostOutput>,
+    /// What SQLite says is wrong with the database.
+    pub database: Vec<String>,
+}
+
+impl FsckReport {
+    /// Whether nothing is wrong. Missing objects are no fault: they are made again when needed.
+    pub fn is_sound(&self) -> bool {
+        self.damaged.is_empty() && self.foreign.is_empty() && self.database.is_empty()
+    }
+}
+
+/// A damaged object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The file.
+    pub path: PathBuf,
+    /// The digest in its name.
+    pub digest: Digest,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// An output whose object is not in the store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LostOutput {
+    /// The digest of the object.
+    pub digest: Digest,
+    /// The run that made it.
+    pub run: RunId,
+    /// The stage instance that made it.
+    pub instance: String,
+    /// Which of its outputs it is.
+    pub output: String,
+}
+
+impl Store {
+    /// Reads every object and compares it with its name, on all threads of the current pool.
+    /// `progress` is told how many objects are done, and of how many; it is called from any thread.
+    pub fn fsck(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<FsckReport, Error> {
+        let mut report = FsckReport::default();
+        let mut objects = Vec::new();
+        for entry in list(&self.objects())? {
+            match entry {
+                Entry::Object { digest, path } => objects.push((digest, path)),
+                Entry::Foreign(path) => report.foreign.push(path),
+            }
+        }
+        let (total, done) = (objects.len() as u64, AtomicU64::new(0));
+        let checked: Vec<_> = objects
+            .par_iter()
+            .map(|(digest, path)| {
+                let checked = check(digest, path);
+                progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+                checked
+            })
+            .collect();
+        report.objects = total;
+        for ((digest, path), checked) in objects.iter().zip(checked) {
+            match checked {
+                Ok(bytes) => report.bytes += bytes,
+                Err(why) => report.damaged.push(Problem {
+                    path: path.clone(),
+                    digest: *digest,
+                    why,
+                }),
+            }
+        }
+        let present: HashSet<Digest> = objects.iter().map(|(digest, _)| *digest).collect();
+        let reader = lock(&self.reader);
+        report.missing = missing(&reader, &present).at("check", &self.database())?;
+        report.database = integrity(&reader).at("check", &self.database())?;
+        Ok(report)
+    }
+}
+
+/// The object's size, or what is wrong with it.
+fn check(digest: &Digest, path: &Path) -> Result<u64, String> {
+    // Through a fixed buffer: an object may be larger than the memory.
+    let mut hasher = blake3::Hasher::new();
+    let file = fs::File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
+    hasher
+        .update_reader(file)
+        .map_err(|error| format!("cannot be read: {error}"))?;
+    let found = Digest::from(*hasher.finalize().as_bytes());
+    if found == *digest {
+        Ok(hasher.count())
+    } else {
+        Err(format!("its bytes have the digest {found}"))
+    }
+}
+
+fn missing(rows: &Connection, present: &HashSet<Digest>) -> rusqlite::Result<Vec<LostOutput>> {
+    let mut query = rows.prepare(
+        "SELECT o.digest, x.run, x.instance, o.name FROM outputs o
+         JOIN executions x ON x.id = o.execution WHERE x.ok = 1 ORDER BY x.id, o.ordinal",
+    )?;
+    let outputs = query.query_map([], |row| {
+        Ok(LostOutput {
+            digest: row.get(0)?,
+            run: RunId(row.get(1)?),
+            instance: row.get(2)?,
+            output: row.get(3)?,
+        })
+    })?;
+    outputs
+        .filter(|output| !matches!(output, Ok(output) if present.contains(&output.digest)))
+        .collect()
+}
+
+fn integrity(rows: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut problems: Vec<String> = rows
+        .prepare("PRAGMA integrity_check")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    problems.retain(|problem| problem != "ok");
+    let mut orphans = rows.prepare("PRAGMA foreign_key_check")?;
+    let mut orphans = orphans.query([])?;
+    while let Some(row) = orphans.next()? {
+        let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
+        problems.push(format!(
+            "a row of `{table}` names a row of `{parent}` that is not there"
+        ));
+    }
+    Ok(problems)
+}

@@ -1,0 +1,94 @@
+//! Removes objects that no kept run reaches. History is never removed: an old run still says
+//! what it made, and running its stages again makes it again.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use serde::Serialize;
+
+use crate::error::At;
+use crate::objects::{Entry, list};
+use crate::open::{alone, connections, database};
+use crate::{Digest, Error, scratch};
+
+/// What gc kept and removed, or would remove.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GcReport {
+    /// How many objects stay.
+    pub kept: u64,
+    /// Their size.
+    pub kept_bytes: u64,
+    /// What goes, with sizes, in the order of the digests.
+    pub removed: Vec<(Digest, u64)>,
+    /// The size of all that goes.
+    pub removed_bytes: u64,
+}
+
+/// Removes the objects that neither the last `keep_runs` runs nor any tagged run reach.
+/// A run reaches what its executions made and read, whether they ran then or were found.
+/// Needs the store for itself: while a run or another command uses it, the answer is `Busy`.
+/// A dry run removes nothing and needs no such right.
+pub fn gc(root: &Path, keep_runs: usize, dry_run: bool) -> Result<GcReport, Error> {
+    if !database(root).exists() {
+        return Err(Error::NoStore {
+            root: root.to_owned(),
+        });
+    }
+    let _alone = if dry_run { None } else { Some(alone(root)?) };
+    let (_, reader) = connections(root)?;
+    let kept = reached(&reader, keep_runs).at("read the runs in", &database(root))?;
+    let mut report = GcReport::default();
+    let mut folders = HashSet::new();
+    for entry in list(&root.join("objects"))? {
+        // Files that are not objects are somebody's: fsck names them.
+        let Entry::Object { digest, path } = entry else {
+            continue;
+        };
+        let bytes = fs::metadata(&path).at("look at", &path)?.len();
+        if kept.contains(&digest) {
+            report.kept += 1;
+            report.kept_bytes += bytes;
+            continue;
+        }
+        if !dry_run {
+            fs::remove_file(&path).at("remove", &path)?;
+            folders.extend(path.parent().map(Path::to_owned));
+        }
+        report.removed.push((digest, bytes));
+        report.removed_bytes += bytes;
+    }
+    if !dry_run {
+        scratch::sweep(&root.join("tmp"));
+        sync(&folders)?;
+    }
+    report.removed.sort();
+    Ok(report)
+}
+
+fn reached(rows: &Connection, keep_runs: usize) -> rusqlite::Result<HashSet<Digest>> {
+    let keep_runs = i64::try_from(keep_runs).unwrap_or(i64::MAX);
+    rows.prepare(
+        "WITH kept_runs AS (
+             SELECT id FROM (SELECT id FROM runs ORDER BY id DESC LIMIT ?1)
+             UNION SELECT run FROM tags
+         ), kept AS (
+             SELECT execution FROM uses WHERE run IN kept_runs AND execution IS NOT NULL
+             -- A run that died may have recorded executions without their uses.
+             UNION SELECT id FROM executions WHERE run IN kept_runs
+         )
+         SELECT digest FROM outputs WHERE execution IN kept
+         UNION SELECT digest FROM inputs WHERE execution IN kept",
+    )?
+    .query_map([keep_runs], |row| row.get(0))?
+    .collect()
+}
+
+fn sync(folders: &HashSet<PathBuf>) -> Result<(), Error> {
+    for folder in folders {
+        let synced = File::open(folder).and_then(|file| file.sync_all());
+        synced.at("write to the disk", folder)?;
+    }
+    Ok(())
+}

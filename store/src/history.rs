@@ -1,0 +1,357 @@
+//! Reads back what happened: runs, executions, and the nearest stored key to one that missed.
+//! Writes nothing, and knows nothing of objects on the disk.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
+
+use crate::columns::Json;
+use crate::error::At;
+use crate::open::lock;
+use crate::provenance::duration;
+use crate::{
+    Digest, Environment, Error, InputUsed, Output, RunId, RunOutcome, StageKey, Status, Store,
+};
+
+/// A run, as recorded.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    /// Its number.
+    pub id: RunId,
+    /// When it began, in microseconds since 1970.
+    pub started: i64,
+    /// When it ended; `None` while it runs, or if its process died.
+    pub ended: Option<i64>,
+    /// How it ended.
+    pub outcome: Option<RunOutcome>,
+    /// The pipeline's name.
+    pub pipeline: String,
+    /// The pipeline file's name.
+    pub file: String,
+    /// The profile, if one was chosen.
+    pub profile: Option<String>,
+    /// What `--set` changed, as JSON.
+    pub settings: String,
+    /// The targets asked for; empty means all.
+    pub targets: Vec<String>,
+    /// The names given to it.
+    pub tags: Vec<String>,
+    /// Where it ran.
+    pub environment: Environment,
+}
+
+/// What became of a stage instance in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UseRecord {
+    /// The stage instance.
+    pub instance: String,
+    /// What became of it.
+    pub status: Status,
+    /// Its key, where its inputs were known.
+    pub key: Option<Digest>,
+    /// The execution behind it: this run's own, or the one found in the cache.
+    pub execution: Option<i64>,
+    /// How long this run spent on it.
+    pub wall: Duration,
+}
+
+/// An execution, as recorded, with everything needed to say how a table was made.
+#[derive(Clone, Debug, Serialize)]
+pub struct Execution {
+    /// Its number.
+    pub id: i64,
+    /// The run that it belongs to.
+    pub run: RunId,
+    /// The stage instance.
+    pub instance: String,
+    /// What decided the result.
+    pub key: StageKey,
+    /// The digest of `key`.
+    pub key_digest: Digest,
+    /// When it started, in microseconds since 1970.
+    pub started: i64,
+    /// How long it took.
+    pub wall: Duration,
+    /// Processor time, where it could be told.
+    pub cpu: Option<Duration>,
+    /// The most memory used, in bytes, where it could be told.
+    pub peak_memory: Option<u64>,
+    /// The message of the failure, if it failed.
+    pub failure: Option<String>,
+    /// What it printed.
+    pub log: String,
+    /// What it read.
+    pub inputs: Vec<InputUsed>,
+    /// What it made, in order.
+    pub outputs: Vec<Output>,
+    /// Where it ran.
+    pub environment: Environment,
+}
+
+/// An execution that made a certain table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MadeBy {
+    /// The execution's number.
+    pub execution: i64,
+    /// The run that it belongs to.
+    pub run: RunId,
+    /// The stage instance.
+    pub instance: String,
+    /// Which of its outputs the table is.
+    pub output: String,
+}
+
+impl Store {
+    /// The newest runs, newest first.
+    pub fn runs(&self, limit: usize) -> Result<Vec<Run>, Error> {
+        self.query("read the runs in", |rows| {
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let sql = format!("{SELECT_RUN} ORDER BY r.id DESC LIMIT ?1");
+            rows.prepare_cached(&sql)?
+                .query_map([limit], run)?
+                .collect()
+        })
+    }
+
+    /// One run.
+    pub fn run(&self, id: RunId) -> Result<Option<Run>, Error> {
+        self.query("read a run in", |rows| {
+            let sql = format!("{SELECT_RUN} WHERE r.id = ?1");
+            rows.prepare_cached(&sql)?.query_row([id.0], run).optional()
+        })
+    }
+
+    /// What became of every stage instance in a run, in the order of their names.
+    pub fn uses(&self, run: RunId) -> Result<Vec<UseRecord>, Error> {
+        self.query("read a run in", |rows| {
+            rows.prepare_cached(
+                "SELECT instance, status, key, execution, wall FROM uses
+                 WHERE run = ?1 ORDER BY instance",
+            )?
+            .query_map([run.0], |row| {
+                Ok(UseRecord {
+                    instance: row.get(0)?,
+                    status: row.get(1)?,
+                    key: row.get(2)?,
+                    execution: row.get(3)?,
+                    wall: duration(row.get(4)?),
+                })
+            })?
+            .collect()
+        })
+    }
+
+    /// One execution with its inputs, outputs and log.
+    pub fn execution(&self, id: i64) -> Result<Option<Execution>, Error> {
+        self.query("read an execution in", |rows| {
+            let sql = format!(
+                "SELECT {ENVIRONMENT}, x.id, x.run, x.instance, x.key_json, x.key, x.started, x.wall,
+                     x.cpu, x.peak_memory, x.message, x.log
+                 FROM executions x JOIN runs r ON r.id = x.run
+                 JOIN environments e ON e.id = r.environment WHERE x.id = ?1"
+            );
+            let found = rows.prepare_cached(&sql)?.query_row([id], execution).optional()?;
+            let Some(mut found) = found else { return Ok(None) };
+            found.inputs = inputs(rows, id)?;
+            found.outputs = outputs(rows, id)?;
+            Ok(Some(found))
+        })
+    }
+
+    /// The executions that made this table, newest first. Two stages may make the same bytes.
+    pub fn executions_of_output(&self, digest: &Digest) -> Result<Vec<MadeBy>, Error> {
+        self.query("read the outputs in", |rows| {
+            rows.prepare_cached(
+                "SELECT x.id, x.run, x.instance, o.name FROM outputs o
+                 JOIN executions x ON x.id = o.execution
+                 WHERE o.digest = ?1 ORDER BY x.id DESC, o.ordinal",
+            )?
+            .query_map([digest], |row| {
+                Ok(MadeBy {
+                    execution: row.get(0)?,
+                    run: RunId(row.get(1)?),
+                    instance: row.get(2)?,
+                    output: row.get(3)?,
+                })
+            })?
+            .collect()
+        })
+    }
+
+    /// The sources behind a code fingerprint, if it was ever recorded.
+    pub fn code_files(&self, code: &Digest) -> Result<Option<BTreeMap<String, Digest>>, Error> {
+        self.query("read the codes in", |rows| {
+            let files = rows
+                .prepare_cached("SELECT files FROM codes WHERE digest = ?1")?
+                .query_row([code], |row| row.get(0))
+                .optional()?;
+            Ok(files.map(|Json(files)| files))
+        })
+    }
+
+    /// All tags with their runs, in the order of their names.
+    pub fn tags(&self) -> Result<Vec<(String, RunId)>, Error> {
+        self.query("read the tags in", |rows| {
+            rows.prepare_cached("SELECT name, run FROM tags ORDER BY name")?
+                .query_map([], |row| Ok((row.get(0)?, RunId(row.get(1)?))))?
+                .collect()
+        })
+    }
+
+    /// The stored key to compare a missed one with, and the sources behind its code: the newest
+    /// success of the same instance, or else, among the newest successes of the kind,
+    /// the one that differs in the fewest fields.
+    pub fn nearest(
+        &self,
+        kind: &str,
+        instance: &str,
+        key: &StageKey,
+    ) -> Result<Option<(StageKey, BTreeMap<String, Digest>)>, Error> {
+        self.query("read the keys in", |rows| {
+            let mut same_instance = rows.prepare_cached(
+                "SELECT x.key_json, c.files FROM executions x JOIN codes c ON c.id = x.code
+                 WHERE x.instance = ?1 AND x.kind = ?2 AND x.ok = 1 ORDER BY x.id DESC LIMIT 1",
+            )?;
+            let found = same_instance
+                .query_row([instance, kind], stored_key)
+                .optional()?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            let mut same_kind = rows.prepare_cached(
+                "SELECT x.key_json, c.files FROM executions x JOIN codes c ON c.id = x.code
+                 WHERE x.kind = ?1 AND x.ok = 1 ORDER BY x.id DESC LIMIT 200",
+            )?;
+            let candidates: Vec<_> = same_kind
+                .query_map([kind], stored_key)?
+                .collect::<rusqlite::Result<_>>()?;
+            // The first of equals is the newest.
+            Ok(candidates
+                .into_iter()
+                .min_by_key(|(other, _)| differences(key, other)))
+        })
+    }
+
+    fn query<T>(
+        &self,
+        doing: &'static str,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        read(&lock(&self.reader)).at(doing, &self.database())
+    }
+}
+
+/// The columns that `environment` reads, first in each query.
+const ENVIRONMENT: &str = "e.git_commit, e.git_dirty, e.ablate, e.crates, e.rustc, e.host, e.os, \
+    e.cpu_model, e.cpu_features, e.threads";
+
+const SELECT_RUN: &str = "SELECT e.git_commit, e.git_dirty, e.ablate, e.crates, e.rustc, e.host, \
+    e.os, e.cpu_model, e.cpu_features, e.threads, r.id, r.started, r.ended, r.outcome, r.pipeline, \
+    r.file, r.profile, r.settings, r.targets, \
+    (SELECT json_group_array(name) FROM (SELECT name FROM tags WHERE run = r.id ORDER BY name)) \
+    FROM runs r JOIN environments e ON e.id = r.environment";
+
+fn environment(row: &Row<'_>) -> rusqlite::Result<Environment> {
+    Ok(Environment {
+        git_commit: row.get(0)?,
+        git_dirty: row.get(1)?,
+        ablate: row.get(2)?,
+        crates: row.get::<_, Json<_>>(3)?.0,
+        rustc: row.get(4)?,
+        host: row.get(5)?,
+        os: row.get(6)?,
+        cpu_model: row.get(7)?,
+        cpu_features: row.get::<_, Json<_>>(8)?.0,
+        threads: row.get(9)?,
+    })
+}
+
+fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
+    Ok(Run {
+        id: RunId(row.get(10)?),
+        started: row.get(11)?,
+        ended: row.get(12)?,
+        outcome: row.get(13)?,
+        pipeline: row.get(14)?,
+        file: row.get(15)?,
+        profile: row.get(16)?,
+        settings: row.get(17)?,
+        targets: row.get::<_, Json<_>>(18)?.0,
+        tags: row.get::<_, Json<_>>(19)?.0,
+        environment: environment(row)?,
+    })
+}
+
+fn execution(row: &Row<'_>) -> rusqlite::Result<Execution> {
+    Ok(Execution {
+        environment: environment(row)?,
+        id: row.get(10)?,
+        run: RunId(row.get(11)?),
+        instance: row.get(12)?,
+        key: row.get::<_, Json<_>>(13)?.0,
+        key_digest: row.get(14)?,
+        started: row.get(15)?,
+        wall: duration(row.get(16)?),
+        cpu: row.get::<_, Option<i64>>(17)?.map(duration),
+        peak_memory: row.get(18)?,
+        failure: row.get(19)?,
+        log: row.get(20)?,
+        inputs: Vec::new(),
+        outputs: Vec::new(),
+    })
+}
+
+fn inputs(rows: &Connection, execution: i64) -> rusqlite::Result<Vec<InputUsed>> {
+    rows.prepare_cached(
+        "SELECT port, ordinal, axes, producer, digest FROM inputs
+         WHERE execution = ?1 ORDER BY port, ordinal",
+    )?
+    .query_map([execution], |row| {
+        Ok(InputUsed {
+            port: row.get(0)?,
+            ordinal: row.get(1)?,
+            axes: row.get(2)?,
+            producer: row.get(3)?,
+            digest: row.get(4)?,
+        })
+    })?
+    .collect()
+}
+
+fn outputs(rows: &Connection, execution: i64) -> rusqlite::Result<Vec<Output>> {
+    rows.prepare_cached(
+        "SELECT name, digest, row_count, bytes, columns FROM outputs
+         WHERE execution = ?1 ORDER BY ordinal",
+    )?
+    .query_map(params![execution], |row| {
+        Ok(Output {
+            name: row.get(0)?,
+            digest: row.get(1)?,
+            rows: row.get(2)?,
+            bytes: row.get(3)?,
+            schema: row.get(4)?,
+        })
+    })?
+    .collect()
+}
+
+fn stored_key(row: &Row<'_>) -> rusqlite::Result<(StageKey, BTreeMap<String, Digest>)> {
+    let (Json(key), Json(files)) = (row.get(0)?, row.get(1)?);
+    Ok((key, files))
+}
+
+/// In how many fields two keys differ; each parameter, file and input is a field.
+fn differences(a: &StageKey, b: &StageKey) -> usize {
+    fn entries<V: PartialEq>(a: &BTreeMap<String, V>, b: &BTreeMap<String, V>) -> usize {
+        let changed = a.iter().filter(|(name, value)| b.get(*name) != Some(value));
+        changed.count() + b.keys().filter(|name| !a.contains_key(*name)).count()
+    }
+    usize::from(a.record != b.record)
+        + usize::from(a.code != b.code)
+        + usize::from(a.seed != b.seed)
+        + entries(&a.params, &b.params)
+        + entries(&a.files, &b.files)
+        + entries(&a.inputs, &b.inputs)
+}

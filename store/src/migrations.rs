@@ -1,0 +1,152 @@
+//! The database's format: a list of steps, of which each file remembers how many it has taken.
+//! Knows nothing of what the tables mean.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use crate::Error;
+use crate::error::At;
+
+/// Step `n` takes a file from format `n` to format `n + 1`. Steps are only ever added.
+const STEPS: &[&str] = &[include_str!("migrations/1.sql")];
+
+/// How long to wait for another process's transaction. They take milliseconds.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Opens the database for writing, creates it or brings it to the newest format.
+/// The caller keeps other processes from doing the same at the same time.
+pub(crate) fn open(path: &Path) -> Result<Connection, Error> {
+    let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
+    migrate(&mut connection, path, STEPS)?;
+    // Readers never wait for the writer, nor it for them. The file remembers this mode.
+    connection
+        .pragma_update(None, "journal_mode", "WAL")
+        .at("set up", path)?;
+    Ok(connection)
+}
+
+/// Opens another connection to a database that is up to date, to read it.
+pub(crate) fn open_reader(path: &Path) -> Result<Connection, Error> {
+    let connection = connect(path, OpenFlags::empty())?;
+    connection
+        .pragma_update(None, "query_only", true)
+        .at("set up", path)?;
+    Ok(connection)
+}
+
+fn connect(path: &Path, extra: OpenFlags) -> Result<Connection, Error> {
+    // No mutex in SQLite: each connection has its own around it.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | extra;
+    let connection = Connection::open_with_flags(path, flags).at("open", path)?;
+    connection.busy_timeout(PATIENCE).at("set up", path)?;
+    connection.set_prepared_statement_cache_capacity(64);
+    // NORMAL: a power cut may lose the newest rows, whose stages then run again, but it cannot
+    // damage the file. FULL would sync at every commit and buy nothing that matters here,
+    // since objects are synced before the row that names them is even written.
+    connection
+        .pragma_update(None, "synchronous", "NORMAL")
+        .at("set up", path)?;
+    connection
+        .pragma_update(None, "foreign_keys", true)
+        .at("set up", path)?;
+    Ok(connection)
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(), Error> {
+    let known = steps.len() as i64;
+    let found = version(connection).at("read", path)?;
+    if found > known || found < 0 {
+        return Err(Error::NewerSchema {
+            path: path.to_owned(),
+            found,
+            known,
+        });
+    }
+    if found == known {
+        return Ok(());
+    }
+    // All steps in one transaction: a crash leaves the old format, whole.
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .at("begin to migrate", path)?;
+    for step in &steps[found as usize..] {
+        transaction.execute_batch(step).at("migrate", path)?;
+    }
+    transaction
+        .pragma_update(None, "user_version", known)
+        .at("migrate", path)?;
+    transaction.commit().at("migrate", path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Digest;
+
+    /// If this fails, somebody edited a step that files in the world have already taken.
+    #[test]
+    fn shipped_steps_are_pinned() {
+        let pins = ["PIN1"];
+        for (step, pin) in STEPS.iter().zip(pins) {
+            assert_eq!(Digest::of(step.as_bytes()).short(), pin);
+        }
+        assert_eq!(STEPS.len(), pins.len(), "pin the new step here");
+    }
+
+    #[test]
+    fn a_file_of_format_1_is_brought_forward_with_its_rows() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p.db");
+        let mut old = connect(&path, OpenFlags::SQLITE_OPEN_CREATE).unwrap();
+        migrate(&mut old, &path, &STEPS[..1]).unwrap();
+        old.execute("INSERT INTO codes (digest, files) VALUES ('d', '{}')", [])
+            .unwrap();
+        drop(old);
+
+        let mut new = open(&path).unwrap();
+        assert_eq!(version(&new).unwrap(), STEPS.len() as i64);
+        // A step that does not exist yet, to see that only it is taken.
+        let next = "ALTER TABLE codes ADD COLUMN note TEXT NOT NULL DEFAULT 'n'";
+        let steps = [STEPS, &[next]].concat();
+        migrate(&mut new, &path, &steps).unwrap();
+        migrate(&mut new, &path, &steps).unwrap(); // Nothing is taken twice.
+        let row: (String, String) = new
+            .query_row("SELECT digest, note FROM codes", [], |r| {
+                Ok((r.get(0)?, r.get(1)?))
+            })
+            .unwrap();
+        assert_eq!(row, ("d".to_owned(), "n".to_owned()));
+    }
+
+    #[test]
+    fn a_failed_step_leaves_the_old_format() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p.db");
+        let mut connection = open(&path).unwrap();
+        let bad = [STEPS, &["CREATE TABLE half (x INTEGER); NONSENSE"]].concat();
+        assert!(migrate(&mut connection, &path, &bad).is_err());
+        drop(connection);
+        let connection = open(&path).unwrap();
+        assert!(!connection.table_exists(None, "half").unwrap());
+    }
+
+    #[test]
+    fn a_newer_file_is_refused_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p.db");
+        let connection = open(&path).unwrap();
+        connection.pragma_update(None, "user_version", 99).unwrap();
+        drop(connection);
+        let error = open(&path).unwrap_err();
+        assert!(
+            matches!(error, Error::NewerSchema { found: 99, .. }),
+            "{error}"
+        );
+    }
+}

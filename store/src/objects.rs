@@ -1,0 +1,259 @@
+//! Objects: tables in files named by the digest of their bytes.
+//! Knows nothing of who made them or why; that is provenance.
+//!
+//! A table is first written under a temporary name, where this process can already read it.
+//! `settle` makes it durable and gives it its name. Nothing under `objects/` is ever half written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow::array::RecordBatch;
+
+use crate::error::At;
+use crate::open::lock;
+use crate::scratch::Scratch;
+use crate::table::encode_canonical;
+use crate::{Digest, Error, Store, canonical, decode, schema_text};
+
+/// A table that is written, but not yet safe from a power cut: [`Store::commit`] makes it so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Staged {
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// How many rows it has.
+    pub rows: u64,
+    /// The size of its file.
+    pub bytes: u64,
+    /// Its columns in words: `x: Int64, t: Utf8`.
+    pub schema: String,
+}
+
+impl Store {
+    /// Where the object with this digest is, once it is committed.
+    pub fn object_path(&self, digest: &Digest) -> PathBuf {
+        let name = digest.to_string();
+        let (folder, rest) = name.split_at(2);
+        self.objects().join(folder).join(format!("{rest}.parquet"))
+    }
+
+    /// Whether the object is there, committed or pending. Its bytes are not looked at.
+    pub fn has(&self, digest: &Digest) -> bool {
+        lock(&self.pending).contains_key(digest) || self.object_path(digest).exists()
+    }
+
+    /// Writes a table, readable at once by this process, by others after the commit.
+    /// An object that is already there is compared byte by byte, and replaced if it is damaged.
+    pub fn put(&self, table: &RecordBatch) -> Result<Staged, Error> {
+        let table = canonical(table)?;
+        let bytes = encode_canonical(&table)?;
+        let staged = Staged {
+            digest: Digest::of(&bytes),
+            rows: table.num_rows() as u64,
+            bytes: bytes.len() as u64,
+            schema: schema_text(&table.schema()),
+        };
+        let pending = lock(&self.pending).contains_key(&staged.digest);
+        if !pending && !self.holds(&staged.digest, &bytes)? {
+            let path = self.temporary()?;
+            write_new(&path, &bytes).at("write", &path)?;
+            lock(&self.pending).insert(staged.digest, path);
+        }
+        Ok(staged)
+    }
+
+    /// Reads a table and checks that its bytes are the ones that were stored.
+    /// Bytes that are not are set aside, so that the next run makes them again.
+    pub fn read(&self, digest: &Digest) -> Result<RecordBatch, Error> {
+        let pending = lock(&self.pending).get(digest).cloned();
+        // A commit may move a pending object to its place between these two looks.
+        let places = pending.into_iter().chain([self.object_path(digest)]);
+        for path in places {
+            let bytes = match fs::read(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                other => other.at("read", &path)?,
+            };
+            if Digest::of(&bytes) == *digest {
+                return decode(bytes.into());
+            }
+            let moved_to = self.set_aside(digest, &path)?;
+            lock(&self.pending).remove(digest);
+            return Err(Error::Damaged {
+                digest: *digest,
+                moved_to,
+            });
+        }
+        Err(Error::Missing { digest: *digest })
+    }
+
+    /// Makes objects durable under their names: their bytes first, then the names.
+    /// Only the holder of the writing connection calls this, so pending files do not move meanwhile.
+    pub(crate) fn settle(&self, digests: &BTreeSet<Digest>) -> Result<(), Error> {
+        let mut moves = BTreeMap::new();
+        for digest in digests {
+            let from = lock(&self.pending).get(digest).cloned();
+            match from {
+                Some(from) => drop(moves.insert(*digest, (from, self.object_path(digest)))),
+                None if self.object_path(digest).exists() => {}
+                None => return Err(Error::Missing { digest: *digest }),
+            }
+        }
+        sync_all(moves.values().map(|(from, _)| from.clone()).collect())?;
+
+        // Also folders of objects that were there before: the process that made them
+        // may not have synced them yet, and our rows will name them.
+        let paths = digests.iter().map(|digest| self.object_path(digest));
+        let folders: BTreeSet<PathBuf> = paths
+            .filter_map(|path| path.parent().map(Path::to_owned))
+            .collect();
+        let mut new_folder = false;
+        for folder in &folders {
+            match fs::create_dir(folder) {
+                Ok(()) => new_folder = true,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error).at("create the folder", folder),
+            }
+        }
+        for (digest, (from, to)) in &moves {
+            fs::rename(from, to).at("move an object to", to)?;
+            lock(&self.pending).remove(digest);
+        }
+        let mut folders: Vec<PathBuf> = folders.into_iter().collect();
+        if new_folder {
+            folders.push(self.objects());
+        }
+        sync_all(folders)
+    }
+
+    pub(crate) fn objects(&self) -> PathBuf {
+        self.root.join("objects")
+    }
+
+    /// Whether the object is in its place with exactly these bytes.
+    fn holds(&self, digest: &Digest, bytes: &[u8]) -> Result<bool, Error> {
+        let path = self.object_path(digest);
+        let there = match fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            other => other.at("look at", &path)?,
+        };
+        // The size tells most damage without reading.
+        if there.len() == bytes.len() as u64 && fs::read(&path).at("read", &path)? == bytes {
+            return Ok(true);
+        }
+        self.set_aside(digest, &path)?;
+        Ok(false)
+    }
+
+    /// Moves a damaged object out of the way, without overwriting an earlier one.
+    fn set_aside(&self, digest: &Digest, path: &Path) -> Result<PathBuf, Error> {
+        let damaged = self.root.join("damaged");
+        fs::create_dir_all(&damaged).at("create the folder", &damaged)?;
+        let name = |n: u32| damaged.join(format!("{digest}-{n}.parquet"));
+        let to = (1..).map(name).find(|path| !path.exists());
+        let to = to.expect("some number is free");
+        fs::rename(path, &to).at("set aside the damaged object", path)?;
+        Ok(to)
+    }
+
+    fn temporary(&self) -> Result<PathBuf, Error> {
+        let mut scratch = lock(&self.scratch);
+        let scratch = match &mut *scratch {
+            Some(scratch) => scratch,
+            none => none.insert(Scratch::new(&self.root.join("tmp"))?),
+        };
+        Ok(scratch.next_file())
+    }
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // Read-only from the start, so that a script or an editor that is handed an object
+    // cannot change it by accident.
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o444)
+        .open(path)?;
+    file.write_all(bytes)
+}
+
+/// Waits until files or folders are on the disk. The waits overlap: a file system
+/// writes its journal once for all who wait for it.
+fn sync_all(paths: Vec<PathBuf>) -> Result<(), Error> {
+    const AT_ONCE: usize = 16;
+    let sync = |path: &PathBuf| {
+        let synced = File::open(path).and_then(|file| file.sync_all());
+        synced.at("write to the disk", path)
+    };
+    if paths.len() < 2 {
+        return paths.iter().try_for_each(sync);
+    }
+    // Threads of our own: the pool's are busy with stages, and these only wait.
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE.min(paths.len()))
+            .map(|_| {
+                scope.spawn(|| {
+                    while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        sync(path)?;
+                    }
+                    Ok(())
+                })
+            })
+            .collect();
+        let mut results = workers.into_iter().map(|worker| worker.join());
+        results.try_for_each(|result| result.expect("syncing does not panic"))
+    })
+}
+
+/// A file in the objects' folder.
+pub(crate) enum Entry {
+    /// A file in its place under a proper name.
+    Object { digest: Digest, path: PathBuf },
+    /// Anything else: not an object, or not where it belongs.
+    Foreign(PathBuf),
+}
+
+/// Everything in the objects' folder, in the order of the names.
+pub(crate) fn list(objects: &Path) -> Result<Vec<Entry>, Error> {
+    let mut entries = Vec::new();
+    for folder in children(objects)? {
+        let real_folder = fs::symlink_metadata(&folder)
+            .at("look at", &folder)?
+            .is_dir();
+        if !real_folder {
+            entries.push(Entry::Foreign(folder));
+            continue;
+        }
+        for path in children(&folder)? {
+            let is_file = fs::symlink_metadata(&path).at("look at", &path)?.is_file();
+            entries.push(match digest_of_name(&path) {
+                Some(digest) if is_file => Entry::Object { digest, path },
+                _ => Entry::Foreign(path),
+            });
+        }
+    }
+    Ok(entries)
+}
+
+fn children(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let entries = fs::read_dir(folder).at("list the folder", folder)?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    let mut paths = paths
+        .collect::<io::Result<Vec<_>>>()
+        .at("list the folder", folder)?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// The digest that the place `ab/cd….parquet` stands for.
+fn digest_of_name(path: &Path) -> Option<Digest> {
+    let folder = path.parent()?.file_name()?.to_str()?;
+    let rest = path.file_name()?.to_str()?.strip_suffix(".parquet")?;
+    let name = format!("{folder}{rest}");
+    let digest: Digest = name.parse().ok()?;
+    // Parsing takes capitals too, and the cut between folder and file must be the right one.
+    (folder.len() == 2 && digest.to_string() == name).then_some(digest)
+}

@@ -1,0 +1,167 @@
+//! Opens a store: its folders, its locks and its database.
+//! Knows nothing of what is inside objects or rows.
+//!
+//! ```text
+//! objects/ab/cd….parquet   one file a table, named by the BLAKE3 of its bytes
+//! provenance.db            what was run, how, and what came of it
+//! tmp/                     files that are being written, a folder a process
+//! damaged/                 objects whose bytes went bad, set aside
+//! locks/                   one file for each key that is being made right now
+//! store.lock               shared by all who use the store; gc needs it alone
+//! ```
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::Connection;
+
+use crate::error::At;
+use crate::scratch::{self, Scratch};
+use crate::{Digest, Error, Lease, migrations};
+
+/// An open store, to be shared by threads.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) root: PathBuf,
+    /// Objects written but not yet committed, with where they are now.
+    pub(crate) pending: Mutex<HashMap<Digest, PathBuf>>,
+    /// This process's temporary files; made when first needed.
+    pub(crate) scratch: Mutex<Option<Scratch>>,
+    /// The only connection that writes.
+    pub(crate) writer: Mutex<Connection>,
+    /// A second one, so that looking up never waits for a commit.
+    pub(crate) reader: Mutex<Connection>,
+    /// Tells gc that the store is in use, until the store is dropped.
+    _shared: File,
+}
+
+impl Store {
+    /// Opens the store in this folder, creating or upgrading it as needed.
+    pub fn open(root: &Path) -> Result<Store, Error> {
+        for folder in ["", "objects", "tmp", "damaged", "locks"] {
+            let folder = root.join(folder);
+            fs::create_dir_all(&folder).at("create the folder", &folder)?;
+        }
+        let ignore = root.join(".gitignore");
+        if !ignore.exists() {
+            fs::write(&ignore, "*\n").at("write", &ignore)?;
+        }
+        let store = Store::connect(root)?;
+        scratch::sweep(&root.join("tmp"));
+        Ok(store)
+    }
+
+    /// Opens the store in this folder if there is one, without creating any.
+    /// One of an older format is upgraded.
+    pub fn open_existing(root: &Path) -> Result<Option<Store>, Error> {
+        if !database(root).exists() {
+            return Ok(None);
+        }
+        Store::connect(root).map(Some)
+    }
+
+    /// The store's folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Takes the right to make the result of this key, or `None` when another process or thread
+    /// has it. The right of a process that died is free again.
+    pub fn try_lease(&self, key: &Digest) -> Result<Option<Lease>, Error> {
+        Lease::try_take(&self.root.join("locks").join(key.to_string()))
+    }
+
+    fn connect(root: &Path) -> Result<Store, Error> {
+        let path = root.join("store.lock");
+        let shared = lock_file(&path)?;
+        shared.lock_shared().at("lock", &path)?;
+        let (writer, reader) = connections(root)?;
+        Ok(Store {
+            root: root.to_owned(),
+            pending: Mutex::default(),
+            scratch: Mutex::default(),
+            writer: Mutex::new(writer),
+            reader: Mutex::new(reader),
+            _shared: shared,
+        })
+    }
+
+    pub(crate) fn database(&self) -> PathBuf {
+        database(&self.root)
+    }
+}
+
+/// Where the database of the store in this folder is.
+pub(crate) fn database(root: &Path) -> PathBuf {
+    root.join("provenance.db")
+}
+
+/// The whole store for one process, for as long as the file lives; `Busy` when others use it.
+pub(crate) fn alone(root: &Path) -> Result<File, Error> {
+    let path = root.join("store.lock");
+    let file = lock_file(&path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Error::Busy {
+            root: root.to_owned(),
+        }),
+        Err(TryLockError::Error(source)) => Err(source).at("lock", &path),
+    }
+}
+
+/// A writing and a reading connection to a database of the newest format.
+pub(crate) fn connections(root: &Path) -> Result<(Connection, Connection), Error> {
+    let path = database(root);
+    // Two processes must not create or upgrade at once: SQLite does not wait when the
+    // journal's mode is being changed, so they take turns here.
+    let turn = root.join("locks").join("setup");
+    let file = lock_file(&turn)?;
+    file.lock().at("lock", &turn)?;
+    Ok((migrations::open(&path)?, migrations::open_reader(&path)?))
+}
+
+/// A guard even after a panic: nothing here is left half changed by one.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn lock_file(path: &Path) -> Result<File, Error> {
+    // Reading suffices to lock, so a store that was made by somebody else can be looked at.
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(path)
+            .at("create the lock file", path),
+        other => other.at("open the lock file", path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opening_an_absent_store_for_reading_creates_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("none");
+        assert!(Store::open_existing(&root).unwrap().is_none());
+        assert!(!root.exists());
+    }
+
+    #[test]
+    fn many_threads_may_create_one_store_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| Store::open(dir.path()).unwrap());
+            }
+        });
+        assert!(Store::open_existing(dir.path()).unwrap().is_some());
+        let ignore = fs::read_to_string(dir.path().join(".gitignore")).unwrap();
+        assert_eq!(ignore, "*\n");
+    }
+}

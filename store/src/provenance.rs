@@ -1,0 +1,323 @@
+//! Writes what happened: runs, executions, and which run used which.
+//! Only adds rows; the one change to an old row is that a run has ended.
+//!
+//! The order in `commit` is the promise of the store: bytes on the disk, then names,
+//! then rows, then leases. A crash between two of them leaves at worst files that no row names.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+
+use crate::columns::Json;
+use crate::error::At;
+use crate::open::lock;
+use crate::{
+    Digest, Environment, Error, Finished, Found, NewRun, Output, RunId, RunOutcome, Status, Store,
+    Use,
+};
+
+impl Store {
+    /// The newest successful execution of this key. Whether its objects are still there is
+    /// for the caller to see.
+    pub fn lookup(&self, key: &Digest) -> Result<Option<Found>, Error> {
+        let reader = lock(&self.reader);
+        find(&reader, key).at("look up a key in", &self.database())
+    }
+
+    /// Records that a run begins.
+    pub fn begin_run(&self, run: &NewRun) -> Result<RunId, Error> {
+        self.transaction("record a run in", |rows| insert_run(rows, run))
+    }
+
+    /// Makes a batch of executions and their outputs durable, then visible to all, and gives
+    /// their leases back. All of it or, after an error, none of it.
+    pub fn commit(&self, batch: Vec<Finished>, uses: &[Use]) -> Result<(), Error> {
+        let outputs = batch.iter().filter_map(|one| one.outcome.as_ref().ok());
+        let digests: BTreeSet<Digest> =
+            outputs.flatten().map(|(_, staged)| staged.digest).collect();
+        let mut writer = lock(&self.writer);
+        self.settle(&digests)?;
+        self.record(&mut writer, &batch, uses)
+        // The leases end here, with `batch`.
+    }
+
+    /// Records that a run has ended.
+    pub fn end_run(&self, run: RunId, outcome: RunOutcome) -> Result<(), Error> {
+        let changed = self.transaction("record the end of a run in", |rows| {
+            rows.execute(
+                "UPDATE runs SET ended = ?2, outcome = ?3 WHERE id = ?1",
+                params![run.0, now(), outcome],
+            )
+        })?;
+        if changed == 0 {
+            Err(Error::NoSuchRun(run.0))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Gives a run a name, which also keeps its artifacts from gc.
+    /// A name belongs to one run: the run that had it before, if any, is returned.
+    pub fn tag(&self, run: RunId, name: &str) -> Result<Option<RunId>, Error> {
+        let before = self.transaction("record a tag in", |rows| {
+            let known = rows
+                .query_row("SELECT 1 FROM runs WHERE id = ?1", [run.0], |_| Ok(()))
+                .optional()?;
+            if known.is_none() {
+                return Ok(None);
+            }
+            set_tag(rows, run, name).map(Some)
+        })?;
+        before.ok_or(Error::NoSuchRun(run.0))
+    }
+
+    fn record(
+        &self,
+        writer: &mut Connection,
+        batch: &[Finished],
+        uses: &[Use],
+    ) -> Result<(), Error> {
+        let path = self.database();
+        let rows = writer
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .at("record results in", &path)?;
+        insert_results(&rows, batch, uses).at("record results in", &path)?;
+        rows.commit().at("record results in", &path)
+    }
+
+    fn transaction<T>(
+        &self,
+        doing: &'static str,
+        write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        let path = self.database();
+        let mut writer = lock(&self.writer);
+        let rows = writer
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .at(doing, &path)?;
+        let value = write(&rows).at(doing, &path)?;
+        rows.commit().at(doing, &path)?;
+        Ok(value)
+    }
+}
+
+fn find(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
+    let mut query = rows.prepare_cached(
+        "SELECT e.id, e.wall, o.name, o.digest, o.row_count, o.bytes, o.columns
+         FROM executions e LEFT JOIN outputs o ON o.execution = e.id
+         WHERE e.id = (SELECT max(id) FROM executions WHERE key = ?1 AND ok = 1)
+         ORDER BY o.ordinal",
+    )?;
+    let mut answers = query.query([key])?;
+    let mut found = None;
+    while let Some(row) = answers.next()? {
+        let found = match &mut found {
+            Some(found) => found,
+            none => none.insert(Found {
+                execution: row.get(0)?,
+                outputs: Vec::new(),
+                wall: duration(row.get(1)?),
+            }),
+        };
+        if row.get_ref(2)? != rusqlite::types::ValueRef::Null {
+            found.outputs.push(Output {
+                name: row.get(2)?,
+                digest: row.get(3)?,
+                rows: row.get(4)?,
+                bytes: row.get(5)?,
+                schema: row.get(6)?,
+            });
+        }
+    }
+    Ok(found)
+}
+
+fn insert_run(rows: &Transaction<'_>, run: &NewRun) -> rusqlite::Result<RunId> {
+    let environment = insert_environment(rows, &run.environment)?;
+    rows.execute(
+        "INSERT INTO runs (started, pipeline, file, profile, settings, targets, environment)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![
+            now(),
+            run.pipeline,
+            run.file,
+            run.profile,
+            run.settings,
+            Json(&run.targets),
+            environment
+        ],
+    )?;
+    let id = RunId(rows.last_insert_rowid());
+    if let Some(name) = &run.tag {
+        set_tag(rows, id, name)?;
+    }
+    Ok(id)
+}
+
+fn insert_environment(rows: &Transaction<'_>, e: &Environment) -> rusqlite::Result<i64> {
+    let digest = Digest::of(Json(e).text().as_bytes());
+    rows.execute(
+        "INSERT OR IGNORE INTO environments (digest, git_commit, git_dirty, ablate, crates, rustc,
+             host, os, cpu_model, cpu_features, threads)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        params![
+            digest,
+            e.git_commit,
+            e.git_dirty,
+            e.ablate,
+            Json(&e.crates),
+            e.rustc,
+            e.host,
+            e.os,
+            e.cpu_model,
+            Json(&e.cpu_features),
+            e.threads
+        ],
+    )?;
+    rows.query_row(
+        "SELECT id FROM environments WHERE digest = ?1",
+        [digest],
+        |row| row.get(0),
+    )
+}
+
+fn set_tag(rows: &Transaction<'_>, run: RunId, name: &str) -> rusqlite::Result<Option<RunId>> {
+    let before = rows
+        .query_row("SELECT run FROM tags WHERE name = ?1", [name], |row| {
+            row.get(0)
+        })
+        .optional()?;
+    rows.execute(
+        "INSERT OR REPLACE INTO tags (name, run) VALUES (?1, ?2)",
+        params![name, run.0],
+    )?;
+    Ok(before.map(RunId))
+}
+
+fn insert_results(
+    rows: &Transaction<'_>,
+    batch: &[Finished],
+    uses: &[Use],
+) -> rusqlite::Result<()> {
+    let mut codes = HashMap::new();
+    for one in batch {
+        let code = match codes.get(&one.key.code) {
+            Some(code) => *code,
+            None => {
+                let code = insert_code(rows, one)?;
+                codes.insert(one.key.code, code);
+                code
+            }
+        };
+        insert_execution(rows, one, code)?;
+    }
+    uses.iter().try_for_each(|one| insert_use(rows, one))
+}
+
+fn insert_code(rows: &Transaction<'_>, one: &Finished) -> rusqlite::Result<i64> {
+    rows.prepare_cached("INSERT OR IGNORE INTO codes (digest, files) VALUES (?1, ?2)")?
+        .execute(params![one.key.code, Json(&one.code)])?;
+    rows.prepare_cached("SELECT id FROM codes WHERE digest = ?1")?
+        .query_row([one.key.code], |row| row.get(0))
+}
+
+fn insert_execution(rows: &Transaction<'_>, one: &Finished, code: i64) -> rusqlite::Result<()> {
+    let message = one.outcome.as_ref().err();
+    rows.prepare_cached(
+        "INSERT INTO executions (run, instance, kind, key, key_json, code, seed, started, wall, cpu,
+             peak_memory, ok, message, log)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+    )?
+    .execute(params![
+        one.run.0,
+        one.instance,
+        one.key.kind,
+        one.key_digest,
+        one.key.canonical(),
+        code,
+        one.key.seed.map(|seed| seed.to_string()),
+        one.started,
+        micros(one.wall),
+        one.cpu.map(micros),
+        one.peak_memory,
+        message.is_none(),
+        message,
+        one.log
+    ])?;
+    let execution = rows.last_insert_rowid();
+    for input in &one.inputs {
+        rows.prepare_cached(
+            "INSERT INTO inputs (execution, port, ordinal, axes, producer, digest)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![
+            execution,
+            input.port,
+            input.ordinal,
+            input.axes,
+            input.producer,
+            input.digest
+        ])?;
+    }
+    for (ordinal, (name, staged)) in one.outcome.iter().flatten().enumerate() {
+        rows.prepare_cached(
+            "INSERT INTO outputs (execution, ordinal, name, digest, row_count, bytes, columns)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            execution,
+            ordinal,
+            name,
+            staged.digest,
+            staged.rows,
+            staged.bytes,
+            staged.schema
+        ])?;
+    }
+    Ok(())
+}
+
+fn insert_use(rows: &Transaction<'_>, one: &Use) -> rusqlite::Result<()> {
+    // What this run did itself is in this run; what it found may be in any.
+    let execution: Option<i64> = match one.status {
+        Status::Skipped => None,
+        Status::Hit => rows
+            .prepare_cached("SELECT max(id) FROM executions WHERE key = ?1 AND ok = 1")?
+            .query_row([one.key], |row| row.get(0))?,
+        Status::Ran | Status::Failed => rows
+            .prepare_cached(
+                "SELECT max(id) FROM executions WHERE key = ?1 AND ok = ?2 AND run = ?3",
+            )?
+            .query_row(
+                params![one.key, one.status == Status::Ran, one.run.0],
+                |row| row.get(0),
+            )?,
+    };
+    rows.prepare_cached(
+        "INSERT OR REPLACE INTO uses (run, instance, status, key, execution, wall)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![
+        one.run.0,
+        one.instance,
+        one.status,
+        one.key,
+        execution,
+        micros(one.wall)
+    ])?;
+    Ok(())
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    micros(since.unwrap_or_default())
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn duration(micros: i64) -> Duration {
+    Duration::from_micros(micros.max(0) as u64)
+}

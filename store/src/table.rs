@@ -1,0 +1,121 @@
+//! One table to and from the one Parquet form in which the store keeps it.
+//! Knows nothing of digests, of folders, or of who made the table.
+//!
+//! Every property of the writer is set here rather than left to a default,
+//! because a default that changes with a new version of the crate would change every digest.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use arrow::datatypes::{Schema, SchemaRef};
+use bytes::Bytes;
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use parquet::basic::{Compression, Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::schema::types::SchemaDescriptor;
+
+use crate::Error;
+use crate::canonical::canonical;
+
+/// The table's bytes: the same content gives the same bytes, whoever made it.
+pub fn encode(table: &RecordBatch) -> Result<Vec<u8>, Error> {
+    encode_canonical(&canonical(table)?)
+}
+
+/// The bytes of a table that is in canonical form already.
+pub(crate) fn encode_canonical(table: &RecordBatch) -> Result<Vec<u8>, Error> {
+    write(table).map_err(|error| Error::not_a_table("a table", error.to_string()))
+}
+
+/// The table in bytes that [`encode`] made. For files of other programs see
+/// [`read_foreign`](crate::read_foreign), which trusts them less.
+pub fn decode(bytes: Bytes) -> Result<RecordBatch, Error> {
+    let read = || -> Result<_, ParquetError> {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes)?;
+        let rows = builder.metadata().file_metadata().num_rows().max(1) as usize;
+        let schema = builder.schema().clone();
+        // One batch for the whole table, so that nothing has to be copied together afterwards.
+        collect(schema, builder.with_batch_size(rows).build()?)
+    };
+    let table = read().map_err(|error| Error::not_a_table("an object", error.to_string()))?;
+    canonical(&table)
+}
+
+/// All batches as one. A reader of no rows yields no batch, but its schema counts.
+pub(crate) fn collect(
+    schema: SchemaRef,
+    reader: ParquetRecordBatchReader,
+) -> Result<RecordBatch, ParquetError> {
+    let mut batches = reader.collect::<Result<Vec<_>, _>>()?;
+    Ok(match batches.len() {
+        0 => RecordBatch::new_empty(schema),
+        1 => batches.swap_remove(0),
+        _ => concat_batches(&batches[0].schema(), &batches)?,
+    })
+}
+
+fn write(table: &RecordBatch) -> Result<Vec<u8>, ParquetError> {
+    let metadata = table.schema_ref().metadata().iter();
+    let metadata = metadata
+        .map(|(key, value)| KeyValue::new(key.to_string(), value.to_string()))
+        .collect::<Vec<_>>();
+    // The table's metadata goes where every reader of Parquet looks for it,
+    // and not a second time into the description of Arrow types.
+    let schema = Arc::new(Schema::new(table.schema_ref().fields().clone()));
+    let columns = ArrowSchemaConverter::new()
+        .with_coerce_types(false)
+        .convert(&schema)?;
+    let options = ArrowWriterOptions::new()
+        .with_properties(properties(&columns, metadata))
+        .with_parquet_schema(columns)
+        .with_skip_arrow_metadata(false);
+    let table = RecordBatch::try_new(schema.clone(), table.columns().to_vec())?;
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new_with_options(&mut bytes, schema, options)?;
+    writer.write(&table)?;
+    writer.close()?;
+    Ok(bytes)
+}
+
+fn properties(columns: &SchemaDescriptor, metadata: Vec<KeyValue>) -> WriterProperties {
+    let mut properties = WriterProperties::builder()
+        .set_created_by("ablate".to_owned())
+        // Version 1 pages: every reader knows them.
+        .set_writer_version(WriterVersion::PARQUET_1_0)
+        .set_compression(COMPRESSION)
+        // One minimum and maximum a column, for readers that filter. Page indexes
+        // would double the size of the small tables that most artifacts are.
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_statistics_truncate_length(Some(64))
+        .set_column_index_truncate_length(Some(64))
+        .set_write_page_header_statistics(false)
+        .set_write_row_group_number_distinct_values(false)
+        .set_offset_index_disabled(true)
+        .set_bloom_filter_enabled(false)
+        .set_content_defined_chunking(None)
+        .set_dictionary_enabled(true)
+        .set_dictionary_page_size_limit(1 << 20)
+        .set_data_page_size_limit(1 << 20)
+        .set_data_page_row_count_limit(20_000)
+        .set_write_batch_size(1024)
+        .set_max_row_group_row_count(Some(1 << 20))
+        .set_max_row_group_bytes(None)
+        .set_sorting_columns(None)
+        .set_coerce_types(false)
+        .set_write_path_in_schema(true)
+        .set_key_value_metadata((!metadata.is_empty()).then_some(metadata));
+    for column in columns.columns() {
+        // Floats hardly ever repeat: a dictionary of them costs time and saves nothing.
+        if matches!(column.physical_type(), Type::FLOAT | Type::DOUBLE) {
+            properties = properties.set_column_dictionary_enabled(column.path().clone(), false);
+        }
+    }
+    properties.build()
+}
+
+const COMPRESSION: Compression = Compression::LZ4_RAW;
