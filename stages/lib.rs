@@ -4,8 +4,10 @@
 //! no environment, no path of its own. It describes itself, and help, checks, docs and keys
 //! come from the description. Kinds never import each other.
 
+mod collect;
 mod describe;
 mod fingerprint;
+mod nearest;
 
 pub mod command;
 pub mod sql;
@@ -18,8 +20,10 @@ use std::time::Duration;
 use arrow::record_batch::RecordBatch;
 use store::{Digest, Params};
 
+pub use collect::collect;
 pub use describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 pub use fingerprint::Code;
+use nearest::nearest;
 
 /// Every stage kind. To add one: a folder, a `pub mod` line above and an entry here.
 pub static STAGES: &[&dyn Stage] = &[&table::Table, &sql::Sql, &command::Command];

@@ -1,0 +1,90 @@
+//! What a program printed, cut to a size that provenance can keep for ever.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use crate::Failure;
+
+/// How much is kept of the beginning, and again of the end.
+const HALF: u64 = 32 * 1024;
+
+/// How many lines a failure quotes.
+const TAIL: usize = 20;
+
+/// The kept text.
+pub struct Log(String);
+
+impl Log {
+    /// Reads a log file: all of it, or its beginning and end and how much was cut between.
+    pub fn read(path: &Path) -> Result<Log, Failure> {
+        let failed =
+            |e: std::io::Error| Failure::new(format!("cannot read the program's log: {e}"));
+        let mut file = File::open(path).map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        let mut part = |from: u64, length: u64| -> Result<String, Failure> {
+            let mut bytes = Vec::new();
+            file.seek(SeekFrom::Start(from)).map_err(failed)?;
+            file.by_ref()
+                .take(length)
+                .read_to_end(&mut bytes)
+                .map_err(failed)?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        if length <= 2 * HALF {
+            return Ok(Log(part(0, length)?));
+        }
+        let (head, tail) = (part(0, HALF)?, part(length - HALF, HALF)?);
+        let cut = length - 2 * HALF;
+        Ok(Log(format!("{head}\n[{cut} bytes left out]\n{tail}")))
+    }
+
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.0.lines()
+    }
+
+    /// The last lines, for a failure's message.
+    pub fn tail(&self) -> String {
+        let lines: Vec<&str> = self.lines().collect();
+        if lines.iter().all(|line| line.trim().is_empty()) {
+            return "it printed nothing".to_owned();
+        }
+        let last = &lines[lines.len().saturating_sub(TAIL)..];
+        let title = match lines.len() > TAIL {
+            true => format!("the last {TAIL} lines of its output:"),
+            false => "its output:".to_owned(),
+        };
+        let quoted = last.iter().map(|line| format!("\n  {line}"));
+        std::iter::once(title).chain(quoted).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(bytes: &[u8]) -> Log {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), bytes).unwrap();
+        Log::read(file.path()).unwrap()
+    }
+
+    #[test]
+    fn short_logs_are_whole_and_long_ones_say_what_is_missing() {
+        assert_eq!(log(b"a\nb\xff\n").0, "a\nb\u{fffd}\n");
+        let long = log(&[b"start".as_slice(), &[b'x'; 100_000], b"end"].concat()).0;
+        assert!(long.starts_with("start") && long.ends_with("end"));
+        assert!(long.contains("\n[34472 bytes left out]\n"));
+        assert!(long.len() < 66_000);
+    }
+
+    #[test]
+    fn the_tail_is_twenty_lines() {
+        assert_eq!(log(b"").tail(), "it printed nothing");
+        assert_eq!(log(b"one\ntwo\n").tail(), "its output:\n  one\n  two");
+        let many: String = (1..=50).map(|n| format!("{n}\n")).collect();
+        let tail = log(many.as_bytes()).tail();
+        assert!(tail.starts_with("the last 20 lines of its output:\n  31\n"));
+        assert!(tail.ends_with("\n  50"));
+    }
+}

@@ -1,0 +1,125 @@
+//! Tables from arrow-rs to polars and back through the Arrow C data interface: both sides
+//! point at the same memory. The only `unsafe` of the crate is here.
+
+use std::mem::transmute;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, make_array};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use polars::prelude::{Column, CompatLevel, DataFrame, PlSmallStr, PolarsResult, Series};
+use polars_arrow::ffi;
+
+use crate::Failure;
+
+/// A table as a polars frame.
+pub fn to_polars(name: &str, table: &RecordBatch) -> Result<DataFrame, Failure> {
+    let schema = table.schema();
+    let mut columns = Vec::with_capacity(table.num_columns());
+    for (field, array) in schema.fields().iter().zip(table.columns()) {
+        let unreadable = |why: String| {
+            Failure::new(format!(
+                "column `{}` of `{name}` has the type {}, which SQL cannot read: {why}",
+                field.name(),
+                field.data_type()
+            ))
+        };
+        let array = match readable(field.data_type()) {
+            Some(wider) => cast(array, &wider).map_err(|e| unreadable(e.to_string()))?,
+            None => array.clone(),
+        };
+        let series = import(field.name(), &array).map_err(|e| unreadable(e.to_string()))?;
+        columns.push(Column::from(series));
+    }
+    DataFrame::new(table.num_rows(), columns)
+        .map_err(|e| Failure::new(format!("`{name}` cannot be handed to SQL: {e}")))
+}
+
+/// A polars frame as a table.
+pub fn to_arrow(frame: DataFrame) -> Result<RecordBatch, Failure> {
+    let rows = frame.height();
+    let mut fields = Vec::with_capacity(frame.width());
+    let mut columns = Vec::with_capacity(frame.width());
+    for column in frame.columns() {
+        let series = column.as_materialized_series().rechunk();
+        let array = export(&series).map_err(|e| {
+            Failure::new(format!(
+                "column `{}` of the result has the type {}, which cannot be stored: {e}",
+                series.name(),
+                series.dtype()
+            ))
+            .help("convert it in the query: CAST(… AS DOUBLE)")
+            .at("query")
+        })?;
+        fields.push(Field::new(
+            series.name().as_str(),
+            array.data_type().clone(),
+            true,
+        ));
+        columns.push(array);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).map_err(
+        |e| {
+            Failure::new(format!(
+                "polars gave a table that does not fit together: {e}"
+            ))
+        },
+    )
+}
+
+/// The type to convert to first, for types that our polars is built without.
+fn readable(ty: &DataType) -> Option<DataType> {
+    let inner = |field: &Arc<Field>| {
+        let ty = readable(field.data_type())?;
+        Some(Arc::new(field.as_ref().clone().with_data_type(ty)))
+    };
+    Some(match ty {
+        DataType::UInt8 | DataType::UInt16 => DataType::UInt32,
+        DataType::Float16 => DataType::Float32,
+        DataType::FixedSizeBinary(_) => DataType::Binary,
+        DataType::Dictionary(_, values) => readable(values).unwrap_or_else(|| (**values).clone()),
+        DataType::List(field) => DataType::List(inner(field)?),
+        DataType::LargeList(field) => DataType::LargeList(inner(field)?),
+        DataType::FixedSizeList(field, size) => DataType::FixedSizeList(inner(field)?, *size),
+        _ => return None,
+    })
+}
+
+fn import(name: &str, array: &ArrayRef) -> PolarsResult<Series> {
+    let exported = to_ffi(&array.to_data());
+    let (array, schema) = exported.map_err(|e| polars_arrow_error(&e))?;
+    // SAFETY: arrow-rs filled both structs as the C data interface prescribes, and both crates
+    // lay them out as it prescribes (`repr(C)`), so one crate's struct is the other's.
+    // `schema` is only borrowed; `array` is moved, and its release callback, which keeps the
+    // buffers alive, is called once: by polars, when the series is dropped.
+    let array = unsafe {
+        let schema: &ffi::ArrowSchema = &*std::ptr::from_ref(&schema).cast();
+        let field = ffi::import_field_from_c(schema)?;
+        ffi::import_array_from_c(
+            transmute::<FFI_ArrowArray, ffi::ArrowArray>(array),
+            field.dtype,
+        )?
+    };
+    Series::try_from((PlSmallStr::from(name), array))
+}
+
+fn export(series: &Series) -> Result<ArrayRef, arrow::error::ArrowError> {
+    let level = CompatLevel::oldest();
+    let field = series.dtype().to_arrow_field(series.name().clone(), level);
+    let array = ffi::export_array_to_c(series.to_arrow(0, level));
+    let schema = ffi::export_field_to_c(&field);
+    // SAFETY: as above, the other way round: polars filled both structs, arrow-rs takes both
+    // over and calls each release callback once.
+    let data = unsafe {
+        let schema = transmute::<ffi::ArrowSchema, FFI_ArrowSchema>(schema);
+        from_ffi(transmute::<ffi::ArrowArray, FFI_ArrowArray>(array), &schema)?
+    };
+    Ok(make_array(data))
+}
+
+fn polars_arrow_error(error: &arrow::error::ArrowError) -> polars::error::PolarsError {
+    polars::error::PolarsError::ComputeError(error.to_string().into())
+}

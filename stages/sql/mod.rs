@@ -1,0 +1,97 @@
+//! `sql`: one query over the input tables, which gives the same bytes every time.
+//!
+//! polars computes it, held to one thread ([`worker`]) with a plan whose order is pinned
+//! ([`order`]), because left alone it adds floats and lists groups in another order on every
+//! run. [`query`] reads the query before anything runs, [`bridge`] carries tables over and
+//! back, [`words`] turns polars' errors into ours.
+
+mod bridge;
+mod order;
+mod query;
+#[cfg(test)]
+mod tests;
+mod words;
+mod worker;
+
+use std::collections::BTreeMap;
+
+use arrow::record_batch::RecordBatch;
+use polars::prelude::{IntoLazy, PolarsResult};
+use polars::sql::SQLContext;
+use store::{Params, Value};
+
+use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::{Failure, Outputs, ParamError, Stage, Task};
+
+/// The kind `sql`.
+pub struct Sql;
+
+static DESCRIPTION: Description = Description {
+    kind: "sql",
+    summary: "A SQL query over its inputs.",
+    params: &[Param {
+        name: "query",
+        ty: Type::Text,
+        presence: Presence::Required,
+        help: "One SELECT in polars' SQL; the names of the inputs are the names of its tables.",
+    }],
+    seeded: false,
+};
+
+impl Stage for Sql {
+    fn describe(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn ports(&self, _: &Params) -> Ports {
+        Ports {
+            inputs: Inputs::Any,
+            outputs: vec![Port::table("rows")],
+        }
+    }
+
+    fn check(&self, params: &Params) -> Result<(), ParamError> {
+        query::parse(text(params)).map(drop)
+    }
+
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
+        let parsed = query::parse(text(task.params)).map_err(|e| Failure {
+            help: e.help,
+            ..Failure::new(e.message).at(e.param)
+        })?;
+        let (inputs, text) = (task.inputs.clone(), text(task.params).to_owned());
+        let table = worker::run(move || compute(&inputs, &text)).map_err(|panic| {
+            Failure::new(format!("polars gave up on the query: {panic}"))
+                .help("this is a fault in polars: try to write the query another way")
+                .at("query")
+        })??;
+        let table = match parsed.ordered {
+            true => table,
+            false => order::sort_rows(&table)?,
+        };
+        Ok([("rows".to_owned(), table)].into())
+    }
+}
+
+fn text(params: &Params) -> &str {
+    params
+        .get("query")
+        .and_then(Value::as_text)
+        .unwrap_or_default()
+}
+
+/// Runs the query with polars, on the current thread.
+fn compute(inputs: &BTreeMap<String, RecordBatch>, query: &str) -> Result<RecordBatch, Failure> {
+    let mut context = SQLContext::new();
+    for (name, table) in inputs {
+        context.register(name, bridge::to_polars(name, table)?.lazy());
+    }
+    let result = context.execute(query).and_then(|frame| {
+        frame._collect_post_opt(|_, plan, expressions, _| -> PolarsResult<()> {
+            order::pin(plan, expressions);
+            Ok(())
+        })
+    });
+    let result = result.map_err(|error| words::explain(&error, inputs))?;
+    bridge::to_arrow(result)
+}

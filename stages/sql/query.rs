@@ -1,0 +1,169 @@
+//! Reads a query before anything runs: is it SQL, is it one SELECT, can it give the same
+//! answer twice, does it say in which order its rows come? Knows nothing of tables.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{Expr, Query, SetExpr, Statement, visit_expressions};
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::{Parser, ParserError, ParserOptions};
+
+use crate::ParamError;
+
+/// What must be known of a query besides its text.
+#[derive(Debug)]
+pub struct Parsed {
+    /// Whether the outermost query has an ORDER BY.
+    pub ordered: bool,
+}
+
+/// Functions of other dialects whose answer depends on when or how often they are asked.
+/// polars has none of them today; this keeps it so, and says why.
+const UNREPEATABLE: &[&str] = &[
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "gen_random_uuid",
+    "getdate",
+    "localtime",
+    "localtimestamp",
+    "now",
+    "rand",
+    "random",
+    "setseed",
+    "sysdate",
+    "today",
+    "uuid",
+];
+
+/// Parses the query as polars will.
+pub fn parse(query: &str) -> Result<Parsed, ParamError> {
+    // The same dialect and options as `SQLContext::execute`.
+    let options = ParserOptions {
+        trailing_commas: true,
+        ..Default::default()
+    };
+    let statements = Parser::new(&GenericDialect)
+        .with_options(options)
+        .try_with_sql(query)
+        .and_then(|mut parser| parser.parse_statements())
+        .map_err(|error| wrong(syntax(error), None))?;
+    let query = match statements.as_slice() {
+        [Statement::Query(query)] => query,
+        [] => {
+            return Err(wrong(
+                "the query is empty".into(),
+                Some("write query = \"SELECT … FROM …\""),
+            ));
+        }
+        [_] => {
+            return Err(wrong(
+                "the query is not a SELECT".into(),
+                Some("a stage makes a table: use SELECT, or WITH … SELECT"),
+            ));
+        }
+        more => {
+            return Err(wrong(
+                format!("{} statements in one query", more.len()),
+                Some("use one stage for each, or WITH"),
+            ));
+        }
+    };
+    if let ControlFlow::Break(name) = visit_expressions(&statements, unrepeatable) {
+        return Err(wrong(
+            format!("{name}() gives another answer on every run"),
+            Some("results must be repeatable: pass the value as a column of an input"),
+        ));
+    }
+    Ok(Parsed {
+        ordered: is_ordered(query),
+    })
+}
+
+fn unrepeatable(expr: &Expr) -> ControlFlow<String> {
+    if let Expr::Function(function) = expr {
+        let name = function.name.to_string();
+        if UNREPEATABLE.contains(&name.to_lowercase().as_str()) {
+            return ControlFlow::Break(name);
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+fn is_ordered(query: &Query) -> bool {
+    query.order_by.is_some()
+        || match &*query.body {
+            SetExpr::Query(inner) => is_ordered(inner),
+            _ => false,
+        }
+}
+
+fn syntax(error: ParserError) -> String {
+    match error {
+        ParserError::ParserError(message) | ParserError::TokenizerError(message) => {
+            format!(
+                "invalid SQL: {}",
+                message.trim_start_matches("sql parser error: ")
+            )
+        }
+        ParserError::RecursionLimitExceeded => "invalid SQL: it is nested too deeply".to_owned(),
+    }
+}
+
+fn wrong(message: String, help: Option<&str>) -> ParamError {
+    ParamError {
+        param: "query",
+        message,
+        help: help.map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(query: &str) -> String {
+        parse(query).unwrap_err().message
+    }
+
+    #[test]
+    fn mistakes_are_found_before_anything_runs() {
+        assert_eq!(
+            message("SELECT x FRM t WHERE"),
+            "invalid SQL: Expected: end of statement, found: WHERE at Line: 1, Column: 16"
+        );
+        assert!(message("SELECT 'x").starts_with("invalid SQL: Unterminated string literal"));
+        assert_eq!(message(""), "the query is empty");
+        assert_eq!(message("SELECT 1; SELECT 2"), "2 statements in one query");
+        assert_eq!(message("DROP TABLE t"), "the query is not a SELECT");
+        assert_eq!(message("SHOW TABLES"), "the query is not a SELECT");
+    }
+
+    #[test]
+    fn chance_and_clocks_are_refused_wherever_they_hide() {
+        assert_eq!(
+            message("SELECT RANDOM() AS r FROM t"),
+            "RANDOM() gives another answer on every run"
+        );
+        assert_eq!(
+            message("SELECT * FROM (SELECT x FROM t WHERE d < current_timestamp)"),
+            "current_timestamp() gives another answer on every run"
+        );
+    }
+
+    #[test]
+    fn the_order_of_the_outermost_query_counts() {
+        assert!(parse("SELECT x FROM t ORDER BY x LIMIT 3").unwrap().ordered);
+        assert!(parse("(SELECT x FROM t ORDER BY x)").unwrap().ordered);
+        assert!(
+            parse("WITH a AS (SELECT 1 AS x) SELECT x FROM a ORDER BY x")
+                .unwrap()
+                .ordered
+        );
+        assert!(
+            !parse("SELECT * FROM (SELECT x FROM t ORDER BY x)")
+                .unwrap()
+                .ordered
+        );
+        assert!(!parse("SELECT x FROM t").unwrap().ordered);
+    }
+}
