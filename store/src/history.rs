@@ -15,6 +15,9 @@ use crate::{
     Digest, Environment, Error, InputUsed, Output, RunId, RunOutcome, StageKey, Status, Store,
 };
 
+/// The source files behind a code fingerprint, with their digests.
+pub type CodeFiles = BTreeMap<String, Digest>;
+
 /// A run, as recorded.
 #[derive(Clone, Debug, Serialize)]
 pub struct Run {
@@ -181,7 +184,7 @@ impl Store {
     }
 
     /// The sources behind a code fingerprint, if it was ever recorded.
-    pub fn code_files(&self, code: &Digest) -> Result<Option<BTreeMap<String, Digest>>, Error> {
+    pub fn code_files(&self, code: &Digest) -> Result<Option<CodeFiles>, Error> {
         self.query("read the codes in", |rows| {
             let files = rows
                 .prepare_cached("SELECT files FROM codes WHERE digest = ?1")?
@@ -208,7 +211,7 @@ impl Store {
         kind: &str,
         instance: &str,
         key: &StageKey,
-    ) -> Result<Option<(StageKey, BTreeMap<String, Digest>)>, Error> {
+    ) -> Result<Option<(StageKey, CodeFiles)>, Error> {
         self.query("read the keys in", |rows| {
             let mut same_instance = rows.prepare_cached(
                 "SELECT x.key_json, c.files FROM executions x JOIN codes c ON c.id = x.code
@@ -337,7 +340,7 @@ fn outputs(rows: &Connection, execution: i64) -> rusqlite::Result<Vec<Output>> {
     .collect()
 }
 
-fn stored_key(row: &Row<'_>) -> rusqlite::Result<(StageKey, BTreeMap<String, Digest>)> {
+fn stored_key(row: &Row<'_>) -> rusqlite::Result<(StageKey, CodeFiles)> {
     let (Json(key), Json(files)) = (row.get(0)?, row.get(1)?);
     Ok((key, files))
 }

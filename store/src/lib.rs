@@ -33,7 +33,7 @@ pub use error::Error;
 pub use foreign::read_foreign;
 pub use fsck::{FsckReport, LostOutput, Problem};
 pub use gc::{GcReport, gc};
-pub use history::{Execution, MadeBy, Run, UseRecord};
+pub use history::{CodeFiles, Execution, MadeBy, Run, UseRecord};
 pub use key::StageKey;
 pub use lease::Lease;
 pub use objects::Staged;

