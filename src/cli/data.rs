@@ -1,0 +1,280 @@
+//! `ablate show` and `ablate kinds`: look at a result, look at what there is to use.
+
+use arrow::record_batch::RecordBatch;
+use arrow::util::display::FormatOptions;
+use arrow::util::pretty::pretty_format_batches_with_options;
+use clap::Args;
+use serde_json::json;
+use stages::{Inputs, Presence, Stage};
+use store::{Digest, Store, Value, schema_text};
+
+use super::{Exit, Global, in_pipeline, out};
+use crate::diagnostic::{Diagnostic, nearest};
+use crate::plan::{self, Plan, Source};
+use crate::survey::{Standing, survey};
+
+/// What `show` takes.
+#[derive(Args)]
+pub struct ShowArguments {
+    /// The result: `stage`, `stage.output` or `stage[axis=value].output`
+    result: String,
+    /// How many rows
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    rows: usize,
+    /// Print the stored log of its execution instead
+    #[arg(long)]
+    log: bool,
+}
+
+/// Prints schema, shape, first rows, digest and place of a result.
+pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
+    let pipeline = global.pipeline()?;
+    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    let (target, output) = split_output(&arguments.result);
+    let asked = plan::matching(&plan, target)?;
+    let targets = [target.to_owned()];
+    let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &targets))?;
+    let store = global.needed_store()?;
+    let standings = survey(&plan, &wanted, Some(&store));
+    let mut found = Vec::with_capacity(asked.len());
+    for n in asked {
+        let Standing::Cached { key, outputs } = &standings[n] else {
+            let label = &plan.instances[n].label;
+            return Err(Diagnostic::new(format!("`{label}` is not made yet"))
+                .help(format!("ablate run '{label}'"))
+                .into());
+        };
+        let position = output_position(&plan, n, output)?;
+        found.push((
+            Source {
+                instance: n,
+                output: position,
+            },
+            *key,
+            outputs[position],
+        ));
+    }
+    if arguments.log {
+        return show_log(&store, &found);
+    }
+    let table = together(&plan, &store, &found)?;
+    if global.json {
+        let object = as_json(&plan, &store, &found, &table, arguments.rows);
+        out!("{object}");
+        return Ok(());
+    }
+    let label = match &found[..] {
+        [(source, ..)] => plan.source_label(*source),
+        _ => format!("{} ({} instances)", arguments.result, found.len()),
+    };
+    out!(
+        "{label}: {} rows, {} columns",
+        table.num_rows(),
+        table.num_columns()
+    );
+    out!("columns  {}", schema_text(table.schema_ref()));
+    for (source, _, digest) in &found {
+        let size = std::fs::metadata(store.object_path(digest)).map_or(0, |found| found.len());
+        if found.len() > 1 {
+            out!("instance {}", plan.source_label(*source));
+        }
+        out!("digest   {digest}");
+        out!(
+            "file     {} ({size} bytes)",
+            store.object_path(digest).display()
+        );
+    }
+    let head = table.slice(0, arguments.rows.min(table.num_rows()));
+    let options = FormatOptions::default().with_null("null");
+    let text = pretty_format_batches_with_options(&[head], &options);
+    out!(
+        "{}",
+        text.map_or_else(|error| error.to_string(), |text| text.to_string())
+    );
+    if table.num_rows() > arguments.rows {
+        out!("… {} more rows", table.num_rows() - arguments.rows);
+    }
+    Ok(())
+}
+
+/// `stage[axis=0.5].output` has dots inside and outside of the brackets.
+fn split_output(result: &str) -> (&str, Option<&str>) {
+    let after = result.rfind(']').map_or(0, |at| at + 1);
+    match result[after..].split_once('.') {
+        Some((rest, output)) => (&result[..after + rest.len()], Some(output)),
+        None => (result, None),
+    }
+}
+
+fn output_position(plan: &Plan<'_>, n: usize, output: Option<&str>) -> Result<usize, Exit> {
+    let instance = &plan.instances[n];
+    let Some(name) = output else { return Ok(0) };
+    let found = instance.outputs.iter().position(|known| known == name);
+    found.ok_or_else(|| {
+        let known = instance.outputs.iter().map(String::as_str);
+        Diagnostic::new(format!("`{}` has no output `{name}`", instance.label))
+            .maybe_help(nearest(name, known))
+            .help(format!("outputs: {}", instance.outputs.join(", ")))
+            .into()
+    })
+}
+
+type Located = (Source, Digest, Digest);
+
+/// Several instances as one table with their axes as columns, as a stage with `over` sees them.
+fn together(plan: &Plan<'_>, store: &Store, found: &[Located]) -> Result<RecordBatch, Exit> {
+    let mut rows = Vec::with_capacity(found.len());
+    for (source, _, digest) in found {
+        let point = plan.instances[source.instance].point.iter();
+        let values: Vec<Value> = point
+            .map(|(axis, value)| plan.pipeline.axes[*axis].values[*value].clone())
+            .collect();
+        rows.push((plan.source_label(*source), values, store.read(digest)?));
+    }
+    if let [(_, _, table)] = &rows[..] {
+        return Ok(table.clone());
+    }
+    let point = &plan.instances[found[0].0.instance].point;
+    let axes: Vec<&str> = point
+        .iter()
+        .map(|(a, _)| plan.pipeline.axes[*a].name.as_str())
+        .collect();
+    stages::collect(&axes, &rows).map_err(|failure| {
+        let label = &plan.instances[found[0].0.instance].label;
+        Diagnostic::new(failure.message)
+            .help(format!("show one instance: ablate show '{label}'"))
+            .into()
+    })
+}
+
+fn show_log(store: &Store, found: &[Located]) -> Result<(), Exit> {
+    for (_, key, _) in found {
+        let execution = match store.lookup(key)? {
+            Some(found) => store.execution(found.execution)?,
+            None => None,
+        };
+        if let Some(execution) = execution {
+            out!("{}: run {}", execution.instance, execution.run);
+            out!("{}", execution.log.trim_end());
+        }
+    }
+    Ok(())
+}
+
+fn as_json(
+    plan: &Plan<'_>,
+    store: &Store,
+    found: &[Located],
+    table: &RecordBatch,
+    rows: usize,
+) -> serde_json::Value {
+    let mut head = Vec::new();
+    let mut writer = arrow::json::ArrayWriter::new(&mut head);
+    let written = writer.write(&table.slice(0, rows.min(table.num_rows())));
+    let head = match written.and_then(|()| writer.finish()) {
+        Ok(()) => serde_json::from_slice(&head).unwrap_or_default(),
+        Err(_) => serde_json::Value::Null,
+    };
+    let schema = table.schema();
+    let columns = schema.fields().iter();
+    json!({
+        "rows": table.num_rows(),
+        "columns": columns
+            .map(|field| json!({ "name": field.name(), "type": field.data_type().to_string() }))
+            .collect::<Vec<_>>(),
+        "artifacts": found
+            .iter()
+            .map(|(source, key, digest)| json!({
+                "stage": plan.source_label(*source), "key": key, "digest": digest,
+                "path": store.object_path(digest),
+            }))
+            .collect::<Vec<_>>(),
+        "head": head,
+    })
+}
+
+/// What `kinds` takes.
+#[derive(Args)]
+pub struct KindsArguments {
+    /// A kind, to see its parameters
+    kind: Option<String>,
+}
+
+/// Prints the kinds, or one of them in full.
+pub fn kinds(global: &Global, arguments: &KindsArguments) -> Result<(), Exit> {
+    let all = || stages::STAGES.iter().map(|kind| kind.describe());
+    match &arguments.kind {
+        None => {
+            for kind in all() {
+                match global.json {
+                    true => out!("{}", json!({ "kind": kind.kind, "summary": kind.summary })),
+                    false => out!("{:<20} {}", kind.kind, kind.summary),
+                }
+            }
+        }
+        Some(name) => match stages::find(name) {
+            Some(kind) => out!("{}", in_full(kind)),
+            None => {
+                return Err(Diagnostic::new(format!("no stage kind `{name}`"))
+                    .maybe_help(nearest(name, all().map(|kind| kind.kind)))
+                    .into());
+            }
+        },
+    }
+    Ok(())
+}
+
+fn in_full(kind: &dyn Stage) -> String {
+    let description = kind.describe();
+    let mut text = format!("{}: {}\n", description.kind, description.summary);
+    for param in description.params {
+        let presence = match param.presence {
+            Presence::Required => "required".to_owned(),
+            Presence::Optional => "optional".to_owned(),
+            Presence::Default(value) => format!("default {}", value()),
+        };
+        text.push_str(&format!(
+            "\n  {} ({}, {presence})\n      {}",
+            param.name,
+            param.ty.name(),
+            param.help
+        ));
+    }
+    let ports = kind.ports(&store::Params::new());
+    let inputs = match ports.inputs {
+        Inputs::Any => "any, named as you like".to_owned(),
+        Inputs::Named(named) if named.is_empty() => "none".to_owned(),
+        Inputs::Named(named) => {
+            let each = named
+                .iter()
+                .map(|port| format!("{} ({})", port.name, port.holds));
+            each.collect::<Vec<_>>().join(", ")
+        }
+    };
+    text.push_str(&format!("\n\n  inputs: {inputs}"));
+    let outputs: Vec<_> = ports
+        .outputs
+        .iter()
+        .map(|port| port.name.as_str())
+        .collect();
+    if !outputs.is_empty() {
+        text.push_str(&format!("\n  outputs: {}", outputs.join(", ")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_output;
+
+    #[test]
+    fn the_output_follows_the_last_bracket() {
+        assert_eq!(split_output("train"), ("train", None));
+        assert_eq!(split_output("train.weights"), ("train", Some("weights")));
+        assert_eq!(split_output("train[lr=0.5]"), ("train[lr=0.5]", None));
+        assert_eq!(
+            split_output("train[lr=0.5].w"),
+            ("train[lr=0.5]", Some("w"))
+        );
+    }
+}

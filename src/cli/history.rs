@@ -1,0 +1,309 @@
+//! `ablate runs`, `ablate diff` and `ablate tag`: what was done before.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::json;
+use store::{Execution, Run, RunId, RunOutcome, Store, UseRecord};
+
+use super::{Exit, Global, out};
+use crate::compare;
+use crate::diagnostic::Diagnostic;
+use crate::explain;
+use crate::progress::seconds;
+
+/// What `runs` takes.
+#[derive(Args)]
+pub struct RunsArguments {
+    /// A run: number, tag, `last` or `prev`, to see its stages
+    run: Option<String>,
+    /// How many runs to list
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+}
+
+/// What `diff` takes.
+#[derive(Args)]
+pub struct DiffArguments {
+    /// The older run: number, tag, `last` or `prev`
+    #[arg(default_value = "prev")]
+    old: String,
+    /// The newer run
+    #[arg(default_value = "last")]
+    new: String,
+}
+
+/// What `tag` takes.
+#[derive(Args)]
+pub struct TagArguments {
+    /// The name
+    name: String,
+    /// The run: number, tag, `last` or `prev`
+    #[arg(default_value = "last")]
+    run: String,
+}
+
+/// Lists runs, or what one run did.
+pub fn runs(global: &Global, arguments: &RunsArguments) -> Result<(), Exit> {
+    let store = global.needed_store()?;
+    if let Some(name) = &arguments.run {
+        return one_run(global, &store, &find(&store, name)?);
+    }
+    for run in store.runs(arguments.limit)? {
+        let uses = store.uses(run.id)?;
+        let count = |status| uses.iter().filter(|used| used.status == status).count();
+        let (ran, hits) = (count(store::Status::Ran), count(store::Status::Hit));
+        if global.json {
+            out!(
+                "{}",
+                json!({
+                    "run": run.id, "started": time(run.started), "ended": run.ended.map(time),
+                    "outcome": run.outcome, "pipeline": run.pipeline, "profile": run.profile,
+                    "set": run.settings, "tags": run.tags, "ran": ran, "hits": hits,
+                    "environment": run.environment,
+                })
+            );
+            continue;
+        }
+        let overlay = run
+            .profile
+            .iter()
+            .map(|profile| format!(" --profile {profile}"));
+        let tags = run.tags.iter().map(|tag| format!(" #{tag}"));
+        let extra: String = overlay.chain(settings(&run)).chain(tags).collect();
+        out!(
+            "{:>4}  {}  {:<11}  {ran} ran, {hits} cached  {:>8}  {}{extra}",
+            run.id,
+            time(run.started),
+            outcome(&run),
+            wall(&run),
+            run.pipeline
+        );
+    }
+    Ok(())
+}
+
+fn settings(run: &Run) -> Vec<String> {
+    let list: Vec<String> = serde_json::from_str(&run.settings).unwrap_or_default();
+    list.into_iter()
+        .map(|set| format!(" --set {set}"))
+        .collect()
+}
+
+fn one_run(global: &Global, store: &Store, run: &Run) -> Result<(), Exit> {
+    let environment = &run.environment;
+    if !global.json {
+        out!(
+            "run {} of {} ({}), {}",
+            run.id,
+            run.pipeline,
+            run.file,
+            outcome(run)
+        );
+        out!("started  {}, took {}", time(run.started), wall(run));
+        let commit = environment
+            .git_commit
+            .as_deref()
+            .unwrap_or("not in a repository");
+        let dirty = if environment.git_dirty == Some(true) {
+            ", with changes"
+        } else {
+            ""
+        };
+        out!("commit   {commit}{dirty}");
+        out!(
+            "machine  {}, {}, {}, {} threads",
+            environment.host,
+            environment.os,
+            environment.cpu_model,
+            environment.threads
+        );
+    }
+    for used in store.uses(run.id)? {
+        let execution = execution(store, &used)?;
+        if global.json {
+            out!(
+                "{}",
+                json!({
+                    "stage": used.instance, "status": used.status, "key": used.key,
+                    "ms": used.wall.as_secs_f64() * 1e3,
+                    "execution": execution.map(|execution| json!({
+                        "run": execution.run, "seed": execution.key.seed,
+                        "cpu_ms": execution.cpu.map(|cpu| cpu.as_secs_f64() * 1e3),
+                        "peak_memory": execution.peak_memory, "failure": execution.failure,
+                        "inputs": execution.inputs, "outputs": execution.outputs,
+                    })),
+                })
+            );
+            continue;
+        }
+        let status = serde_json::to_value(used.status).unwrap_or_default();
+        let detail = match &execution {
+            Some(Execution {
+                failure: Some(failure),
+                ..
+            }) => failure.lines().next().unwrap_or_default().to_owned(),
+            Some(execution) => {
+                let outputs = execution.outputs.iter();
+                let each =
+                    outputs.map(|o| format!("{} {} rows {}", o.name, o.rows, o.digest.short()));
+                each.collect::<Vec<_>>().join(", ")
+            }
+            None => String::new(),
+        };
+        out!(
+            "{:<7}  {:>8}  {}  {detail}",
+            status.as_str().unwrap_or_default(),
+            seconds(used.wall),
+            used.instance
+        );
+    }
+    Ok(())
+}
+
+/// What two runs did differently: parameters, artifacts, rows of results.
+pub fn diff(global: &Global, arguments: &DiffArguments) -> Result<(), Exit> {
+    let store = global.needed_store()?;
+    let (old, new) = (find(&store, &arguments.old)?, find(&store, &arguments.new)?);
+    let mut pairs: BTreeMap<String, [Option<UseRecord>; 2]> = BTreeMap::new();
+    for (side, run) in [&old, &new].into_iter().enumerate() {
+        for used in store.uses(run.id)? {
+            let pair = pairs.entry(used.instance.clone()).or_default();
+            pair[side] = Some(used);
+        }
+    }
+    let mut same = 0;
+    for (instance, pair) in pairs {
+        let executions = match &pair {
+            [Some(a), Some(b)] if a.key == b.key && a.execution == b.execution => {
+                same += 1;
+                continue;
+            }
+            [a, b] => [side(&store, a.as_ref())?, side(&store, b.as_ref())?],
+        };
+        let (Some(a), Some(b)) = (&executions[0], &executions[1]) else {
+            let where_ = match (&pair[0], &pair[1]) {
+                (Some(_), None) => format!("only in run {}", old.id),
+                (None, Some(_)) => format!("only in run {}", new.id),
+                _ => "not executed in both".to_owned(),
+            };
+            match global.json {
+                true => out!("{}", json!({ "stage": instance, "note": where_ })),
+                false => out!("{instance}: {where_}"),
+            }
+            continue;
+        };
+        let code = |execution: &Execution| store.code_files(&execution.key.code);
+        let fields = explain::differences(
+            &a.key,
+            &code(a)?.unwrap_or_default(),
+            &b.key,
+            &code(b)?.unwrap_or_default(),
+        );
+        let tables = compare::outputs(&store, a, b);
+        if global.json {
+            out!(
+                "{}",
+                json!({ "stage": instance, "fields": fields, "outputs": tables })
+            );
+            continue;
+        }
+        out!("{instance}");
+        for field in &fields {
+            out!("  {field}");
+        }
+        for table in &tables {
+            out!("  {table}");
+        }
+        if fields.is_empty() && tables.is_empty() {
+            out!("  executed again, same bytes");
+        }
+    }
+    if !global.json {
+        out!(
+            "ablate: {same} stages the same in runs {} and {}",
+            old.id,
+            new.id
+        );
+    }
+    Ok(())
+}
+
+/// Names a run.
+pub fn tag(global: &Global, arguments: &TagArguments) -> Result<(), Exit> {
+    let store = global.needed_store()?;
+    let run = find(&store, &arguments.run)?;
+    let name = &arguments.name;
+    if name.parse::<i64>().is_ok() || name == "last" || name == "prev" {
+        return Err(Diagnostic::new(format!("`{name}` would be mistaken for a run")).into());
+    }
+    match store.tag(run.id, name)? {
+        Some(before) if before != run.id => out!("{name}: run {} (before: run {before})", run.id),
+        _ => out!("{name}: run {}", run.id),
+    }
+    Ok(())
+}
+
+/// A run by number, tag, `last` or `prev`.
+fn find(store: &Store, name: &str) -> Result<Run, Exit> {
+    let newest = |at: usize| store.runs(at + 1).map(|runs| runs.into_iter().nth(at));
+    let found = match name {
+        "last" => newest(0)?,
+        "prev" => newest(1)?,
+        _ => match name.parse::<i64>() {
+            Ok(id) => store.run(RunId(id))?,
+            Err(_) => match store.tags()?.into_iter().find(|(tag, _)| tag == name) {
+                Some((_, id)) => store.run(id)?,
+                None => None,
+            },
+        },
+    };
+    found.ok_or_else(|| {
+        Diagnostic::new(format!("no run `{name}`"))
+            .help("`ablate runs` lists them; a run is named by number, tag, `last` or `prev`")
+            .into()
+    })
+}
+
+fn side(store: &Store, used: Option<&UseRecord>) -> Result<Option<Execution>, Exit> {
+    match used {
+        Some(used) => execution(store, used),
+        None => Ok(None),
+    }
+}
+
+fn execution(store: &Store, used: &UseRecord) -> Result<Option<Execution>, Exit> {
+    match used.execution {
+        Some(id) => Ok(store.execution(id)?),
+        None => Ok(None),
+    }
+}
+
+fn outcome(run: &Run) -> &'static str {
+    match run.outcome {
+        Some(RunOutcome::Ok) => "ok",
+        Some(RunOutcome::Failed) => "failed",
+        Some(RunOutcome::Interrupted) => "interrupted",
+        None => "unfinished",
+    }
+}
+
+fn wall(run: &Run) -> String {
+    match run.ended {
+        Some(ended) => {
+            let micros = u64::try_from(ended - run.started).unwrap_or(0);
+            seconds(Duration::from_micros(micros))
+        }
+        None => "-".to_owned(),
+    }
+}
+
+/// A time to the second, in UTC.
+fn time(micros: i64) -> String {
+    match Timestamp::from_microsecond(micros) {
+        Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        Err(_) => "?".to_owned(),
+    }
+}

@@ -1,0 +1,127 @@
+//! `ablate gc` and `ablate fsck`: keep the store small and sound.
+
+use std::io::IsTerminal;
+
+use clap::Args;
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use serde_json::json;
+
+use super::{Exit, Global, out};
+
+/// What `gc` takes.
+#[derive(Args)]
+pub struct GcArguments {
+    /// Keep what this many of the last runs reach; tagged runs are always kept
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    keep: usize,
+    /// Say what would go, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Removes what recent and tagged runs do not reach.
+pub fn gc(global: &Global, arguments: &GcArguments) -> Result<(), Exit> {
+    let report = store::gc(&global.store_path(), arguments.keep, arguments.dry_run)?;
+    if global.json {
+        let removed = report.removed.iter();
+        let removed: Vec<_> = removed
+            .map(|(digest, bytes)| json!({ "digest": digest, "bytes": bytes }))
+            .collect();
+        out!(
+            "{}",
+            json!({
+                "dry_run": arguments.dry_run, "removed": removed, "removed_bytes": report.removed_bytes,
+                "kept": report.kept, "kept_bytes": report.kept_bytes,
+            })
+        );
+        return Ok(());
+    }
+    let verb = if arguments.dry_run {
+        "would remove"
+    } else {
+        "removed"
+    };
+    if !global.quiet {
+        for (digest, bytes) in &report.removed {
+            out!("{verb} {digest} ({bytes} bytes)");
+        }
+    }
+    out!(
+        "ablate: {verb} {} objects, {} bytes ({}); kept {} objects, {} bytes ({})",
+        report.removed.len(),
+        report.removed_bytes,
+        HumanBytes(report.removed_bytes),
+        report.kept,
+        report.kept_bytes,
+        HumanBytes(report.kept_bytes)
+    );
+    Ok(())
+}
+
+/// Hashes every object again.
+pub fn fsck(global: &Global) -> Result<(), Exit> {
+    let store = global.needed_store()?;
+    let bar = match std::io::stderr().is_terminal() && !global.quiet && !global.json {
+        true => ProgressBar::new(0),
+        false => ProgressBar::hidden(),
+    };
+    let template = "{bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
+    bar.set_style(ProgressStyle::with_template(template).expect("written here"));
+    let report = store.fsck(&|done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    })?;
+    bar.finish_and_clear();
+    if global.json {
+        out!(
+            "{}",
+            json!({
+                "sound": report.is_sound(), "objects": report.objects, "bytes": report.bytes,
+                "damaged": report.damaged.iter()
+                    .map(|found| json!({ "path": found.path, "digest": found.digest, "why": found.why }))
+                    .collect::<Vec<_>>(),
+                "foreign": report.foreign,
+                "missing": report.missing.iter()
+                    .map(|lost| json!({
+                        "digest": lost.digest, "run": lost.run, "stage": lost.instance,
+                        "output": lost.output,
+                    }))
+                    .collect::<Vec<_>>(),
+                "database": report.database,
+            })
+        );
+    } else {
+        for found in &report.damaged {
+            out!("damaged  {}: {}", found.path.display(), found.why);
+        }
+        for path in &report.foreign {
+            out!("foreign  {}: not an object of this store", path.display());
+        }
+        for fault in &report.database {
+            out!("database {fault}");
+        }
+        for lost in &report.missing {
+            let (stage, output, run) = (&lost.instance, &lost.output, lost.run);
+            out!("missing  {stage}.{output} of run {run}: removed by gc, or lost");
+        }
+        let verdict = if report.is_sound() {
+            "sound"
+        } else {
+            "NOT sound"
+        };
+        out!(
+            "ablate: {verdict}: {} objects, {} hashed, {} damaged, {} missing",
+            report.objects,
+            HumanBytes(report.bytes),
+            report.damaged.len(),
+            report.missing.len()
+        );
+        if !report.damaged.is_empty() {
+            out!("the next run that reads a damaged object sets it aside and makes it again");
+        }
+    }
+    match report.is_sound() {
+        true => Ok(()),
+        false => Err(Exit::Code(1)),
+    }
+}

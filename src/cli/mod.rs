@@ -1,0 +1,224 @@
+//! The command line: what can be asked, and which file answers it.
+
+mod data;
+mod graph;
+mod history;
+mod house;
+mod plan;
+mod run;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use store::Store;
+
+use crate::config::{self, Pipeline, Request};
+use crate::diagnostic::{self, Diagnostic, Problems, Sources};
+
+/// Experiment pipelines whose results can be trusted.
+#[derive(Parser)]
+#[command(version, about, after_help = EXAMPLES, disable_help_subcommand = true)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ablate run                          run what changed
+  ablate run scores --set train.lr=0.1
+  ablate plan                         what would run, and why
+  ablate show scores                  look at a result
+  ablate diff 3 4                     what two runs did differently
+
+Exit codes: 0 good, 1 a stage failed, 2 the pipeline or command line is wrong, 130 interrupted.";
+
+/// Options that every command takes.
+#[derive(Args)]
+struct Global {
+    /// The pipeline file
+    #[arg(
+        short,
+        long,
+        global = true,
+        value_name = "FILE",
+        default_value = "pipeline.toml"
+    )]
+    file: PathBuf,
+    /// Change to this folder first
+    #[arg(short = 'C', long = "directory", global = true, value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// Where results are kept [default: .ablate beside the pipeline file]
+    #[arg(long, global = true, value_name = "DIR")]
+    store: Option<PathBuf>,
+    /// Lay [profile.NAME] over the pipeline
+    #[arg(long, global = true, value_name = "NAME")]
+    profile: Option<String>,
+    /// Change a value for this run: stage.param=value
+    #[arg(long, global = true, value_name = "STAGE.PARAM=VALUE")]
+    set: Vec<String>,
+    /// Print JSON, one object a line
+    #[arg(long, global = true)]
+    json: bool,
+    /// Print errors only
+    #[arg(short, long, global = true)]
+    quiet: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run what changed
+    Run(run::Arguments),
+    /// Show what would run and why, without running
+    Plan(plan::PlanArguments),
+    /// Compare a stage's key with the nearest stored one, field by field
+    Explain(plan::ExplainArguments),
+    /// Look at a result: schema, first rows, digest, file
+    Show(data::ShowArguments),
+    /// List past runs, or the stages of one
+    Runs(history::RunsArguments),
+    /// What two runs did differently
+    Diff(history::DiffArguments),
+    /// Give a run a name, which keeps its results from gc
+    Tag(history::TagArguments),
+    /// Draw the pipeline
+    Graph(graph::Arguments),
+    /// Remove results that recent runs and tags do not reach
+    Gc(house::GcArguments),
+    /// Check every stored byte against its digest
+    Fsck,
+    /// List the stage kinds, or the parameters of one
+    Kinds(data::KindsArguments),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Why a command ends early.
+pub enum Exit {
+    /// What the user wrote is wrong: code 2.
+    Wrong(Problems),
+    /// The store failed: code 1.
+    Store(store::Error),
+    /// Ends with this code; everything is already said.
+    Code(u8),
+}
+
+impl From<Problems> for Exit {
+    fn from(problems: Problems) -> Exit {
+        Exit::Wrong(problems)
+    }
+}
+
+impl From<Diagnostic> for Exit {
+    fn from(diagnostic: Diagnostic) -> Exit {
+        Exit::Wrong(Problems::plain(diagnostic))
+    }
+}
+
+impl From<store::Error> for Exit {
+    fn from(error: store::Error) -> Exit {
+        Exit::Store(error)
+    }
+}
+
+/// Reads the command line, obeys it, and says how it went.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match obey(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Exit::Code(code)) => ExitCode::from(code),
+        Err(Exit::Wrong(problems)) => {
+            eprint!("{}", diagnostic::render(&problems.sources, &problems.list));
+            ExitCode::from(2)
+        }
+        Err(Exit::Store(error)) => {
+            let diagnostic = Diagnostic::new(error.to_string());
+            eprint!("{}", diagnostic::render(&Sources::default(), &[diagnostic]));
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn obey(cli: Cli) -> Result<(), Exit> {
+    let global = cli.global;
+    if let Some(directory) = &global.directory {
+        std::env::set_current_dir(directory).map_err(|error| {
+            Diagnostic::new(format!("cannot change to {}: {error}", directory.display()))
+        })?;
+    }
+    match cli.command {
+        Command::Run(arguments) => run::run(&global, &arguments),
+        Command::Plan(arguments) => plan::plan(&global, &arguments),
+        Command::Explain(arguments) => plan::explain(&global, &arguments),
+        Command::Show(arguments) => data::show(&global, &arguments),
+        Command::Runs(arguments) => history::runs(&global, &arguments),
+        Command::Diff(arguments) => history::diff(&global, &arguments),
+        Command::Tag(arguments) => history::tag(&global, &arguments),
+        Command::Graph(arguments) => graph::graph(&global, &arguments),
+        Command::Gc(arguments) => house::gc(&global, &arguments),
+        Command::Fsck => house::fsck(&global),
+        Command::Kinds(arguments) => data::kinds(&global, &arguments),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "ablate", &mut std::io::stdout());
+            Ok(())
+        }
+    }
+}
+
+impl Global {
+    fn pipeline(&self) -> Result<Pipeline, Exit> {
+        Ok(config::read(&Request {
+            file: self.file.clone(),
+            profile: self.profile.clone(),
+            sets: self.set.clone(),
+        })?)
+    }
+
+    fn store_path(&self) -> PathBuf {
+        match &self.store {
+            Some(path) => path.clone(),
+            None => self
+                .file
+                .parent()
+                .unwrap_or(std::path::Path::new(""))
+                .join(".ablate"),
+        }
+    }
+
+    /// The store, if there is one. Never makes one.
+    fn existing_store(&self) -> Result<Option<Store>, Exit> {
+        Ok(Store::open_existing(&self.store_path())?)
+    }
+
+    /// The store, or an error that says how one comes to be.
+    fn needed_store(&self) -> Result<Store, Exit> {
+        let root = self.store_path();
+        let store = Store::open_existing(&root)?;
+        store.ok_or(Exit::Store(store::Error::NoStore { root }))
+    }
+}
+
+/// Attaches the pipeline's text to errors that point into it.
+fn in_pipeline<T>(pipeline: &Pipeline, result: Result<T, Vec<Diagnostic>>) -> Result<T, Exit> {
+    result.map_err(|list| {
+        eprint!("{}", diagnostic::render(&pipeline.sources, &list));
+        Exit::Code(2)
+    })
+}
+
+/// Prints a line to standard output; a reader that has gone away ends the program quietly.
+macro_rules! out {
+    ($($part:tt)*) => {{
+        use std::io::Write;
+        if writeln!(std::io::stdout(), $($part)*).is_err() {
+            return Err($crate::cli::Exit::Code(0));
+        }
+    }};
+}
+pub(crate) use out;

@@ -1,0 +1,100 @@
+//! `ablate run`.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use store::{NewRun, RunOutcome, Store};
+
+use super::{Exit, Global, in_pipeline};
+use crate::environment;
+use crate::plan;
+use crate::progress::{Bars, Event, Json, Lines, Quiet, Reporter};
+use crate::schedule;
+
+/// What `run` takes.
+#[derive(Args)]
+pub struct Arguments {
+    /// Stages to run, with all that they read: `stage` or `stage[axis=value]` [default: all]
+    targets: Vec<String>,
+    /// How many stages at once, and how many threads in all [default: one a core]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Go on with stages that do not need a failed one
+    #[arg(short, long)]
+    keep_going: bool,
+    /// Name this run, which keeps its results from gc
+    #[arg(long, value_name = "NAME")]
+    tag: Option<String>,
+}
+
+/// Reads, plans, runs, records.
+pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    let pipeline = global.pipeline()?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = arguments.jobs.map_or(cores, usize::from);
+    // Asking git takes as long as planning: do both at once.
+    let dir = pipeline.dir.clone();
+    let environment = std::thread::spawn(move || environment::look(&dir, jobs));
+    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &arguments.targets))?;
+
+    let store = Store::open(&global.store_path())?;
+    let file = global.file.file_name().unwrap_or_default();
+    let run = store.begin_run(&NewRun {
+        pipeline: pipeline.name.clone(),
+        file: file.to_string_lossy().into_owned(),
+        profile: global.profile.clone(),
+        settings: serde_json::to_string(&global.set).expect("strings"),
+        targets: arguments.targets.clone(),
+        environment: environment.join().expect("looking does not panic"),
+        tag: arguments.tag.clone(),
+    })?;
+    let reporter: Box<dyn Reporter> = match () {
+        () if global.json => Box::new(Json),
+        () if global.quiet => Box::new(Quiet),
+        () if std::io::stderr().is_terminal() && std::io::stdout().is_terminal() => {
+            Box::new(Bars::new())
+        }
+        () => Box::new(Lines),
+    };
+    let tally = schedule::run(&schedule::Request {
+        plan: &plan,
+        wanted: &wanted,
+        store: &store,
+        run,
+        jobs,
+        keep_going: arguments.keep_going,
+        stop: &stop_flag(),
+        reporter: reporter.as_ref(),
+    });
+    let (outcome, code) = match &tally {
+        Err(_) => (RunOutcome::Failed, 1),
+        Ok(tally) if tally.interrupted => (RunOutcome::Interrupted, 130),
+        Ok(tally) if tally.failed > 0 => (RunOutcome::Failed, 1),
+        Ok(_) => (RunOutcome::Ok, 0),
+    };
+    // The first error is the one to show, should this fail too.
+    let ended = store.end_run(run, outcome);
+    let tally = tally?;
+    ended?;
+    reporter.event(Event::Done(&tally));
+    match code {
+        0 => Ok(()),
+        code => Err(Exit::Code(code)),
+    }
+}
+
+/// Set by the first Ctrl-C or termination request; the second ends the program at once.
+fn stop_flag() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // The conditional shutdown comes first, so that it sees the flag as the last signal left it.
+        let at_once = signal_hook::flag::register_conditional_shutdown(signal, 130, flag.clone());
+        let politely = signal_hook::flag::register(signal, flag.clone());
+        at_once.and(politely).expect("these signals can be caught");
+    }
+    flag
+}

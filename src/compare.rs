@@ -1,0 +1,132 @@
+//! Two executions' outputs side by side: which tables differ, and in which cells.
+
+use std::fmt;
+
+use arrow::record_batch::RecordBatch;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use serde::Serialize;
+use store::{Digest, Execution, Store};
+
+/// An output that differs.
+#[derive(Debug, Serialize)]
+pub struct TableDifference {
+    /// The output.
+    pub output: String,
+    /// Its digest before, if it was there.
+    pub was: Option<Digest>,
+    /// Its digest now, if it is there.
+    pub now: Option<Digest>,
+    /// What differs inside, as far as the tables can be read and compared.
+    pub detail: String,
+    /// The first cells that differ: row, column, before, after.
+    pub cells: Vec<(usize, String, String, String)>,
+}
+
+/// How many cells are shown.
+const CELLS: usize = 5;
+
+impl fmt::Display for TableDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let short = |digest: &Option<Digest>| digest.map_or("-".to_owned(), |d| d.short());
+        write!(
+            f,
+            "{}: {} -> {}",
+            self.output,
+            short(&self.was),
+            short(&self.now)
+        )?;
+        if !self.detail.is_empty() {
+            write!(f, ", {}", self.detail)?;
+        }
+        for (row, column, was, now) in &self.cells {
+            write!(f, "\n    row {row} {column}: {was} -> {now}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The outputs in which two executions differ.
+pub fn outputs(store: &Store, old: &Execution, new: &Execution) -> Vec<TableDifference> {
+    let digest = |execution: &Execution, name: &str| {
+        let output = execution.outputs.iter().find(|output| output.name == name);
+        output.map(|output| output.digest)
+    };
+    let mut names: Vec<&str> = old
+        .outputs
+        .iter()
+        .map(|output| output.name.as_str())
+        .collect();
+    for output in &new.outputs {
+        if !names.contains(&output.name.as_str()) {
+            names.push(&output.name);
+        }
+    }
+    let mut found = Vec::new();
+    for name in names {
+        let (was, now) = (digest(old, name), digest(new, name));
+        if was == now {
+            continue;
+        }
+        let (detail, cells) = match (was, now) {
+            (Some(was), Some(now)) => match (store.read(&was), store.read(&now)) {
+                (Ok(was), Ok(now)) => inside(&was, &now),
+                _ => (
+                    "one of them is no longer in the store".to_owned(),
+                    Vec::new(),
+                ),
+            },
+            _ => (String::new(), Vec::new()),
+        };
+        found.push(TableDifference {
+            output: name.to_owned(),
+            was,
+            now,
+            detail,
+            cells,
+        });
+    }
+    found
+}
+
+type Cells = Vec<(usize, String, String, String)>;
+
+fn inside(old: &RecordBatch, new: &RecordBatch) -> (String, Cells) {
+    if old.schema() != new.schema() {
+        let text = format!(
+            "columns were {}, now {}",
+            store::schema_text(old.schema_ref()),
+            store::schema_text(new.schema_ref())
+        );
+        return (text, Vec::new());
+    }
+    let mut cells = Vec::new();
+    let mut rows = std::collections::BTreeSet::new();
+    let options = FormatOptions::default().with_null("null");
+    let shared = old.num_rows().min(new.num_rows());
+    for (at, field) in old.schema().fields().iter().enumerate() {
+        let (was, now) = (old.column(at), new.column(at));
+        let (Ok(before), Ok(after)) = (
+            ArrayFormatter::try_new(was, &options),
+            ArrayFormatter::try_new(now, &options),
+        ) else {
+            continue;
+        };
+        for row in 0..shared {
+            if was.slice(row, 1).as_ref() != now.slice(row, 1).as_ref() {
+                rows.insert(row);
+                if cells.len() < CELLS {
+                    let (was, now) = (before.value(row).to_string(), after.value(row).to_string());
+                    cells.push((row, field.name().clone(), was, now));
+                }
+            }
+        }
+    }
+    let lengths = match old.num_rows() == new.num_rows() {
+        true => String::new(),
+        false => format!(", {} rows were {}", new.num_rows(), old.num_rows()),
+    };
+    (
+        format!("{} of {shared} rows differ{lengths}", rows.len()),
+        cells,
+    )
+}

@@ -1,0 +1,296 @@
+//! Reads the pipeline file: as written, then as checked.
+//! What leaves here has known kinds, known keys and references that resolve by name;
+//! it knows nothing of instances, keys or the store.
+
+mod overlay;
+mod params;
+mod stage;
+mod tree;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use store::Value;
+
+use crate::diagnostic::{Diagnostic, Problems, Sources, Span, nearest};
+use tree::{Entry, Raw, Table};
+
+pub use params::{Bindings, check_params, fill};
+pub use stage::{Best, Reference, StageDecl};
+
+/// What the command line says about the pipeline.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The pipeline file.
+    pub file: PathBuf,
+    /// The name of a `[profile.NAME]` to lay over it.
+    pub profile: Option<String>,
+    /// `stage.param=value` settings, laid over it last.
+    pub sets: Vec<String>,
+}
+
+/// A pipeline whose shape has been checked.
+#[derive(Debug)]
+pub struct Pipeline {
+    /// Its name.
+    pub name: String,
+    /// The seed of every stage that does not set its own.
+    pub seed: u64,
+    /// The folder of the pipeline file: declared files are found from here.
+    pub dir: PathBuf,
+    /// The axes in the order of the file.
+    pub axes: Vec<Axis>,
+    /// The stages in the order of the file.
+    pub stages: Vec<StageDecl>,
+    /// What spans point into.
+    pub sources: Sources,
+}
+
+/// A list of values over which stages are multiplied.
+#[derive(Debug)]
+pub struct Axis {
+    /// Its name, as in `${name}`.
+    pub name: String,
+    /// Its values: scalars of one type.
+    pub values: Vec<Value>,
+    /// Where the name is written.
+    pub span: Span,
+}
+
+/// Words that `--set` and messages use for other things.
+const RESERVED: [&str; 3] = ["pipeline", "axes", "profile"];
+
+/// Reads and checks a pipeline file with its overlays.
+pub fn read(request: &Request) -> Result<Pipeline, Problems> {
+    let shown = request.file.display().to_string();
+    let text = std::fs::read_to_string(&request.file).map_err(|error| {
+        Problems::plain(
+            Diagnostic::new(format!("cannot read {shown}: {error}"))
+                .help("name the pipeline file with `-f FILE`, or its folder with `-C DIR`"),
+        )
+    })?;
+    let mut sources = Sources::default();
+    let file = sources.add(shown, text);
+    let parent = request.file.parent().unwrap_or(Path::new(""));
+    let dir = match parent.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => parent.to_owned(),
+    };
+    let checked = tree::parse(&sources, file)
+        .and_then(|root| overlay::apply(root, request, &mut sources))
+        .and_then(|root| check(root, dir));
+    match checked {
+        Ok(pipeline) => Ok(Pipeline {
+            sources,
+            ..pipeline
+        }),
+        Err(list) => Err(Problems { sources, list }),
+    }
+}
+
+/// From the tree to the checked form. Collects every error that it can reach.
+fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
+    let mut problems = Vec::new();
+    let mut section = |key: &str| -> Table {
+        match root.take(key) {
+            None => Table::default(),
+            Some(entry) => as_table(entry, &mut problems),
+        }
+    };
+    let pipeline = section("pipeline");
+    let axes = section("axes");
+    let stages = section("stage");
+    section("profile");
+    for entry in &root.entries {
+        let known = ["pipeline", "axes", "stage", "profile"];
+        problems.push(unknown_key(entry, "at the top of the file", known));
+    }
+    let (name, seed) = header(pipeline, &mut problems);
+    let axes = check_axes(axes, &mut problems);
+
+    if stages.entries.is_empty() && problems.is_empty() {
+        problems.push(
+            Diagnostic::new("the pipeline has no stages")
+                .help("add one: [stage.NAME] with kind = \"table\", \"sql\" or \"command\""),
+        );
+    }
+    let mut decls = Vec::with_capacity(stages.entries.len());
+    for entry in stages.entries {
+        match stage::check(entry, &axes) {
+            Ok(decl) => decls.push(decl),
+            Err(mut found) => problems.append(&mut found),
+        }
+    }
+    // A reference to a stage that is itself wrong would be reported twice: stop before.
+    if problems.is_empty() {
+        stage::resolve(&mut decls, &mut problems);
+        unused_axes(&axes, &decls, &mut problems);
+    }
+    if problems.is_empty() {
+        Ok(Pipeline {
+            name,
+            seed,
+            dir,
+            axes,
+            stages: decls,
+            sources: Sources::default(),
+        })
+    } else {
+        Err(problems)
+    }
+}
+
+fn header(table: Table, problems: &mut Vec<Diagnostic>) -> (String, u64) {
+    let (mut name, mut seed) = ("pipeline".to_owned(), 0);
+    for entry in table.entries {
+        match (entry.key.as_str(), &entry.node.raw) {
+            ("name", Raw::Scalar(Value::Text(text))) => name.clone_from(text),
+            ("name", _) => problems.push(wrong_type(&entry, "a string")),
+            ("seed", Raw::Scalar(Value::Int(int))) if *int >= 0 => seed = int.unsigned_abs(),
+            ("seed", _) => problems.push(wrong_type(&entry, "a whole number from 0")),
+            _ => problems.push(unknown_key(&entry, "in [pipeline]", ["name", "seed"])),
+        }
+    }
+    (name, seed)
+}
+
+fn check_axes(table: Table, problems: &mut Vec<Diagnostic>) -> Vec<Axis> {
+    let mut axes = Vec::new();
+    for entry in table.entries {
+        if !is_name(&entry.key) {
+            problems.push(bad_name("axis", &entry));
+            continue;
+        }
+        let Raw::List(items) = &entry.node.raw else {
+            problems.push(wrong_type(&entry, "a list of values"));
+            continue;
+        };
+        if items.is_empty() {
+            problems.push(
+                Diagnostic::new(format!("axis `{}` has no values", entry.key)).at(
+                    entry.node.span,
+                    "an empty list multiplies its stages by nothing",
+                ),
+            );
+            continue;
+        }
+        let mut values: Vec<Value> = Vec::new();
+        for item in items {
+            let Raw::Scalar(value) = &item.raw else {
+                problems.push(
+                    Diagnostic::new(format!(
+                        "a value of axis `{}` is {}",
+                        entry.key,
+                        item.type_name()
+                    ))
+                    .at(item.span, "must be a string, number or boolean"),
+                );
+                continue;
+            };
+            if let Some(first) = values.first()
+                && !same_column(first, value)
+            {
+                problems.push(
+                    Diagnostic::new(format!(
+                        "axis `{}` mixes {} and {}",
+                        entry.key,
+                        first.type_name(),
+                        value.type_name()
+                    ))
+                    .at(item.span, "all values of an axis have one type"),
+                );
+                continue;
+            }
+            if values.contains(value) {
+                problems.push(
+                    Diagnostic::new(format!("axis `{}` lists {value} twice", entry.key))
+                        .at(item.span, "already listed"),
+                );
+                continue;
+            }
+            values.push(value.clone());
+        }
+        axes.push(Axis {
+            name: entry.key,
+            values,
+            span: entry.key_span,
+        });
+    }
+    axes
+}
+
+/// Whether two values fit into one column.
+fn same_column(a: &Value, b: &Value) -> bool {
+    let number = |value: &Value| matches!(value, Value::Int(_) | Value::Float(_));
+    (number(a) && number(b)) || a.type_name() == b.type_name()
+}
+
+fn unused_axes(axes: &[Axis], decls: &[StageDecl], problems: &mut Vec<Diagnostic>) {
+    for (n, axis) in axes.iter().enumerate() {
+        if !decls.iter().any(|decl| decl.axes.contains(&n)) {
+            problems.push(
+                Diagnostic::new(format!("axis `{}` is used nowhere", axis.name))
+                    .at(axis.span, "")
+                    .help(format!(
+                        "mention it in a stage as ${{{}}}, or remove it",
+                        axis.name
+                    )),
+            );
+        }
+    }
+}
+
+fn as_table(entry: Entry, problems: &mut Vec<Diagnostic>) -> Table {
+    match entry.node.raw {
+        Raw::Table(table) => table,
+        _ => {
+            problems.push(wrong_type(&entry, "a table"));
+            Table::default()
+        }
+    }
+}
+
+fn wrong_type(entry: &Entry, expected: &str) -> Diagnostic {
+    Diagnostic::new(format!("`{}` must be {expected}", entry.key)).at(
+        entry.node.span,
+        format!("this is {}", entry.node.type_name()),
+    )
+}
+
+fn unknown_key<'a>(
+    entry: &Entry,
+    place: &str,
+    known: impl IntoIterator<Item = &'a str> + Clone,
+) -> Diagnostic {
+    let list = known.clone().into_iter().collect::<Vec<_>>().join(", ");
+    Diagnostic::new(format!("unknown key `{}` {place}", entry.key))
+        .at(
+            entry.key_span,
+            nearest(&entry.key, known).unwrap_or_default(),
+        )
+        .help(format!("known keys: {list}"))
+}
+
+fn bad_name(what: &str, entry: &Entry) -> Diagnostic {
+    Diagnostic::new(format!("`{}` cannot name a {what}", entry.key))
+        .at(entry.key_span, "")
+        .help("use letters, digits, `_` and `-`, beginning with a letter or `_`")
+}
+
+/// Names appear in labels, file names and SQL: keep them plain.
+fn is_name(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars
+        .next()
+        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+/// The position of each stage by name.
+fn index(decls: &[StageDecl]) -> HashMap<&str, usize> {
+    decls
+        .iter()
+        .enumerate()
+        .map(|(n, decl)| (decl.name.as_str(), n))
+        .collect()
+}

@@ -1,0 +1,166 @@
+//! Values that come from elsewhere than the file's main part: `[profile.NAME]` and `--set`.
+//! They replace values in the tree before anything is checked, so that a wrong one is
+//! reported where it was written.
+
+use super::Request;
+use super::tree::{self, Entry, Node, Raw, Table};
+use crate::diagnostic::{Diagnostic, Sources, Span, nearest};
+
+/// Lays the profile and then the settings over the tree.
+pub fn apply(
+    mut root: Table,
+    request: &Request,
+    sources: &mut Sources,
+) -> Result<Table, Vec<Diagnostic>> {
+    let mut problems = Vec::new();
+    if let Some(name) = &request.profile {
+        profile(&mut root, name, &mut problems);
+    }
+    for setting in &request.sets {
+        if let Err(problem) = set(&mut root, setting, sources) {
+            problems.push(problem);
+        }
+    }
+    if problems.is_empty() {
+        Ok(root)
+    } else {
+        Err(problems)
+    }
+}
+
+/// `[profile.NAME.stage.X]` replaces single keys of `[stage.X]`; likewise `axes`, `pipeline`.
+fn profile(root: &mut Table, name: &str, problems: &mut Vec<Diagnostic>) {
+    let mut profiles = match root.take("profile").map(|entry| entry.node.raw) {
+        Some(Raw::Table(table)) => table,
+        _ => Table::default(),
+    };
+    let known: Vec<String> = profiles.entries.iter().map(|e| e.key.clone()).collect();
+    let Some(Entry { node, .. }) = profiles.take(name) else {
+        let list = match known.is_empty() {
+            true => "the pipeline file has no [profile.NAME]".to_owned(),
+            false => format!("profiles in the file: {}", known.join(", ")),
+        };
+        let hint = nearest(name, known.iter().map(String::as_str));
+        problems.push(
+            Diagnostic::new(format!("no profile `{name}`"))
+                .maybe_help(hint)
+                .help(list),
+        );
+        return;
+    };
+    let Raw::Table(overlay) = node.raw else {
+        problems.push(
+            Diagnostic::new(format!("profile `{name}` must be a table"))
+                .at(node.span, "write it as [profile.NAME.stage.STAGE]"),
+        );
+        return;
+    };
+    for section in overlay.entries {
+        let per_stage = section.key == "stage";
+        if !per_stage && section.key != "axes" && section.key != "pipeline" {
+            let known = ["pipeline", "axes", "stage"];
+            problems.push(super::unknown_key(&section, "in a profile", known));
+            continue;
+        }
+        for entry in super::as_table(section.clone(), problems).entries {
+            let target = child(root, &section.key, section.key_span);
+            if !per_stage {
+                target.put(entry);
+                continue;
+            }
+            let is_new = target.get(&entry.key).is_none();
+            let table = super::as_table(entry.clone(), problems);
+            if is_new && table.get("kind").is_none() {
+                let names = target.entries.iter().map(|e| e.key.as_str());
+                let hint = nearest(&entry.key, names).unwrap_or_default();
+                problems.push(
+                    Diagnostic::new(format!("no stage `{}` to change", entry.key))
+                        .at(entry.key_span, hint),
+                );
+                continue;
+            }
+            let stage = child(target, &entry.key, entry.key_span);
+            table.entries.into_iter().for_each(|value| stage.put(value));
+        }
+    }
+}
+
+/// `stage.param=value`, also `pipeline.seed=8` and `axes.scale=[1, 2]`.
+fn set(root: &mut Table, setting: &str, sources: &mut Sources) -> Result<(), Diagnostic> {
+    let form = "the form is --set stage.param=value, for instance --set train.epochs=3";
+    let Some((path, value)) = setting.split_once('=') else {
+        return Err(Diagnostic::new(format!("--set {setting} has no `=`")).help(form));
+    };
+    let path: Vec<&str> = path.trim().split('.').collect();
+    if path.len() < 2 || path.iter().any(|part| part.is_empty()) {
+        return Err(Diagnostic::new(format!("--set {setting} names no parameter")).help(form));
+    }
+    let node = value_node(setting, value, sources)?;
+    let span = node.span;
+    let mut table = root;
+    let parents: &[&str] = match path[0] {
+        "pipeline" | "axes" => &path[..path.len() - 1],
+        name => {
+            let stages = child(table, "stage", span);
+            if stages.get(name).is_none() {
+                let names = stages.entries.iter().map(|entry| entry.key.as_str());
+                return Err(
+                    Diagnostic::new(format!("--set {setting}: no stage `{name}`"))
+                        .maybe_help(nearest(name, names)),
+                );
+            }
+            table = stages;
+            &path[..path.len() - 1]
+        }
+    };
+    for part in parents {
+        table = child(table, part, span);
+    }
+    table.put(Entry {
+        key: path[path.len() - 1].to_owned(),
+        key_span: span,
+        node,
+    });
+    Ok(())
+}
+
+/// The value as TOML; what is not TOML at all is taken as a string, because a shell has
+/// already eaten one pair of quotes.
+fn value_node(setting: &str, value: &str, sources: &mut Sources) -> Result<Node, Diagnostic> {
+    let source = sources.add(format!("--set {setting}"), value.trim());
+    match tree::parse_value(sources, source) {
+        Ok(node) => Ok(node),
+        Err(problem) if value.trim_start().starts_with(['[', '{', '"', '\'']) => Err(problem),
+        Err(_) => Ok(Node {
+            raw: Raw::Scalar(store::Value::Text(value.trim().to_owned())),
+            span: Span::new(source, 0..value.trim().len()),
+        }),
+    }
+}
+
+/// The table under a key, made if it is not there. A value in its place is replaced:
+/// the check of the whole reports it.
+fn child<'a>(table: &'a mut Table, key: &str, span: Span) -> &'a mut Table {
+    let at = match table.entries.iter().position(|entry| entry.key == key) {
+        Some(at) => at,
+        None => {
+            table.entries.push(Entry {
+                key: key.to_owned(),
+                key_span: span,
+                node: Node {
+                    raw: Raw::Table(Table::default()),
+                    span,
+                },
+            });
+            table.entries.len() - 1
+        }
+    };
+    let node = &mut table.entries[at].node;
+    if !matches!(node.raw, Raw::Table(_)) {
+        node.raw = Raw::Table(Table::default());
+    }
+    match &mut node.raw {
+        Raw::Table(table) => table,
+        _ => unreachable!("just made a table"),
+    }
+}

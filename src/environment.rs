@@ -1,0 +1,114 @@
+//! Where this runs: for provenance only, never for a key. No environment variables, no paths.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::time::{ClockId, clock_gettime};
+use store::Environment;
+
+/// Looks at the machine and at the repository that holds the pipeline file.
+pub fn look(dir: &Path, threads: usize) -> Environment {
+    let (git_commit, git_dirty) = git(dir).unzip();
+    let system = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    Environment {
+        git_commit,
+        git_dirty,
+        ablate: env!("CARGO_PKG_VERSION").to_owned(),
+        crates: crates(),
+        rustc: env!("ABLATE_RUSTC").to_owned(),
+        host: text(system.nodename()),
+        os: format!("{} {}", text(system.sysname()), text(system.release())),
+        cpu_model: cpu_model(),
+        cpu_features: cpu_features(),
+        threads: u32::try_from(threads).unwrap_or(u32::MAX),
+    }
+}
+
+/// Processor time of the calling thread.
+pub fn thread_cpu() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
+}
+
+/// The most memory that this process has had, in bytes, where the system tells.
+pub fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// Microseconds since 1970.
+pub fn unix_micros(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// The commit beside the pipeline, and whether tracked files differ from it.
+fn git(dir: &Path) -> Option<(String, bool)> {
+    // Starting a process costs more than planning a small pipeline: look before.
+    let here = dir.canonicalize().ok()?;
+    here.ancestors()
+        .find(|folder| folder.join(".git").exists())?;
+    let output = Command::new("git")
+        .args([
+            "status",
+            "--porcelain=v2",
+            "--branch",
+            "--untracked-files=no",
+        ])
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .current_dir(&here)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()
+        .filter(|output| output.status.success())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let commit = text
+        .lines()
+        .find_map(|line| line.strip_prefix("# branch.oid "))?;
+    let dirty = text.lines().any(|line| !line.starts_with('#'));
+    Some((commit.to_owned(), dirty))
+}
+
+/// The locked versions of the crates that make numbers and files, from the build script.
+fn crates() -> BTreeMap<String, String> {
+    env!("ABLATE_CRATES")
+        .split_whitespace()
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(name, version)| (name.to_owned(), version.to_owned()))
+        .collect()
+}
+
+fn cpu_model() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find(|line| line.starts_with("model name"));
+    let model = model.and_then(|line| line.split_once(':'));
+    model
+        .map_or(std::env::consts::ARCH, |(_, name)| name.trim())
+        .to_owned()
+}
+
+#[cfg(target_arch = "x86_64")]
+fn cpu_features() -> Vec<String> {
+    let all = [
+        ("sse4.2", is_x86_feature_detected!("sse4.2")),
+        ("avx", is_x86_feature_detected!("avx")),
+        ("avx2", is_x86_feature_detected!("avx2")),
+        ("fma", is_x86_feature_detected!("fma")),
+        ("avx512f", is_x86_feature_detected!("avx512f")),
+    ];
+    let has = all.iter().filter(|(_, has)| *has);
+    has.map(|(name, _)| (*name).to_owned()).collect()
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn cpu_features() -> Vec<String> {
+    Vec::new()
+}

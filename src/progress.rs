@@ -1,0 +1,274 @@
+//! What people and programs see of a run. Reads events, decides nothing.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde_json::json;
+use store::{Digest, Status};
+
+/// Something that happened during a run.
+pub enum Event<'a> {
+    /// The run begins with this many stage instances.
+    Begin(usize),
+    /// An instance was started.
+    Started(&'a str),
+    /// An instance has done some of its work.
+    Progress(&'a str, u64, u64),
+    /// Another process is making this instance's result: waiting for it.
+    Waiting(&'a str),
+    /// An instance is done, one way or another.
+    Stage {
+        /// The instance.
+        label: &'a str,
+        /// What became of it.
+        status: Status,
+        /// Its key, if its inputs were known.
+        key: Option<Digest>,
+        /// The time that this run spent on it.
+        wall: Duration,
+        /// The error as a person should see it, and its first line.
+        error: Option<(&'a str, &'a str)>,
+    },
+    /// Something that a person should know.
+    Note(&'a str),
+    /// The run is over.
+    Done(&'a Tally),
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Executed in this run.
+    pub ran: usize,
+    /// Found in the store.
+    pub hits: usize,
+    /// Failed.
+    pub failed: usize,
+    /// Not tried, because something before it failed or the run was stopped.
+    pub skipped: usize,
+    /// The user stopped it.
+    pub interrupted: bool,
+    /// From beginning to end.
+    pub wall: Duration,
+}
+
+/// Where events go.
+pub trait Reporter: Sync {
+    /// Takes note of an event. May be called from any thread.
+    fn event(&self, event: Event<'_>);
+}
+
+/// One line for each stage that ran, and a summary.
+pub struct Lines;
+
+impl Reporter for Lines {
+    fn event(&self, event: Event<'_>) {
+        match event {
+            Event::Stage {
+                label,
+                status,
+                wall,
+                error,
+                ..
+            } => match (status, error) {
+                (Status::Hit, _) => {}
+                (_, Some((text, _))) => eprint!("{text}"),
+                _ => println!("{}", stage_line(label, status, wall)),
+            },
+            Event::Waiting(label) => println!("wait {label}: another process is making it"),
+            Event::Note(note) => eprintln!("ablate: {note}"),
+            Event::Done(tally) => println!("{}", summary(tally)),
+            _ => {}
+        }
+    }
+}
+
+/// Nothing but errors.
+pub struct Quiet;
+
+impl Reporter for Quiet {
+    fn event(&self, event: Event<'_>) {
+        match event {
+            Event::Stage {
+                error: Some((text, _)),
+                ..
+            } => eprint!("{text}"),
+            Event::Note(note) => eprintln!("ablate: {note}"),
+            _ => {}
+        }
+    }
+}
+
+/// One JSON object a line, for programs.
+pub struct Json;
+
+impl Reporter for Json {
+    fn event(&self, event: Event<'_>) {
+        let line = match event {
+            Event::Stage {
+                label,
+                status,
+                key,
+                wall,
+                error,
+            } => {
+                let mut object = json!({
+                    "event": "stage", "stage": label, "status": status,
+                    "key": key, "ms": millis(wall),
+                });
+                if let Some((_, title)) = error {
+                    object["error"] = json!(title);
+                }
+                object
+            }
+            Event::Note(note) => json!({ "event": "note", "note": note }),
+            Event::Done(tally) => json!({
+                "event": "done", "ran": tally.ran, "hits": tally.hits, "failed": tally.failed,
+                "skipped": tally.skipped, "interrupted": tally.interrupted, "ms": millis(tally.wall),
+            }),
+            _ => return,
+        };
+        // A reader that has gone away must not take the run down with it.
+        let _ = writeln!(std::io::stdout(), "{line}");
+    }
+}
+
+/// Bars for a terminal: one for the run, one for each running stage.
+pub struct Bars {
+    bars: MultiProgress,
+    total: ProgressBar,
+    running: Mutex<HashMap<String, ProgressBar>>,
+}
+
+impl Bars {
+    /// An empty screen.
+    pub fn new() -> Bars {
+        let bars = MultiProgress::new();
+        let total = bars.add(ProgressBar::new(0));
+        let style = "{bar:30.green} {pos}/{len} stages  {elapsed}{msg}";
+        total.set_style(style_of(style));
+        Bars {
+            bars,
+            total,
+            running: Mutex::default(),
+        }
+    }
+
+    fn say(&self, text: &str) {
+        self.bars.suspend(|| eprint!("{text}"));
+    }
+}
+
+impl Reporter for Bars {
+    fn event(&self, event: Event<'_>) {
+        let Ok(mut running) = self.running.lock() else {
+            return;
+        };
+        match event {
+            Event::Begin(total) => {
+                self.total.set_length(total as u64);
+                self.total.enable_steady_tick(Duration::from_millis(200));
+            }
+            Event::Started(label) => {
+                let bar = self.bars.add(ProgressBar::new_spinner());
+                bar.set_style(style_of("  {spinner} {msg}  {elapsed}"));
+                bar.set_message(label.to_owned());
+                bar.enable_steady_tick(Duration::from_millis(200));
+                running.insert(label.to_owned(), bar);
+            }
+            Event::Progress(label, done, total) => {
+                if let Some(bar) = running.get(label) {
+                    if bar.length() != Some(total) {
+                        bar.set_length(total);
+                        bar.set_style(style_of("  {bar:28} {msg}  {pos}/{len}  {eta} left"));
+                    }
+                    bar.set_position(done);
+                }
+            }
+            Event::Waiting(label) => {
+                self.say(&format!("wait {label}: another process is making it\n"));
+            }
+            Event::Stage {
+                label,
+                status,
+                wall,
+                error,
+                ..
+            } => {
+                if let Some(bar) = running.remove(label) {
+                    bar.finish_and_clear();
+                    self.bars.remove(&bar);
+                }
+                self.total.inc(1);
+                match (status, error) {
+                    (Status::Hit, _) => {}
+                    (_, Some((text, _))) => self.say(text),
+                    _ => self.say(&format!("{}\n", stage_line(label, status, wall))),
+                }
+            }
+            Event::Note(note) => self.say(&format!("ablate: {note}\n")),
+            Event::Done(tally) => {
+                self.total.finish_and_clear();
+                println!("{}", summary(tally));
+            }
+        }
+    }
+}
+
+fn style_of(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("templates are written here")
+}
+
+fn stage_line(label: &str, status: Status, wall: Duration) -> String {
+    match status {
+        Status::Ran => format!("ran  {label}  {}", seconds(wall)),
+        Status::Hit => format!("hit  {label}"),
+        Status::Failed => format!("FAIL {label}"),
+        Status::Skipped => format!("skip {label}"),
+    }
+}
+
+/// `ablate: 3 ran, 6 cached in 0.21 s`, or that there was nothing to do.
+fn summary(tally: &Tally) -> String {
+    let total = tally.ran + tally.hits + tally.failed + tally.skipped;
+    if tally.hits == total {
+        return format!("ablate: all {total} stages cached");
+    }
+    let counts = [
+        (tally.ran, "ran"),
+        (tally.hits, "cached"),
+        (tally.failed, "failed"),
+        (tally.skipped, "skipped"),
+    ];
+    let parts = counts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<_> = parts
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let end = if tally.interrupted {
+        ", interrupted"
+    } else {
+        ""
+    };
+    format!(
+        "ablate: {}{end} in {}",
+        parts.join(", "),
+        seconds(tally.wall)
+    )
+}
+
+/// A duration that a person can read at a glance.
+pub fn seconds(time: Duration) -> String {
+    match time.as_secs_f64() {
+        s if s < 0.0995 => format!("{:.1} ms", s * 1000.0),
+        s if s < 9.95 => format!("{s:.2} s"),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s => format!("{} min {:02} s", s as u64 / 60, s as u64 % 60),
+    }
+}
+
+fn millis(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}

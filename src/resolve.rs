@@ -1,0 +1,219 @@
+//! From an instance whose inputs are made to its key. `plan`, `explain`, `show` and the
+//! scheduler all ask here, so that none of them can disagree about what is cached.
+
+use arrow::record_batch::RecordBatch;
+use serde::Serialize;
+use store::{Digest, InputUsed, StageKey, Value};
+
+use crate::config::Best;
+use crate::plan::{Feed, Plan, Source};
+use stages::Failure;
+
+/// An instance with its inputs known.
+pub struct Resolved {
+    /// What decides its bytes.
+    pub key: StageKey,
+    /// The digest of the key.
+    pub digest: Digest,
+    /// What each port reads, in the order of the wires, with choices made.
+    pub feeds: Vec<Chosen>,
+    /// The same for the provenance.
+    pub inputs: Vec<InputUsed>,
+}
+
+/// What a port reads once `select` has chosen.
+pub enum Chosen {
+    /// One table.
+    One(Source),
+    /// Several tables as one, each with the values of its axes.
+    Collect {
+        /// The columns that the axes become.
+        axes: Vec<String>,
+        /// The tables.
+        parts: Vec<(Vec<Value>, Source)>,
+    },
+}
+
+/// The digest of a collected input: of its parts' digests, so that nothing need be read.
+#[derive(Serialize)]
+struct CollectKey<'a> {
+    record: &'static str,
+    axes: &'a [String],
+    parts: Vec<(&'a [Value], Digest)>,
+}
+
+/// Computes the key of an instance. `made` gives the digest of an output that exists;
+/// `read` its table, which only `select` needs.
+pub fn resolve(
+    plan: &Plan<'_>,
+    instance: usize,
+    made: impl Fn(Source) -> Digest,
+    read: impl Fn(Source) -> Result<RecordBatch, Unreadable>,
+) -> Result<Resolved, Unresolved> {
+    let planned = &plan.instances[instance];
+    let decl = plan.decl(instance);
+    let best = match &decl.select {
+        None => 0,
+        Some(select) => {
+            let mut metrics = Vec::with_capacity(planned.metrics.len());
+            for source in &planned.metrics {
+                let table = read(*source).map_err(Unresolved::Unreadable)?;
+                let label = plan.source_label(*source);
+                metrics.push(metric(&table, &select.column, &label).map_err(Unresolved::Metric)?);
+            }
+            choose(&metrics, select.best).ok_or_else(|| {
+                let name = &select.metric.name;
+                Unresolved::Metric(Failure::new(format!(
+                    "`{}` is not a number in any instance of `{name}`: there is no best",
+                    select.column
+                )))
+            })?
+        }
+    };
+    let mut feeds = Vec::with_capacity(planned.wires.len());
+    let mut inputs = Vec::new();
+    let mut digests = std::collections::BTreeMap::new();
+    for wire in &planned.wires {
+        let mut used = |ordinal: usize, axes: Option<String>, source: Source| {
+            let digest = made(source);
+            inputs.push(InputUsed {
+                port: wire.port.clone(),
+                ordinal: u32::try_from(ordinal).unwrap_or(u32::MAX),
+                axes,
+                producer: plan.source_label(source),
+                digest,
+            });
+            digest
+        };
+        let (feed, digest) = match &wire.from {
+            Feed::One(source) => (Chosen::One(*source), used(0, None, *source)),
+            Feed::Pick(sources) => (Chosen::One(sources[best]), used(0, None, sources[best])),
+            Feed::Collect { axes, parts } => {
+                let all = &plan.pipeline.axes;
+                let names: Vec<String> = axes.iter().map(|axis| all[*axis].name.clone()).collect();
+                let parts: Vec<(Vec<Value>, Source)> = parts
+                    .iter()
+                    .map(|(at, source)| {
+                        let values = axes.iter().zip(at).map(|(a, v)| all[*a].values[*v].clone());
+                        (values.collect(), *source)
+                    })
+                    .collect();
+                let keyed = parts.iter().enumerate().map(|(n, (values, source))| {
+                    let shown = serde_json::to_string(&(&names, values)).expect("plain values");
+                    (values.as_slice(), used(n, Some(shown), *source))
+                });
+                let record = CollectKey {
+                    record: "collect/1",
+                    axes: &names,
+                    parts: keyed.collect(),
+                };
+                let record = serde_json::to_string(&record).expect("plain values");
+                let digest = Digest::of(record.as_bytes());
+                (Chosen::Collect { axes: names, parts }, digest)
+            }
+        };
+        feeds.push(feed);
+        digests.insert(wire.port.clone(), digest);
+    }
+    let files = planned.files.iter();
+    let key = StageKey {
+        record: StageKey::RECORD.to_owned(),
+        kind: decl.kind.describe().kind.to_owned(),
+        code: decl.kind.code(&planned.params).digest,
+        params: planned.params.as_ref().clone(),
+        seed: planned.seed,
+        files: files
+            .map(|(name, (_, digest))| (name.clone(), *digest))
+            .collect(),
+        inputs: digests,
+    };
+    Ok(Resolved {
+        digest: key.digest(),
+        key,
+        feeds,
+        inputs,
+    })
+}
+
+/// Why an instance has no key.
+#[derive(Debug)]
+pub enum Unresolved {
+    /// `select` found a metric that it cannot use.
+    Metric(Failure),
+    /// A metric's table could not be read.
+    Unreadable(Unreadable),
+}
+
+/// A table that could not be read from the store.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// Which output.
+    pub source: Source,
+    /// Why.
+    pub error: store::Error,
+}
+
+/// The single number in a column of a table with a single row.
+fn metric(table: &RecordBatch, column: &str, label: &str) -> Result<f64, Failure> {
+    let Some(array) = table.column_by_name(column) else {
+        let fields = table.schema();
+        let names: Vec<_> = fields.fields().iter().map(|f| f.name().as_str()).collect();
+        let hint = crate::diagnostic::nearest(column, names.iter().copied());
+        let failure = Failure::new(format!(
+            "the metric table `{label}` has no column `{column}`: it has {}",
+            names.join(", ")
+        ));
+        return Err(match hint {
+            Some(hint) => failure.help(hint),
+            None => failure,
+        });
+    };
+    if table.num_rows() != 1 {
+        return Err(Failure::new(format!(
+            "the metric table `{label}` has {} rows, but `select` needs one per instance",
+            table.num_rows()
+        )));
+    }
+    let number = arrow::compute::cast(array, &arrow::datatypes::DataType::Float64)
+        .ok()
+        .filter(|_| array.data_type().is_numeric());
+    let Some(number) = number else {
+        return Err(Failure::new(format!(
+            "`{column}` of `{label}` is {}, not a number",
+            array.data_type()
+        )));
+    };
+    use arrow::array::{Array, AsArray};
+    let number = number.as_primitive::<arrow::datatypes::Float64Type>();
+    Ok(match number.is_null(0) {
+        true => f64::NAN,
+        false => number.value(0),
+    })
+}
+
+/// The position of the best number; the first of equals; a NaN never wins.
+fn choose(metrics: &[f64], best: Best) -> Option<usize> {
+    let mut chosen: Option<usize> = None;
+    for (n, metric) in metrics.iter().enumerate().filter(|(_, m)| !m.is_nan()) {
+        let better = chosen.is_none_or(|old| match best {
+            Best::Max => *metric > metrics[old],
+            Best::Min => *metric < metrics[old],
+        });
+        if better {
+            chosen = Some(n);
+        }
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_equals_wins_and_nan_never() {
+        assert_eq!(choose(&[f64::NAN, 1.0, 3.0, 3.0], Best::Max), Some(2));
+        assert_eq!(choose(&[2.0, f64::NAN, -1.0], Best::Min), Some(2));
+        assert_eq!(choose(&[f64::NAN], Best::Max), None);
+    }
+}

@@ -1,0 +1,215 @@
+//! Runs one stage: load its inputs, call it, store its outputs.
+//! Knows nothing of the graph, of other stages, or of the terminal.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use arrow::record_batch::RecordBatch;
+use stages::{Failure, SourceFile, Stage, Task, Usage, Watch, collect};
+use store::{Digest, Params, Staged, Store, Value};
+
+use crate::environment;
+use crate::panics;
+use crate::plan::{Files, Source};
+
+/// A stage that is ready to run: all that it needs, and nothing of the graph.
+pub struct Job {
+    /// The kind.
+    pub kind: &'static dyn Stage,
+    /// Checked parameters.
+    pub params: Arc<Params>,
+    /// The seed, if the kind is seeded.
+    pub seed: Option<u64>,
+    /// Declared files.
+    pub files: Arc<Files>,
+    /// What each port receives.
+    pub supplies: Vec<(String, Supply)>,
+    /// The outputs that it must make.
+    pub outputs: Arc<Vec<String>>,
+}
+
+/// What a port receives.
+pub enum Supply {
+    /// One table.
+    One(Piece),
+    /// Several tables as one.
+    Collect {
+        /// The columns that the axes become.
+        axes: Vec<String>,
+        /// The tables with their labels and axis values.
+        parts: Vec<(String, Vec<Value>, Piece)>,
+    },
+}
+
+/// A table, or where it is.
+pub struct Piece {
+    /// The output that it is.
+    pub source: Source,
+    /// Its digest.
+    pub digest: Digest,
+    /// The table, if this run has just made it.
+    pub table: Option<RecordBatch>,
+}
+
+/// What happened.
+pub struct Report {
+    /// The outputs in order, or why there are none.
+    pub outcome: Result<Vec<(Staged, RecordBatch)>, Trouble>,
+    /// When it started, in microseconds since 1970.
+    pub started: i64,
+    /// How long it took.
+    pub wall: Duration,
+    /// Processor time of the thread that ran it and of its child processes.
+    pub cpu: Option<Duration>,
+    /// Peak memory: of its child processes if it had any, else of this whole process.
+    pub peak_memory: Option<u64>,
+    /// What it logged.
+    pub log: String,
+}
+
+/// Why a stage made nothing.
+pub enum Trouble {
+    /// The stage failed.
+    Failed(Failure),
+    /// An input is no longer in the store as it was: its producer must make it again.
+    LostInput(Source, store::Error),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Trouble {
+        Trouble::Failed(failure)
+    }
+}
+
+/// Runs a job to its end. Never panics on behalf of the stage.
+pub fn run(
+    job: &Job,
+    store: &Store,
+    stop: &AtomicBool,
+    on_progress: &(dyn Fn(u64, u64) + Sync),
+) -> Report {
+    let started = SystemTime::now();
+    let clock = Instant::now();
+    let cpu_before = environment::thread_cpu();
+    let watch = Observer {
+        stop,
+        on_progress,
+        log: Mutex::default(),
+        children: Mutex::default(),
+    };
+    let outcome = attempt(job, store, &watch);
+    let cpu = environment::thread_cpu().saturating_sub(cpu_before);
+    let children = watch.children.into_inner().unwrap_or_default();
+    Report {
+        outcome,
+        started: environment::unix_micros(started),
+        wall: clock.elapsed(),
+        cpu: Some(cpu + children.cpu),
+        peak_memory: match children.peak_memory {
+            0 => environment::peak_memory(),
+            bytes => Some(bytes),
+        },
+        log: watch.log.into_inner().unwrap_or_default(),
+    }
+}
+
+fn attempt(
+    job: &Job,
+    store: &Store,
+    watch: &Observer<'_>,
+) -> Result<Vec<(Staged, RecordBatch)>, Trouble> {
+    let mut inputs = BTreeMap::new();
+    for (port, supply) in &job.supplies {
+        inputs.insert(port.clone(), load(supply, store)?);
+    }
+    let files = job.files.iter();
+    let task = Task {
+        inputs,
+        params: &job.params,
+        seed: job.seed.unwrap_or(0),
+        files: files
+            .map(|(name, (path, digest))| {
+                let digest = *digest;
+                (name.clone(), SourceFile { path, digest })
+            })
+            .collect(),
+        watch,
+    };
+    let guarded = AssertUnwindSafe(|| job.kind.run(&task));
+    let mut made = panics::recorded(|| catch_unwind(guarded)).map_err(|message| {
+        let kind = job.kind.describe().kind;
+        Failure::new(format!("the kind `{kind}` panicked: {message}"))
+            .help("this is a defect of the kind, not of the pipeline")
+    })??;
+    let mut outputs = Vec::with_capacity(job.outputs.len());
+    for name in job.outputs.iter() {
+        let table = made
+            .remove(name)
+            .ok_or_else(|| Failure::new(format!("the stage did not make its output `{name}`")))?;
+        let staged = store
+            .put(&table)
+            .map_err(|error| Failure::new(format!("output `{name}`: {error}")))?;
+        outputs.push((staged, table));
+    }
+    Ok(outputs)
+}
+
+fn load(supply: &Supply, store: &Store) -> Result<RecordBatch, Trouble> {
+    let table = |piece: &Piece| match &piece.table {
+        Some(table) => Ok(table.clone()),
+        None => store
+            .read(&piece.digest)
+            .map_err(|error| Trouble::LostInput(piece.source, error)),
+    };
+    match supply {
+        Supply::One(piece) => table(piece),
+        Supply::Collect { axes, parts } => {
+            let rows: Vec<_> = parts
+                .iter()
+                .map(|(label, values, piece)| Ok((label.clone(), values.clone(), table(piece)?)))
+                .collect::<Result<_, Trouble>>()?;
+            let axes: Vec<&str> = axes.iter().map(String::as_str).collect();
+            Ok(collect(&axes, &rows)?)
+        }
+    }
+}
+
+struct Observer<'a> {
+    stop: &'a AtomicBool,
+    on_progress: &'a (dyn Fn(u64, u64) + Sync),
+    log: Mutex<String>,
+    children: Mutex<Usage>,
+}
+
+impl Watch for Observer<'_> {
+    fn progress(&self, done: u64, total: u64) {
+        (self.on_progress)(done, total);
+    }
+
+    fn log(&self, line: &str) {
+        // A log is for people. One that never ends must not fill the database.
+        const MOST: usize = 1 << 20;
+        if let Ok(mut log) = self.log.lock()
+            && log.len() < MOST
+        {
+            log.push_str(line);
+            if !line.ends_with('\n') {
+                log.push('\n');
+            }
+        }
+    }
+
+    fn child(&self, usage: Usage) {
+        if let Ok(mut sum) = self.children.lock() {
+            sum.cpu += usage.cpu;
+            sum.peak_memory = sum.peak_memory.max(usage.peak_memory);
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

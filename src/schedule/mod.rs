@@ -1,0 +1,677 @@
+//! Decides what runs when. The one owner of state: workers report, the committer writes,
+//! and only this changes anything.
+//!
+//! An instance moves through [`State`] like this:
+//!
+//! ```text
+//! Waiting -> Ready -> Done (hit)
+//!                  -> Runnable -> Running   -> Done (ran) | Failed
+//!                              -> Joined    -> as the one it joined
+//!                              -> Elsewhere -> Done (hit) | Running
+//! ```
+//!
+//! Nothing here recurses: a chain of a hundred thousand stages is a loop.
+
+mod commit;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use arrow::record_batch::RecordBatch;
+use stages::Failure;
+use store::{Digest, Finished, Lease, RunId, Status, Store, Use};
+
+use crate::diagnostic::{self, Diagnostic};
+use crate::plan::{Plan, Source};
+use crate::progress::{Event, Reporter, Tally};
+use crate::resolve::{Chosen, Resolved, Unreadable, Unresolved, resolve};
+use crate::run::{self, Job, Piece, Report, Supply, Trouble};
+
+use commit::Committer;
+
+/// What to run and how.
+pub struct Request<'a> {
+    /// The instances.
+    pub plan: &'a Plan<'a>,
+    /// Which of them are wanted.
+    pub wanted: &'a [bool],
+    /// Where results are.
+    pub store: &'a Store,
+    /// The run to record under.
+    pub run: RunId,
+    /// How many stages run at once, and how many threads they share.
+    pub jobs: usize,
+    /// Whether stages that do not need a failed one still run.
+    pub keep_going: bool,
+    /// Set from outside to stop.
+    pub stop: &'a AtomicBool,
+    /// Who is told.
+    pub reporter: &'a dyn Reporter,
+}
+
+/// How often to look for a result that another process is making, and at the stop flag.
+const POLL: Duration = Duration::from_millis(20);
+
+/// A damaged object is made again. One that is damaged as fast as it is made is a broken disk.
+const REBUILDS: u8 = 2;
+
+/// Runs the wanted instances. An error means that the store itself failed.
+pub fn run(request: &Request<'_>) -> Result<Tally, store::Error> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(request.jobs)
+        .thread_name(|n| format!("stage-{n}"))
+        .build()
+        .expect("a thread pool can be made");
+    let (reports, inbox) = channel();
+    std::thread::scope(|threads| {
+        let (committer, writer) = commit::start(threads, request.store);
+        // In place: the loop blocks on its inbox, and on a pool of one thread a scope that
+        // blocks inside the pool would wait for itself.
+        let tally = pool.in_place_scope(|scope| {
+            let mut scheduler = Scheduler::new(request, &committer);
+            scheduler.run(&inbox, |job, n| {
+                let reports: Sender<(usize, Report)> = reports.clone();
+                scope.spawn(move |_| {
+                    let label = &request.plan.instances[n].label;
+                    let tell = |done, total| {
+                        request.reporter.event(Event::Progress(label, done, total));
+                    };
+                    let report = run::run(&job, request.store, request.stop, &tell);
+                    // The loop may have ended early on a failure of the store.
+                    let _ = reports.send((n, report));
+                });
+            })
+        });
+        drop(committer);
+        writer.join().expect("the writer does not panic")?;
+        Ok(tally)
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// An input is not yet made, or it is not wanted.
+    Waiting,
+    /// Inputs are made, so the key can be computed and looked up.
+    Ready,
+    /// Not in the store: runs as soon as there is room.
+    Runnable,
+    /// Being executed.
+    Running,
+    /// Another instance with the same key is being executed.
+    Joined,
+    /// Another process is executing it.
+    Elsewhere,
+    /// Found in the store, or just put there.
+    Done,
+    Failed,
+    Skipped,
+}
+
+/// What an instance has made.
+struct Made {
+    outputs: Vec<Digest>,
+    /// Kept in memory while readers are still to come.
+    tables: Vec<RecordBatch>,
+}
+
+/// An instance that is being executed.
+struct InFlight {
+    resolved: Resolved,
+    lease: Lease,
+}
+
+struct Scheduler<'a> {
+    request: &'a Request<'a>,
+    committer: &'a Committer,
+    state: Vec<State>,
+    /// How many of its sources are not made.
+    missing: Vec<usize>,
+    /// Who reads it, once per reading.
+    readers: Vec<Vec<usize>>,
+    /// How many readings of it are still to come.
+    unread: Vec<usize>,
+    made: Vec<Option<Made>>,
+    /// Must run even if a result is recorded, because that result's object was damaged.
+    forced: Vec<bool>,
+    rebuilds: Vec<u8>,
+    ready: BinaryHeap<Reverse<usize>>,
+    runnable: BTreeMap<usize, Resolved>,
+    running: HashMap<usize, InFlight>,
+    elsewhere: BTreeMap<usize, Resolved>,
+    /// Instances that wait for the execution of a key by another instance.
+    joined: HashMap<Digest, Vec<usize>>,
+    /// Which instance made the result of a key in this run.
+    by_key: HashMap<Digest, usize>,
+    /// Executed in this run, not found in the store.
+    ran: Vec<bool>,
+    /// What became of instances that were not executed; written at the end.
+    uses: Vec<Use>,
+    halting: bool,
+    started: Instant,
+}
+
+impl<'a> Scheduler<'a> {
+    fn new(request: &'a Request<'a>, committer: &'a Committer) -> Scheduler<'a> {
+        let count = request.plan.instances.len();
+        let mut scheduler = Scheduler {
+            request,
+            committer,
+            state: vec![State::Waiting; count],
+            missing: vec![0; count],
+            readers: vec![Vec::new(); count],
+            unread: vec![0; count],
+            made: (0..count).map(|_| None).collect(),
+            forced: vec![false; count],
+            rebuilds: vec![0; count],
+            ready: BinaryHeap::new(),
+            runnable: BTreeMap::new(),
+            running: HashMap::new(),
+            elsewhere: BTreeMap::new(),
+            joined: HashMap::new(),
+            by_key: HashMap::new(),
+            ran: vec![false; count],
+            uses: Vec::new(),
+            halting: false,
+            started: Instant::now(),
+        };
+        for n in scheduler.wanted() {
+            for source in request.plan.instances[n].sources() {
+                scheduler.readers[source.instance].push(n);
+                scheduler.unread[source.instance] += 1;
+                scheduler.missing[n] += 1;
+            }
+            if scheduler.missing[n] == 0 {
+                scheduler.make_ready(n);
+            }
+        }
+        scheduler
+    }
+
+    /// The loop: start what can start, then wait for something to happen.
+    fn run(
+        &mut self,
+        inbox: &Receiver<(usize, Report)>,
+        mut spawn: impl FnMut(Job, usize),
+    ) -> Tally {
+        self.request
+            .reporter
+            .event(Event::Begin(self.wanted().count()));
+        loop {
+            self.halting |= self.request.stop.load(Ordering::Relaxed) || self.committer.failed();
+            self.resolve_ready();
+            self.start_runnable(&mut spawn);
+            if !self.ready.is_empty() && !self.halting {
+                continue;
+            }
+            let idle = self.running.is_empty();
+            if idle && (self.halting || self.elsewhere.is_empty()) {
+                break;
+            }
+            match inbox.recv_timeout(POLL) {
+                Ok((n, report)) => self.finished(n, report),
+                Err(RecvTimeoutError::Timeout) => self.look_elsewhere(),
+                Err(RecvTimeoutError::Disconnected) => unreachable!("this end keeps a sender"),
+            }
+        }
+        self.wind_up()
+    }
+
+    fn wanted(&self) -> impl Iterator<Item = usize> + use<'a> {
+        let wanted = self.request.wanted;
+        (0..wanted.len()).filter(|n| wanted[*n])
+    }
+
+    fn label(&self, n: usize) -> &'a str {
+        &self.request.plan.instances[n].label
+    }
+
+    fn make_ready(&mut self, n: usize) {
+        self.state[n] = State::Ready;
+        self.ready.push(Reverse(n));
+    }
+
+    /// Looks up every ready instance: a hit is done at once, the rest becomes runnable.
+    fn resolve_ready(&mut self) {
+        while !self.halting
+            && let Some(Reverse(n)) = self.ready.pop()
+        {
+            // A rebuild may have sent it back to waiting after it was queued.
+            if self.state[n] != State::Ready {
+                continue;
+            }
+            let digest = |source: Source| self.made_digest(source);
+            match resolve(self.request.plan, n, digest, |source| self.read(source)) {
+                Ok(resolved) => {
+                    if !self.settled(n, &resolved) {
+                        self.state[n] = State::Runnable;
+                        self.runnable.insert(n, resolved);
+                    }
+                }
+                Err(Unresolved::Metric(failure)) => self.fail_unrun(n, None, &failure),
+                Err(Unresolved::Unreadable(Unreadable { source, error })) => {
+                    self.lost(n, source, &error);
+                }
+            }
+        }
+    }
+
+    /// Runs what is runnable while there is room.
+    fn start_runnable(&mut self, spawn: &mut impl FnMut(Job, usize)) {
+        while !self.halting
+            && self.running.len() < self.request.jobs
+            && let Some((n, resolved)) = self.runnable.pop_first()
+        {
+            match self.start(n, resolved) {
+                Ok(Some(job)) => spawn(job, n),
+                Ok(None) => {}
+                Err(error) => {
+                    let failure = Failure::new(error.to_string());
+                    self.fail_unrun(n, None, &failure);
+                }
+            }
+        }
+    }
+
+    /// Takes the lease of an instance and makes its job, unless somebody else is at it.
+    fn start(&mut self, n: usize, resolved: Resolved) -> Result<Option<Job>, store::Error> {
+        if let Some(joined) = self.joined.get_mut(&resolved.digest) {
+            joined.push(n);
+            self.state[n] = State::Joined;
+            return Ok(None);
+        }
+        if self.settled(n, &resolved) {
+            return Ok(None);
+        }
+        let Some(lease) = self.request.store.try_lease(&resolved.digest)? else {
+            if self.state[n] != State::Elsewhere {
+                self.request.reporter.event(Event::Waiting(self.label(n)));
+            }
+            self.state[n] = State::Elsewhere;
+            self.elsewhere.insert(n, resolved);
+            return Ok(None);
+        };
+        // Whoever had the lease until now may just have stored the result.
+        if self.settled(n, &resolved) {
+            return Ok(None);
+        }
+        let job = self.job(n, &resolved);
+        self.state[n] = State::Running;
+        self.joined.insert(resolved.digest, Vec::new());
+        self.running.insert(n, InFlight { resolved, lease });
+        self.request.reporter.event(Event::Started(self.label(n)));
+        Ok(Some(job))
+    }
+
+    /// Completes the instance if its result exists, in this run or in the store.
+    fn settled(&mut self, n: usize, resolved: &Resolved) -> bool {
+        if self.forced[n] {
+            return false;
+        }
+        let outputs = match self.by_key.get(&resolved.digest) {
+            Some(twin) => self.made[*twin].as_ref().map(|made| made.outputs.clone()),
+            None => cached(self.request.store, resolved),
+        };
+        let Some(outputs) = outputs else { return false };
+        self.complete(
+            n,
+            Status::Hit,
+            resolved.digest,
+            Duration::ZERO,
+            outputs,
+            Vec::new(),
+        );
+        true
+    }
+
+    fn job(&self, n: usize, resolved: &Resolved) -> Job {
+        let plan = self.request.plan;
+        let instance = &plan.instances[n];
+        let piece = |source: Source| Piece {
+            source,
+            digest: self.made_digest(source),
+            table: self.in_memory(source),
+        };
+        let supplies = instance
+            .wires
+            .iter()
+            .zip(&resolved.feeds)
+            .map(|(wire, chosen)| {
+                let supply = match chosen {
+                    Chosen::One(source) => Supply::One(piece(*source)),
+                    Chosen::Collect { axes, parts } => Supply::Collect {
+                        axes: axes.clone(),
+                        parts: parts
+                            .iter()
+                            .map(|(values, source)| {
+                                (plan.source_label(*source), values.clone(), piece(*source))
+                            })
+                            .collect(),
+                    },
+                };
+                (wire.port.clone(), supply)
+            });
+        Job {
+            kind: plan.decl(n).kind,
+            params: instance.params.clone(),
+            seed: instance.seed,
+            files: instance.files.clone(),
+            supplies: supplies.collect(),
+            outputs: instance.outputs.clone(),
+        }
+    }
+
+    /// A worker has reported.
+    fn finished(&mut self, n: usize, report: Report) {
+        let InFlight { resolved, lease } = self.running.remove(&n).expect("it was running");
+        let joined = self.joined.remove(&resolved.digest).unwrap_or_default();
+        let key = resolved.digest;
+        let plan = self.request.plan;
+        let code = || plan.decl(n).kind.code(&plan.instances[n].params).files;
+        let record = |outcome, report: &Report| Finished {
+            run: self.request.run,
+            instance: plan.instances[n].label.clone(),
+            key_digest: key,
+            code: code(),
+            started: report.started,
+            wall: report.wall,
+            cpu: report.cpu,
+            peak_memory: report.peak_memory,
+            outcome,
+            log: report.log.clone(),
+            inputs: resolved.inputs.clone(),
+            key: resolved.key.clone(),
+            lease: None,
+        };
+        let usage = |status| Use {
+            run: self.request.run,
+            instance: plan.instances[n].label.clone(),
+            status,
+            key: Some(key),
+            wall: report.wall,
+        };
+        match &report.outcome {
+            Ok(_) => {
+                let named = |staged: Vec<_>| instance_outputs(plan, n, staged);
+                let (wall, mut finished) = (report.wall, record(Ok(Vec::new()), &report));
+                let usage = usage(Status::Ran);
+                let Ok(outputs) = report.outcome else {
+                    unreachable!("matched above")
+                };
+                let digests = outputs.iter().map(|(staged, _)| staged.digest).collect();
+                let (staged, tables) = outputs.into_iter().unzip();
+                finished.outcome = Ok(named(staged));
+                finished.lease = Some(lease);
+                self.committer.send(finished, usage);
+                self.by_key.insert(key, n);
+                self.forced[n] = false;
+                self.complete(n, Status::Ran, key, wall, digests, tables);
+                for twin in joined {
+                    self.settled(twin, &resolved);
+                }
+            }
+            Err(Trouble::Failed(failure)) if failure.stopped => {
+                // Not a failure of the stage: it runs next time.
+                self.halting = true;
+                self.state[n] = State::Waiting;
+            }
+            Err(Trouble::Failed(failure)) => {
+                let finished = record(Err(failure.message.clone()), &report);
+                self.committer.send(finished, usage(Status::Failed));
+                drop(lease);
+                self.fail(n, Some(key), report.wall, failure);
+                for twin in joined {
+                    self.fail_unrun(twin, Some(key), failure);
+                }
+            }
+            Err(Trouble::LostInput(source, error)) => {
+                drop(lease);
+                self.lost(n, *source, error);
+                for twin in joined {
+                    self.wait_again(twin);
+                }
+            }
+        }
+    }
+
+    /// An instance is done: its readers may be ready, and what it read may be let go.
+    fn complete(
+        &mut self,
+        n: usize,
+        status: Status,
+        key: Digest,
+        wall: Duration,
+        outputs: Vec<Digest>,
+        tables: Vec<RecordBatch>,
+    ) {
+        self.state[n] = State::Done;
+        let tables = if self.unread[n] > 0 {
+            tables
+        } else {
+            Vec::new()
+        };
+        self.made[n] = Some(Made { outputs, tables });
+        self.ran[n] = status == Status::Ran;
+        if status == Status::Hit {
+            self.note_use(n, status, Some(key));
+        }
+        self.tell(n, status, Some(key), wall, None);
+        for source in self.request.plan.instances[n].sources() {
+            let unread = &mut self.unread[source.instance];
+            *unread = unread.saturating_sub(1);
+            if *unread == 0
+                && let Some(made) = &mut self.made[source.instance]
+            {
+                made.tables = Vec::new();
+            }
+        }
+        for at in 0..self.readers[n].len() {
+            let reader = self.readers[n][at];
+            if self.state[reader] == State::Waiting {
+                self.missing[reader] = self.missing[reader].saturating_sub(1);
+                if self.missing[reader] == 0 {
+                    self.make_ready(reader);
+                }
+            }
+        }
+    }
+
+    /// An instance failed: say why, and skip all that needs it.
+    fn fail(&mut self, n: usize, key: Option<Digest>, wall: Duration, failure: &Failure) {
+        self.state[n] = State::Failed;
+        let diagnostic = self.diagnose(n, failure);
+        let sources = &self.request.plan.pipeline.sources;
+        let text = diagnostic::render(sources, std::slice::from_ref(&diagnostic));
+        let title = diagnostic.title().lines().next().unwrap_or_default();
+        self.tell(n, Status::Failed, key, wall, Some((&text, title)));
+        self.halting |= !self.request.keep_going;
+        let mut after = vec![n];
+        while let Some(n) = after.pop() {
+            for at in 0..self.readers[n].len() {
+                let reader = self.readers[n][at];
+                if self.state[reader] == State::Waiting {
+                    self.skip(reader);
+                    after.push(reader);
+                }
+            }
+        }
+    }
+
+    /// The same for an instance that was not executed, so that nothing else records it.
+    fn fail_unrun(&mut self, n: usize, key: Option<Digest>, failure: &Failure) {
+        self.note_use(n, Status::Failed, key);
+        self.fail(n, key, Duration::ZERO, failure);
+    }
+
+    fn skip(&mut self, n: usize) {
+        self.state[n] = State::Skipped;
+        self.tell(n, Status::Skipped, None, Duration::ZERO, None);
+        self.note_use(n, Status::Skipped, None);
+    }
+
+    fn note_use(&mut self, n: usize, status: Status, key: Option<Digest>) {
+        let instance = self.label(n).to_owned();
+        self.uses.push(Use {
+            run: self.request.run,
+            instance,
+            status,
+            key,
+            wall: Duration::ZERO,
+        });
+    }
+
+    /// An object that `n` reads has gone or was damaged: its producer makes it again.
+    fn lost(&mut self, n: usize, source: Source, error: &store::Error) {
+        let producer = source.instance;
+        if self.made[producer].is_some() {
+            if self.rebuilds[producer] == REBUILDS {
+                let failure = Failure::new(format!("an input cannot be kept: {error}"))
+                    .help("check the disk, or use another store with `--store`");
+                self.fail_unrun(n, None, &failure);
+                return;
+            }
+            self.rebuilds[producer] += 1;
+            let label = self.label(producer);
+            self.request
+                .reporter
+                .event(Event::Note(&format!("`{label}` is made again: {error}")));
+            self.made[producer] = None;
+            self.by_key.retain(|_, twin| *twin != producer);
+            self.uses.retain(|used| used.instance != label);
+            self.forced[producer] = true;
+            for at in 0..self.readers[producer].len() {
+                let reader = self.readers[producer][at];
+                let state = self.state[reader];
+                if matches!(
+                    state,
+                    State::Waiting | State::Ready | State::Runnable | State::Elsewhere
+                ) {
+                    self.wait_again(reader);
+                }
+            }
+            self.wait_again(producer);
+        }
+        self.wait_again(n);
+    }
+
+    /// Counts anew what an instance waits for.
+    fn wait_again(&mut self, n: usize) {
+        self.runnable.remove(&n);
+        self.elsewhere.remove(&n);
+        let sources = self.request.plan.instances[n].sources();
+        self.missing[n] = sources.filter(|s| self.made[s.instance].is_none()).count();
+        self.state[n] = State::Waiting;
+        if self.missing[n] == 0 {
+            self.make_ready(n);
+        }
+    }
+
+    /// Tries again what other processes were making.
+    fn look_elsewhere(&mut self) {
+        let waiting: Vec<usize> = self.elsewhere.keys().copied().collect();
+        for n in waiting {
+            let resolved = self.elsewhere.remove(&n).expect("just listed");
+            if !self.settled(n, &resolved) {
+                // `start` tries the lease; if it is still taken, it comes back here.
+                self.runnable.insert(n, resolved);
+            }
+        }
+    }
+
+    /// Records the rest and adds up.
+    fn wind_up(&mut self) -> Tally {
+        for n in self.wanted() {
+            if !matches!(self.state[n], State::Done | State::Failed | State::Skipped) {
+                self.skip(n);
+            }
+        }
+        self.committer.send_uses(std::mem::take(&mut self.uses));
+        let count = |state: State| self.wanted().filter(|n| self.state[*n] == state).count();
+        let ran = self
+            .wanted()
+            .filter(|n| self.state[*n] == State::Done && self.ran[*n])
+            .count();
+        Tally {
+            ran,
+            hits: count(State::Done) - ran,
+            failed: count(State::Failed),
+            skipped: count(State::Skipped),
+            interrupted: self.request.stop.load(Ordering::Relaxed),
+            wall: self.started.elapsed(),
+        }
+    }
+
+    fn made_digest(&self, source: Source) -> Digest {
+        let made = self.made[source.instance].as_ref();
+        made.expect("readers start when their inputs are made")
+            .outputs[source.output]
+    }
+
+    fn in_memory(&self, source: Source) -> Option<RecordBatch> {
+        let made = self.made[source.instance].as_ref()?;
+        made.tables.get(source.output).cloned()
+    }
+
+    fn read(&self, source: Source) -> Result<RecordBatch, Unreadable> {
+        match self.in_memory(source) {
+            Some(table) => Ok(table),
+            None => {
+                let digest = self.made_digest(source);
+                let read = self.request.store.read(&digest);
+                read.map_err(|error| Unreadable { source, error })
+            }
+        }
+    }
+
+    fn tell(
+        &self,
+        n: usize,
+        status: Status,
+        key: Option<Digest>,
+        wall: Duration,
+        error: Option<(&str, &str)>,
+    ) {
+        let label = self.label(n);
+        self.request.reporter.event(Event::Stage {
+            label,
+            status,
+            key,
+            wall,
+            error,
+        });
+    }
+
+    fn diagnose(&self, n: usize, failure: &Failure) -> Diagnostic {
+        let decl = self.request.plan.decl(n);
+        let entry = failure
+            .param
+            .and_then(|param| decl.params.iter().find(|entry| entry.key == param));
+        let span = entry.map_or(decl.span, |entry| entry.node.span);
+        Diagnostic::new(format!("`{}` failed: {}", self.label(n), failure.message))
+            .at(span, "")
+            .maybe_help(failure.help.as_deref())
+    }
+}
+
+/// The outputs recorded for a key, if all of them are still in the store.
+pub fn cached(store: &Store, resolved: &Resolved) -> Option<Vec<Digest>> {
+    // A store that cannot be read is a miss here; running the stage meets the same fault and names it.
+    let found = store.lookup(&resolved.digest).ok()??;
+    let digests: Vec<Digest> = found.outputs.iter().map(|output| output.digest).collect();
+    digests
+        .iter()
+        .all(|digest| store.has(digest))
+        .then_some(digests)
+}
+
+fn instance_outputs<T>(plan: &Plan<'_>, n: usize, staged: Vec<T>) -> Vec<(String, T)> {
+    plan.instances[n]
+        .outputs
+        .iter()
+        .cloned()
+        .zip(staged)
+        .collect()
+}
