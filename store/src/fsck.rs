@@ -11,7 +11,7 @@ use rusqlite::Connection;
 use serde::Serialize;
 
 use crate::error::At;
-use crate::objects::{Entry, list};
+use crate::listing::{Entry, list};
 use crate::open::lock;
 use crate::{Digest, Error, RunId, Store};
 

@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use serde::Serialize;
 
 use crate::error::At;
-use crate::objects::{Entry, list};
+use crate::listing::{Entry, list};
 use crate::open::{alone, connections, database};
 use crate::{Digest, Error, scratch};
 

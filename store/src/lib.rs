@@ -3,8 +3,8 @@
 //! Knows nothing of stages, pipelines or the terminal.
 //!
 //! In reading order: `canonical` and `table` say what an object's bytes are, `objects` where they
-//! lie, `lease` who may make them, `record` and `provenance` what is remembered of it,
-//! `history` reads that back, `gc` and `fsck` keep the house.
+//! lie, `lease` who may make them, `record` and `provenance` what is remembered of it, `lookup`,
+//! `history` and `nearest` read that back, `gc` and `fsck` keep the house.
 
 mod canonical;
 mod columns;
@@ -16,7 +16,10 @@ mod gc;
 mod history;
 mod key;
 mod lease;
+mod listing;
+mod lookup;
 mod migrations;
+mod nearest;
 mod objects;
 mod open;
 mod provenance;

@@ -12,19 +12,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use crate::columns::Json;
 use crate::error::At;
 use crate::open::lock;
-use crate::{
-    Digest, Environment, Error, Finished, Found, NewRun, Output, RunId, RunOutcome, Status, Store,
-    Use,
-};
+use crate::{Digest, Environment, Error, Finished, NewRun, RunId, RunOutcome, Status, Store, Use};
 
 impl Store {
-    /// The newest successful execution of this key. Whether its objects are still there is
-    /// for the caller to see.
-    pub fn lookup(&self, key: &Digest) -> Result<Option<Found>, Error> {
-        let reader = lock(&self.reader);
-        find(&reader, key).at("look up a key in", &self.database())
-    }
-
     /// Records that a run begins.
     pub fn begin_run(&self, run: &NewRun) -> Result<RunId, Error> {
         self.transaction("record a run in", |rows| insert_run(rows, run))
@@ -100,37 +90,6 @@ impl Store {
         rows.commit().at(doing, &path)?;
         Ok(value)
     }
-}
-
-fn find(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
-    let mut query = rows.prepare_cached(
-        "SELECT e.id, e.wall, o.name, o.digest, o.row_count, o.bytes, o.columns
-         FROM executions e LEFT JOIN outputs o ON o.execution = e.id
-         WHERE e.id = (SELECT max(id) FROM executions WHERE key = ?1 AND ok = 1)
-         ORDER BY o.ordinal",
-    )?;
-    let mut answers = query.query([key])?;
-    let mut found = None;
-    while let Some(row) = answers.next()? {
-        let found = match &mut found {
-            Some(found) => found,
-            none => none.insert(Found {
-                execution: row.get(0)?,
-                outputs: Vec::new(),
-                wall: duration(row.get(1)?),
-            }),
-        };
-        if row.get_ref(2)? != rusqlite::types::ValueRef::Null {
-            found.outputs.push(Output {
-                name: row.get(2)?,
-                digest: row.get(3)?,
-                rows: row.get(4)?,
-                bytes: row.get(5)?,
-                schema: row.get(6)?,
-            });
-        }
-    }
-    Ok(found)
 }
 
 fn insert_run(rows: &Transaction<'_>, run: &NewRun) -> rusqlite::Result<RunId> {

@@ -113,6 +113,31 @@ fn threads_that_put_and_commit_the_same_tables_do_not_get_in_each_others_way() {
     });
 }
 
+#[test]
+fn several_stores_in_one_folder_see_each_others_results() {
+    let dir = tempfile::tempdir().unwrap();
+    // Each has its own connections and locks, as a process of its own would have.
+    std::thread::scope(|scope| {
+        for worker in 0..4 {
+            let root = dir.path();
+            scope.spawn(move || {
+                let store = Store::open(root).unwrap();
+                for n in 0..10 {
+                    committed(&store, worker * 100 + n);
+                    committed(&store, n);
+                }
+            });
+        }
+    });
+    let store = Store::open(dir.path()).unwrap();
+    for n in (0..4).flat_map(|worker| (0..10).map(move |n| worker * 100 + n)) {
+        let found = store.lookup(&key("table", n).digest()).unwrap().unwrap();
+        assert_eq!(store.read(&found.outputs[0].digest).unwrap(), tiny(n));
+    }
+    assert_eq!(store.runs(1000).unwrap().len(), 80);
+    assert!(store.fsck(&|_, _| {}).unwrap().is_sound());
+}
+
 fn committed(store: &Store, n: i64) -> Digest {
     let staged = store.put(&tiny(n)).unwrap();
     let digest = staged.digest;

@@ -209,3 +209,20 @@ fn a_run_that_does_not_exist_is_an_error() {
         Err(Error::NoSuchRun(9))
     ));
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig {
+        failure_persistence: None,
+        ..Default::default()
+    })]
+
+    /// A key that came back different would explain a miss with a change that nobody made.
+    #[test]
+    fn a_number_in_a_stored_key_reads_back_to_the_last_bit(bits: u64) {
+        let number = f64::from_bits(bits);
+        let mut key = key("train", 1);
+        key.params.insert("rate".into(), Value::Float(number));
+        let read: crate::StageKey = serde_json::from_str(&key.canonical()).unwrap();
+        proptest::prop_assert_eq!(read.canonical(), key.canonical());
+    }
+}

@@ -46,7 +46,10 @@ fn the_bytes_are_pinned() {
         digest(&tiny(1)),
         "5b88ba9a91dd386df98c30d47202f512f39152595f49237364fe0d82f4b709f3"
     );
-    assert_eq!(digest(&nested()), "09079e313719e048aaba1e49819b1a7bd1f464952231fbbc11e99c288b8f4c36");
+    assert_eq!(
+        digest(&nested()),
+        "09079e313719e048aaba1e49819b1a7bd1f464952231fbbc11e99c288b8f4c36"
+    );
 }
 
 #[test]

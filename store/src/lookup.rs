@@ -1,0 +1,50 @@
+//! The action cache: from a key to the newest result that was made for it.
+//! Knows nothing of whether the result's objects are still on the disk.
+
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+use crate::error::At;
+use crate::open::lock;
+use crate::provenance::duration;
+use crate::{Digest, Error, Found, Output, Store};
+
+impl Store {
+    /// The newest successful execution of this key. Whether its objects are still there is
+    /// for the caller to see.
+    pub fn lookup(&self, key: &Digest) -> Result<Option<Found>, Error> {
+        let reader = lock(&self.reader);
+        find(&reader, key).at("look up a key in", &self.database())
+    }
+}
+
+fn find(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
+    let mut query = rows.prepare_cached(
+        "SELECT e.id, e.wall, o.name, o.digest, o.row_count, o.bytes, o.columns
+         FROM executions e LEFT JOIN outputs o ON o.execution = e.id
+         WHERE e.id = (SELECT max(id) FROM executions WHERE key = ?1 AND ok = 1)
+         ORDER BY o.ordinal",
+    )?;
+    let mut answers = query.query([key])?;
+    let mut found = None;
+    while let Some(row) = answers.next()? {
+        let found = match &mut found {
+            Some(found) => found,
+            none => none.insert(Found {
+                execution: row.get(0)?,
+                outputs: Vec::new(),
+                wall: duration(row.get(1)?),
+            }),
+        };
+        if row.get_ref(2)? != ValueRef::Null {
+            found.outputs.push(Output {
+                name: row.get(2)?,
+                digest: row.get(3)?,
+                rows: row.get(4)?,
+                bytes: row.get(5)?,
+                schema: row.get(6)?,
+            });
+        }
+    }
+    Ok(found)
+}
