@@ -89,7 +89,7 @@ fn main() {
                 let rest = name.strip_prefix(*whole);
                 rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
             };
-            if crates.iter().any(|whole| part_of(whole)) {
+            if crates.iter().any(part_of) {
                 files.insert(format!("crate {package}"), digest.clone());
             }
         }

@@ -67,7 +67,10 @@ mod tests {
             ("stages/sql/mod.rs", &digest),
             ("crate arrow 1.0.0", &digest),
         ]);
-        assert_eq!(code.digest.to_string(), "PIN");
+        assert_eq!(
+            code.digest.to_string(),
+            "981cb57dc769597aebba61502524a79f0f5dca6aa275e4c9c738b327922e1288"
+        );
     }
 
     #[test]

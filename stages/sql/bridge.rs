@@ -4,12 +4,14 @@
 use std::mem::transmute;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, make_array};
+use arrow::array::{ArrayRef, NullArray, make_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use polars::prelude::{Column, CompatLevel, DataFrame, PlSmallStr, PolarsResult, Series};
+use polars::prelude::{
+    Column, CompatLevel, DataFrame, DataType as Type, PlSmallStr, PolarsResult, Series,
+};
 use polars_arrow::ffi;
 
 use crate::Failure;
@@ -106,7 +108,15 @@ fn import(name: &str, array: &ArrayRef) -> PolarsResult<Series> {
     Series::try_from((PlSmallStr::from(name), array))
 }
 
-fn export(series: &Series) -> Result<ArrayRef, arrow::error::ArrowError> {
+fn export(series: &Series) -> Result<ArrayRef, Box<dyn std::error::Error>> {
+    // polars gives nulls a buffer, which arrow-rs refuses: make them here.
+    if series.dtype() == &Type::Null {
+        return Ok(Arc::new(NullArray::new(series.len())));
+    }
+    let series = match without_nulls(series.dtype()) {
+        Some(ty) => &series.cast(&ty)?,
+        None => series,
+    };
     let level = CompatLevel::oldest();
     let field = series.dtype().to_arrow_field(series.name().clone(), level);
     let array = ffi::export_array_to_c(series.to_arrow(0, level));
@@ -118,6 +128,19 @@ fn export(series: &Series) -> Result<ArrayRef, arrow::error::ArrowError> {
         from_ffi(transmute::<ffi::ArrowArray, FFI_ArrowArray>(array), &schema)?
     };
     Ok(make_array(data))
+}
+
+/// The type with booleans for the nulls inside lists, if it holds any.
+fn without_nulls(ty: &Type) -> Option<Type> {
+    let inner = |ty: &Type| match ty {
+        Type::Null => Some(Type::Boolean),
+        other => without_nulls(other),
+    };
+    Some(match ty {
+        Type::List(items) => Type::List(Box::new(inner(items)?)),
+        Type::Array(items, width) => Type::Array(Box::new(inner(items)?), *width),
+        _ => return None,
+    })
 }
 
 fn polars_arrow_error(error: &arrow::error::ArrowError) -> polars::error::PolarsError {

@@ -129,7 +129,7 @@ mod tests {
     fn mistakes_are_found_before_anything_runs() {
         assert_eq!(
             message("SELECT x FRM t WHERE"),
-            "invalid SQL: Expected: end of statement, found: WHERE at Line: 1, Column: 16"
+            "invalid SQL: Expected: end of statement, found: t at Line: 1, Column: 14"
         );
         assert!(message("SELECT 'x").starts_with("invalid SQL: Unterminated string literal"));
         assert_eq!(message(""), "the query is empty");

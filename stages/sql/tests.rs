@@ -95,6 +95,7 @@ const QUERIES: &[&str] = &[
     "SELECT g, ARRAY_AGG(s) AS all FROM t GROUP BY g",
     "SELECT g, FIRST(x) AS f FROM t GROUP BY g",
     "SELECT g FROM t UNION SELECT g FROM u",
+    "SELECT g FROM t UNION SELECT g FROM u LIMIT 5",
     "SELECT g FROM t UNION ALL SELECT g FROM u",
     "WITH a AS (SELECT s, SUM(x) AS x FROM t GROUP BY s) SELECT a.s, b.x - a.x AS d FROM a JOIN a AS b ON a.s = b.s",
     "SELECT t.g, u.label FROM t CROSS JOIN u WHERE t.g < 3 LIMIT 200",
@@ -173,10 +174,103 @@ fn the_order_of_rows_shows_in_the_sums() {
     let t = measurements();
     let backwards = UInt32Array::from_iter_values((0..t.num_rows() as u32).rev());
     let reversed = arrow::compute::take_record_batch(&t, &backwards).unwrap();
-    let query = "SELECT SUM(x) AS total FROM t";
+    let query = "SELECT g, SUM(x) AS total FROM t GROUP BY g";
     assert_ne!(
         digest(query, &[("t", t)]),
         digest(query, &[("t", reversed)])
+    );
+}
+
+fn ints(table: &RecordBatch, column: usize) -> Vec<i64> {
+    table
+        .column(column)
+        .as_primitive::<Int64Type>()
+        .values()
+        .to_vec()
+}
+
+/// A key with many ties, and a second column that says in which order the rows came.
+fn ties() -> (Vec<i64>, RecordBatch) {
+    let keys: Vec<i64> = (0..5_000).map(|i| i * 7_919 % 5).collect();
+    let came = Int64Array::from_iter_values(0..5_000);
+    let table = batch(vec![
+        ("k", Arc::new(Int64Array::from(keys.clone()))),
+        ("came", Arc::new(came)),
+    ]);
+    (keys, table)
+}
+
+#[test]
+fn rows_that_tie_keep_the_order_of_the_input() {
+    let (keys, table) = ties();
+    let mut expected: Vec<i64> = (0..5_000).collect();
+    expected.sort_by_key(|i| keys[*i as usize]);
+    let inputs = [("t", table)];
+    let sorted = |query| ints(&sql(query, &inputs).unwrap(), 0);
+    assert_eq!(sorted("SELECT came FROM t ORDER BY k"), expected);
+    assert_eq!(
+        sorted("SELECT came FROM t ORDER BY k LIMIT 70"),
+        expected[..70]
+    );
+    assert_eq!(
+        sorted("SELECT came FROM t ORDER BY k LIMIT 70 OFFSET 9"),
+        expected[9..79]
+    );
+    expected.sort_by_key(|i| -keys[*i as usize]);
+    assert_eq!(
+        sorted("SELECT came FROM t ORDER BY k DESC LIMIT 3000"),
+        expected[..3000]
+    );
+}
+
+#[test]
+fn groups_distinct_rows_and_joins_keep_the_order_of_the_input() {
+    let (_, table) = ties();
+    let key = Int64Array::from(vec![4, 4, 0, 1, 2, 3]);
+    let right = batch(vec![
+        ("k", Arc::new(key)),
+        ("r", Arc::new(Int64Array::from_iter_values(0..6))),
+    ]);
+    let inputs = [("t", table), ("u", right)];
+    // A constant key: what comes out is the order in which rows went in.
+    let order = |query, column| ints(&sql(query, &inputs).unwrap(), column);
+    assert_eq!(
+        order(
+            "SELECT k FROM (SELECT k, 1 AS c FROM t GROUP BY k) ORDER BY c",
+            0
+        ),
+        [0, 4, 3, 2, 1]
+    );
+    assert_eq!(
+        order(
+            "SELECT k FROM (SELECT DISTINCT k, 1 AS c FROM t) ORDER BY c",
+            0
+        ),
+        [0, 4, 3, 2, 1]
+    );
+    assert_eq!(
+        order(
+            "SELECT k FROM (SELECT k, 1 AS c FROM u UNION SELECT k, 1 AS c FROM t) ORDER BY c",
+            0
+        ),
+        [4, 0, 1, 2, 3]
+    );
+    for join in ["JOIN", "LEFT JOIN", "FULL JOIN"] {
+        let query = format!(
+            "SELECT came, r FROM (SELECT t.came, u.r, 1 AS c FROM t {join} u ON t.k = u.k) ORDER BY c LIMIT 5"
+        );
+        let out = sql(&query, &inputs).unwrap();
+        assert_eq!(
+            (ints(&out, 0), ints(&out, 1)),
+            (vec![0, 1, 1, 2, 3], vec![2, 0, 1, 5, 4]),
+            "{join}"
+        );
+    } // polars would rather follow the longer table.
+    let query = "SELECT r, came FROM (SELECT u.r, t.came, 1 AS c FROM u JOIN t ON u.k = t.k) ORDER BY c LIMIT 3";
+    let out = sql(query, &inputs).unwrap();
+    assert_eq!(
+        (ints(&out, 0), ints(&out, 1)),
+        (vec![0, 0, 0], vec![1, 6, 11])
     );
 }
 
@@ -300,6 +394,22 @@ fn every_type_goes_through_with_its_values() {
         .map(|(name, ty)| (name.into(), ty.into()))
         .collect();
     assert_eq!(changed, widened);
+}
+
+/// polars writes columns of nulls in a way that arrow-rs refuses, so they need a way round.
+#[test]
+fn lists_of_nothing_come_back_as_lists_of_booleans() {
+    let item = Arc::new(Field::new("item", DataType::Null, true));
+    let offsets = arrow::buffer::OffsetBuffer::from_lengths([0, 2]);
+    let list = ListArray::new(item, offsets, Arc::new(NullArray::new(2)), None);
+    let out = sql(
+        "SELECT l FROM t",
+        &[("t", batch(vec![("l", Arc::new(list))]))],
+    )
+    .unwrap();
+    let lists = out.column(0).as_list::<i64>();
+    assert_eq!((lists.value(0).len(), lists.value(1).null_count()), (0, 2));
+    assert_eq!(lists.value_type(), DataType::Boolean);
 }
 
 #[test]
@@ -438,4 +548,47 @@ fn other_errors_are_short() {
             .any(|m| m.to_lowercase().contains("frobnicate")),
         "{messages:?}"
     );
+}
+
+/// `cargo test --release -p stages -- --ignored --nocapture speed`
+#[test]
+#[ignore = "prints figures, asserts nothing"]
+fn speed() {
+    let small = sql("SELECT * FROM t LIMIT 20", &[("t", names())]).unwrap();
+    let cases = [
+        (
+            "scale two columns of 20 rows",
+            "SELECT g * 2 AS g, label FROM t",
+            small.clone(),
+        ),
+        (
+            "group 20 rows",
+            "SELECT label, SUM(g) AS g FROM t GROUP BY label ORDER BY label",
+            small,
+        ),
+        (
+            "group 20,000 rows",
+            "SELECT g, SUM(x) AS x FROM t GROUP BY g",
+            measurements(),
+        ),
+    ];
+    for (what, query, table) in cases {
+        let inputs = [("t", table)];
+        let started = std::time::Instant::now();
+        sql(query, &inputs).unwrap();
+        let first = started.elapsed();
+        let started = std::time::Instant::now();
+        let times = 200;
+        (0..times).for_each(|_| drop(sql(query, &inputs).unwrap()));
+        println!(
+            "{what}: first {first:?}, then {:?} each",
+            started.elapsed() / times
+        );
+        let parsing = std::time::Instant::now();
+        (0..times).for_each(|_| drop(super::query::parse(query)));
+        println!(
+            "  of that reading the query {:?}",
+            parsing.elapsed() / times
+        );
+    }
 }

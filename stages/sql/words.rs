@@ -55,13 +55,14 @@ fn missing_table(message: &str) -> Option<&str> {
 }
 
 fn missing_column(error: &PolarsError, message: &str) -> Option<String> {
-    if !matches!(
+    let known = matches!(
         error,
         PolarsError::ColumnNotFound(_) | PolarsError::SchemaFieldNotFound(_)
-    ) {
+    );
+    if !known && !message.starts_with("no column named '") {
         return None;
     }
-    // The message is the bare name, or quotes it.
+    // The message quotes the name, or is the name.
     let quoted = message.split(['"', '\'', '`']).nth(1).map(str::to_owned);
     quoted.or_else(|| (!message.contains(' ')).then(|| message.to_owned()))
 }
