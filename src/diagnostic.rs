@@ -161,7 +161,11 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     known
         .into_iter()
         .map(|candidate| (strsim::osa_distance(name, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= candidate.len().max(name.len()).div_ceil(3))
+        .filter(|(distance, candidate)| {
+            // Near enough, and not merely as short: `u` is not a slip for `s`.
+            let longest = candidate.chars().count().max(name.chars().count());
+            *distance <= longest.div_ceil(3) && *distance < longest
+        })
         .min()
         .map(|(_, candidate)| format!("did you mean `{candidate}`?"))
 }

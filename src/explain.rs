@@ -94,7 +94,15 @@ pub fn differences(
     compare("files ", &old.files, &new.files, short, &mut found);
     compare("inputs.", &old.inputs, &new.inputs, short, &mut found);
     if old.code != new.code {
+        let before = found.len();
         compare("code ", old_code, new_code, short, &mut found);
+        if found.len() == before {
+            found.push(Difference {
+                field: "code".to_owned(),
+                was: Some(old.code.short()),
+                now: Some(new.code.short()),
+            });
+        }
     }
     found
 }

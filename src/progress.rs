@@ -119,8 +119,9 @@ impl Reporter for Json {
                     "event": "stage", "stage": label, "status": status,
                     "key": key, "ms": millis(wall),
                 });
-                if let Some((_, title)) = error {
+                if let Some((text, title)) = error {
                     object["error"] = json!(title);
+                    object["detail"] = json!(text);
                 }
                 object
             }

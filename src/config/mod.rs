@@ -172,7 +172,6 @@ fn check_axes(table: Table, problems: &mut Vec<Diagnostic>) -> Vec<Axis> {
                     "an empty list multiplies its stages by nothing",
                 ),
             );
-            continue;
         }
         let mut values: Vec<Value> = Vec::new();
         for item in items {
@@ -251,10 +250,12 @@ fn as_table(entry: Entry, problems: &mut Vec<Diagnostic>) -> Table {
 }
 
 fn wrong_type(entry: &Entry, expected: &str) -> Diagnostic {
-    Diagnostic::new(format!("`{}` must be {expected}", entry.key)).at(
-        entry.node.span,
-        format!("this is {}", entry.node.type_name()),
-    )
+    let got = match &entry.node.raw {
+        Raw::Scalar(value) => format!("{value}, {}", value.type_name()),
+        _ => entry.node.type_name().to_owned(),
+    };
+    Diagnostic::new(format!("`{}` must be {expected}", entry.key))
+        .at(entry.node.span, format!("this is {got}"))
 }
 
 fn unknown_key<'a>(

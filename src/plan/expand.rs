@@ -7,6 +7,7 @@ use stages::{Inputs, Port, Ports, Stage};
 use store::{Params, Value};
 
 use super::files::{Files, Hasher};
+use super::order;
 use super::{Feed, Instance, Plan, Source, Wire};
 use crate::config::{Axis, Bindings, Pipeline, Reference, StageDecl, check_params, fill};
 use crate::diagnostic::{Diagnostic, nearest};
@@ -39,8 +40,16 @@ pub fn expand<'p>(pipeline: &'p Pipeline, order: &[usize]) -> Result<Plan<'p>, V
     let mut placed: Vec<Option<Placed>> = pipeline.stages.iter().map(|_| None).collect();
     for &stage in order {
         let decl = &pipeline.stages[stage];
+        if order::reads(decl).any(|read| placed[read.stage].is_none()) {
+            // It reads a stage that is wrong, and cannot be checked against it.
+            continue;
+        }
         let mut found = Vec::new();
         let axes = axes_of(pipeline, decl, &placed, &mut found);
+        if !found.is_empty() {
+            problems.append(&mut found);
+            continue;
+        }
         let count = axes.iter().map(|axis| pipeline.axes[*axis].values.len());
         let count = count.fold(1_usize, usize::saturating_mul);
         if instances.len().saturating_add(count) > MOST {
@@ -93,14 +102,17 @@ pub fn expand<'p>(pipeline: &'p Pipeline, order: &[usize]) -> Result<Plan<'p>, V
             }
         }
         if !found.is_empty() {
-            // What reads a broken stage cannot be checked against it: stop here.
             problems.append(&mut found);
-            return Err(problems);
+            instances.truncate(first);
+            continue;
         }
         placed[stage] = Some(Placed {
             axes,
             range: first..instances.len(),
         });
+    }
+    if !problems.is_empty() {
+        return Err(problems);
     }
     let of_stage = placed
         .into_iter()

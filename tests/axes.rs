@@ -1,0 +1,151 @@
+//! Axes: multiplied, inherited, collected, selected.
+
+use serde_json::json;
+
+use crate::lab::Lab;
+
+#[test]
+fn readers_inherit_axes_and_two_axes_make_a_product() {
+    let lab = Lab::new(
+        r#"
+        [axes]
+        a = [1, 2]
+        b = ["x", "y z"]
+        [stage.one]
+        kind = "table"
+        rows = [{ v = "${a}" }]
+        [stage.two]
+        kind = "table"
+        rows = [{ w = "${b}" }]
+        [stage.both]
+        kind = "sql"
+        inputs = { l = "one", r = "two" }
+        query = "SELECT * FROM l CROSS JOIN r"
+        [stage.per_a]
+        kind = "sql"
+        inputs = { t = "both" }
+        over = ["b"]
+        query = "SELECT b, v, w FROM t ORDER BY b"
+        [stage.all]
+        kind = "sql"
+        inputs = { t = "both", plain = "one" }
+        over = ["a", "b"]
+        query = "SELECT a, b, v, w FROM t ORDER BY a, b"
+        "#,
+    );
+    let ran = lab.run();
+    assert_eq!(ran.said.code, 0, "{}", ran.said.stderr);
+    assert_eq!(
+        ran.with("ran"),
+        [
+            "all",
+            "both[a=1,b=\"y z\"]",
+            "both[a=1,b=x]",
+            "both[a=2,b=\"y z\"]",
+            "both[a=2,b=x]",
+            "one[a=1]",
+            "one[a=2]",
+            "per_a[a=1]",
+            "per_a[a=2]",
+            "two[b=\"y z\"]",
+            "two[b=x]",
+        ]
+    );
+    // A lone ${a} keeps its type: v is a number.
+    assert_eq!(lab.rows("one[a=2]"), [json!({ "v": 2 })]);
+    assert_eq!(
+        lab.rows("per_a[a=2]"),
+        [
+            json!({ "b": "x", "v": 2, "w": "x" }),
+            json!({ "b": "y z", "v": 2, "w": "y z" })
+        ]
+    );
+    assert_eq!(lab.rows("all").len(), 4);
+    // Several instances are shown as one table with their axes.
+    assert_eq!(
+        lab.rows("one"),
+        [json!({ "a": 1, "v": 1 }), json!({ "a": 2, "v": 2 })]
+    );
+}
+
+const SELECT: &str = r#"
+[axes]
+lr = [0.1, 0.5, 0.9]
+fold = [1, 2]
+[stage.train]
+kind = "table"
+rows = [{ weight = "${lr}", fold = "${fold}" }]
+[stage.dev]
+kind = "sql"
+inputs = { m = "train" }
+query = "SELECT ABS(weight - 0.4 * fold) AS loss FROM m"
+[stage.best]
+kind = "sql"
+inputs = { m = "train" }
+select = { over = ["lr"], metric = "dev", column = "loss", best = "min" }
+query = "SELECT * FROM m"
+"#;
+
+#[test]
+fn select_picks_the_best_instance_for_each_other_axis() {
+    let lab = Lab::new(SELECT);
+    let ran = lab.run();
+    assert_eq!(ran.with("ran").len(), 6 + 6 + 2, "{}", ran.said.stderr);
+    assert_eq!(
+        lab.rows("best[fold=1]"),
+        [json!({ "fold": 1, "weight": 0.5 })]
+    );
+    assert_eq!(
+        lab.rows("best[fold=2]"),
+        [json!({ "fold": 2, "weight": 0.9 })]
+    );
+    // Another metric that picks the same instance changes nothing for the reader.
+    lab.edit("ABS(weight - 0.4 * fold)", "ABS(weight - 0.41 * fold)");
+    assert!(
+        lab.run()
+            .with("ran")
+            .iter()
+            .all(|stage| stage.starts_with("dev["))
+    );
+    // The other end picks another instance.
+    lab.edit("best = \"min\"", "best = \"max\"")
+        .run()
+        .ran(["best[fold=1]", "best[fold=2]"]);
+    assert_eq!(
+        lab.rows("best[fold=1]"),
+        [json!({ "fold": 1, "weight": 0.9 })]
+    );
+}
+
+#[test]
+fn a_metric_that_cannot_be_used_fails_the_stage_with_the_reason() {
+    let lab = Lab::new(SELECT);
+    lab.edit("column = \"loss\"", "column = \"lost\"");
+    let ran = lab.run_with(&["--keep-going"]);
+    assert_eq!(ran.said.code, 1);
+    assert_eq!(ran.with("failed"), ["best[fold=1]", "best[fold=2]"]);
+    assert!(ran.said.stderr.is_empty(), "errors are events in JSON");
+    let error = ran
+        .events
+        .iter()
+        .find(|event| event["status"] == "failed")
+        .unwrap();
+    assert_eq!(
+        error["error"],
+        "`best[fold=1]` failed: the metric table `dev[lr=0.1,fold=1]` has no column `lost`: it has loss"
+    );
+}
+
+#[test]
+fn a_sweep_shares_what_does_not_depend_on_it() {
+    let lab = Lab::new(SELECT);
+    lab.run();
+    lab.edit("lr = [0.1, 0.5, 0.9]", "lr = [0.5, 0.7]");
+    let ran = lab.run();
+    let stages = ran.with("ran");
+    assert!(
+        stages
+            .iter()
+            .all(|stage| stage.contains("lr=0.7") || stage.starts_with("best"))
+    );
+}

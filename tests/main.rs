@@ -1,0 +1,13 @@
+//! Drives the real program in temporary folders.
+
+mod axes;
+mod cache;
+mod command;
+mod crash;
+mod errors;
+mod golden;
+mod house;
+mod lab;
+mod output;
+mod processes;
+mod schedule;

@@ -1,0 +1,194 @@
+//! Order, failure, interruption, size.
+
+use std::fmt::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::time::{Duration, Instant};
+
+use crate::lab::{Lab, Ran, Said, text};
+
+/// A chain of this many stages: a table, then queries that add one.
+fn chain(length: usize) -> String {
+    let mut pipeline = "[stage.s0]\nkind = \"table\"\nrows = [{ x = 0 }]\n".to_owned();
+    for n in 1..length {
+        write!(
+            pipeline,
+            "[stage.s{n}]\nkind = \"sql\"\ninputs = {{ t = \"s{}\" }}\n\
+             query = \"SELECT x + 1 AS x FROM t\"\n",
+            n - 1
+        )
+        .unwrap();
+    }
+    pipeline
+}
+
+/// A diamond in which one side fails: `bad` and what reads it, `good` and what reads it.
+const HALF_BAD: &str = r#"
+[stage.t]
+kind = "table"
+rows = [{ x = 1 }]
+[stage.bad]
+kind = "sql"
+inputs = { t = "t" }
+query = "SELECT nope FROM t"
+[stage.after_bad]
+kind = "sql"
+inputs = { t = "bad" }
+query = "SELECT * FROM t"
+[stage.good]
+kind = "command"
+inputs = { t = "t" }
+run = ["sh", "-c", "sleep 0.5; cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet"]
+outputs = ["o"]
+[stage.after_good]
+kind = "sql"
+inputs = { t = "good" }
+query = "SELECT * FROM t"
+"#;
+
+#[test]
+fn a_failure_stops_the_run_and_what_was_running_is_kept() {
+    let lab = Lab::new(HALF_BAD);
+    let ran = lab.run_with(&["--jobs", "2"]);
+    assert_eq!(ran.said.code, 1);
+    assert_eq!(ran.with("failed"), ["bad"]);
+    assert_eq!(ran.with("skipped"), ["after_bad", "after_good"]);
+    assert_eq!(ran.with("ran"), ["good", "t"]);
+    let again = lab.run_with(&["after_good"]);
+    again.ran(["after_good"]);
+}
+
+#[test]
+fn keep_going_runs_all_that_does_not_need_the_failed_stage() {
+    let lab = Lab::new(HALF_BAD);
+    let ran = lab.run_with(&["--keep-going"]);
+    assert_eq!(ran.said.code, 1);
+    assert_eq!(ran.with("failed"), ["bad"]);
+    assert_eq!(ran.with("skipped"), ["after_bad"]);
+    assert_eq!(ran.with("ran"), ["after_good", "good", "t"]);
+    let done = ran.done();
+    assert_eq!(
+        [
+            &done["ran"],
+            &done["hits"],
+            &done["failed"],
+            &done["skipped"]
+        ],
+        [3, 0, 1, 1]
+    );
+    // The failure left nothing that a later run takes as good.
+    assert_eq!(lab.run_with(&["--keep-going"]).with("failed"), ["bad"]);
+    // It is in the history, with its message.
+    let history = lab.ablate(&["runs", "last"]).good().stdout;
+    assert!(history.contains("failed"), "{history}");
+}
+
+#[test]
+fn one_thread_is_enough() {
+    let lab = Lab::new(&chain(50));
+    assert_eq!(lab.run_with(&["--jobs", "1"]).done()["ran"], 50);
+    let fan = r#"
+        [axes]
+        n = [1, 2, 3, 4, 5, 6, 7, 8]
+        [stage.t]
+        kind = "table"
+        rows = [{ x = "${n}" }]
+        [stage.u]
+        kind = "command"
+        inputs = { t = "t" }
+        run = ["sh", "-c", "cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet"]
+        outputs = ["o"]
+        [stage.v]
+        kind = "sql"
+        inputs = { t = "u" }
+        over = ["n"]
+        query = "SELECT SUM(x) AS x FROM t"
+    "#;
+    let lab = Lab::new(fan);
+    assert_eq!(lab.run_with(&["--jobs", "1"]).done()["ran"], 17);
+    assert_eq!(lab.rows("v")[0]["x"], 36);
+}
+
+#[test]
+fn a_long_chain_runs_and_a_very_long_one_plans() {
+    let lab = Lab::new(&chain(1000));
+    assert_eq!(lab.run().done()["ran"], 1000);
+    assert_eq!(lab.rows("s999")[0]["x"], 999);
+    assert_eq!(lab.run().done()["hits"], 1000);
+
+    let lab = Lab::new(&chain(100_000));
+    let plan = lab.ablate(&["plan"]).good().stdout;
+    assert!(plan.ends_with("ablate: 0 cached, 1 to run, 99999 waiting on them\n"));
+    // A tree that deep would be all indentation: it stops, and says so.
+    assert!(
+        lab.ablate(&["graph"])
+            .good()
+            .stdout
+            .contains("deeper: --depth")
+    );
+}
+
+#[test]
+fn interrupting_keeps_what_is_finished_and_ends_the_children() {
+    let lab = Lab::new(
+        r#"
+        [stage.quick]
+        kind = "table"
+        rows = [{ x = 1 }]
+        [stage.slow]
+        kind = "command"
+        inputs = { t = "quick" }
+        run = ["sh", "-c", "trap '' TERM; echo $$ > /dev/stderr; sleep 60 & echo $! ; wait; sleep 60"]
+        outputs = ["o"]
+        [stage.after]
+        kind = "sql"
+        inputs = { t = "slow" }
+        query = "SELECT * FROM t"
+        "#,
+    );
+    let mut child = lab.start(&[]);
+    wait_until(|| running_children(child.id()) > 0);
+    let sent = Instant::now();
+    signal(child.id(), "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), None);
+    let ran = Ran::of(Said::of(output));
+    assert_eq!(ran.said.code, 130, "{}", ran.said.stderr);
+    assert!(sent.elapsed() < Duration::from_secs(30));
+    assert_eq!(ran.with("ran"), ["quick"]);
+    assert_eq!(ran.with("skipped"), ["after", "slow"]);
+    assert_eq!(ran.done()["interrupted"], true);
+    lab.run_with(&["quick"]).ran([]);
+    let history = lab.ablate(&["runs", "--json"]).good().stdout;
+    assert_eq!(text(&last_line(&history)["outcome"]), "interrupted");
+}
+
+fn last_line(lines: &str) -> serde_json::Value {
+    serde_json::from_str(lines.lines().last().unwrap()).unwrap()
+}
+
+/// Waits for something that other processes do, for a minute at most.
+pub fn wait_until(mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// How many children a process has.
+pub fn running_children(pid: u32) -> usize {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten();
+    tasks
+        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("children")).ok())
+        .map(|children| children.split_whitespace().count())
+        .sum()
+}
+
+/// Sends a signal to a process that the test started.
+pub fn signal(pid: u32, name: &str) {
+    let arguments = [format!("-{name}"), pid.to_string()];
+    let status = std::process::Command::new("kill").args(arguments).status();
+    assert!(status.unwrap().success());
+}
