@@ -10,4 +10,5 @@ mod house;
 mod lab;
 mod output;
 mod processes;
+mod readme;
 mod schedule;

@@ -198,11 +198,18 @@ fn as_json(
 pub struct KindsArguments {
     /// A kind, to see its parameters
     kind: Option<String>,
+    /// Print the reference of all kinds as Markdown
+    #[arg(long, conflicts_with = "kind")]
+    markdown: bool,
 }
 
 /// Prints the kinds, or one of them in full.
 pub fn kinds(global: &Global, arguments: &KindsArguments) -> Result<(), Exit> {
     let all = || stages::STAGES.iter().map(|kind| kind.describe());
+    if arguments.markdown {
+        out!("{}", super::reference::markdown().trim_end());
+        return Ok(());
+    }
     match &arguments.kind {
         None => {
             for kind in all() {

@@ -5,6 +5,7 @@ mod graph;
 mod history;
 mod house;
 mod plan;
+mod reference;
 mod run;
 
 use std::path::PathBuf;
