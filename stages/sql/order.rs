@@ -12,7 +12,7 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use arrow::row::{RowConverter, SortField};
 use polars::polars_utils::arena::{Arena, Node};
 use polars_ops::frame::MaintainOrderJoin;
-use polars_plan::plans::{AExpr, IR, IRFunctionExpr};
+use polars_plan::plans::{AExpr, IR};
 
 use crate::Failure;
 
@@ -34,14 +34,8 @@ pub fn pin(plan: &mut Arena<IR>, expressions: &mut Arena<AExpr>) {
         }
     }
     for node in 0..expressions.len() {
-        match expressions.get_mut(Node(node)) {
-            AExpr::SortBy { sort_options, .. } => sort_options.maintain_order = true,
-            AExpr::Sort { options, .. } => options.maintain_order = true,
-            AExpr::Function {
-                function: IRFunctionExpr::Unique(stable),
-                ..
-            } => *stable = true,
-            _ => {}
+        if let AExpr::SortBy { sort_options, .. } = expressions.get_mut(Node(node)) {
+            sort_options.maintain_order = true;
         }
     }
 }
