@@ -58,6 +58,12 @@ pub struct Piece {
 pub struct Report {
     /// The outputs in order, or why there are none.
     pub outcome: Result<Vec<(Staged, RecordBatch)>, Trouble>,
+    /// What it took.
+    pub account: Account,
+}
+
+/// What an execution took, for the provenance.
+pub struct Account {
     /// When it started, in microseconds since 1970.
     pub started: i64,
     /// How long it took.
@@ -103,8 +109,7 @@ pub fn run(
     let outcome = attempt(job, store, &watch);
     let cpu = environment::thread_cpu().saturating_sub(cpu_before);
     let children = watch.children.into_inner().unwrap_or_default();
-    Report {
-        outcome,
+    let account = Account {
         started: environment::unix_micros(started),
         wall: clock.elapsed(),
         cpu: Some(cpu + children.cpu),
@@ -113,7 +118,8 @@ pub fn run(
             bytes => Some(bytes),
         },
         log: watch.log.into_inner().unwrap_or_default(),
-    }
+    };
+    Report { outcome, account }
 }
 
 fn attempt(
@@ -211,5 +217,81 @@ impl Watch for Observer<'_> {
 
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stages::{Code, Description, Inputs, Outputs, Port, Ports};
+
+    /// A kind with a defect.
+    struct Broken;
+
+    static BROKEN: Description = Description {
+        kind: "broken",
+        summary: "Panics.",
+        params: &[],
+        seeded: false,
+    };
+
+    impl Stage for Broken {
+        fn describe(&self) -> &'static Description {
+            &BROKEN
+        }
+
+        fn ports(&self, _: &Params) -> Ports {
+            Ports {
+                inputs: Inputs::Named(Vec::new()),
+                outputs: vec![Port::table("rows")],
+            }
+        }
+
+        fn code(&self, _: &Params) -> Code {
+            unreachable!("nobody asks for its key")
+        }
+
+        fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
+            task.watch.log("before");
+            match task.seed {
+                0 => Ok(Outputs::new()),
+                seed => panic!("seed {seed} is one too many"),
+            }
+        }
+    }
+
+    fn job(seed: u64) -> Job {
+        Job {
+            kind: &Broken,
+            params: Arc::default(),
+            seed: Some(seed),
+            files: Arc::default(),
+            supplies: Vec::new(),
+            outputs: Arc::new(vec!["rows".to_owned()]),
+        }
+    }
+
+    fn failure(seed: u64) -> (String, String) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let report = run(&job(seed), &store, &AtomicBool::new(false), &|_, _| ());
+        match report.outcome {
+            Err(Trouble::Failed(failure)) => (failure.message, report.account.log),
+            _ => panic!("it did not fail"),
+        }
+    }
+
+    #[test]
+    fn a_panic_is_a_failure_with_its_message_and_log() {
+        panics::install();
+        let (message, log) = failure(7);
+        let start = "the kind `broken` panicked: seed 7 is one too many at src/run.rs:";
+        assert!(message.starts_with(start), "{message}");
+        assert_eq!(log, "before\n");
+    }
+
+    #[test]
+    fn a_promised_output_that_is_not_made_is_a_failure() {
+        assert_eq!(failure(0).0, "the stage did not make its output `rows`");
     }
 }

@@ -1,4 +1,5 @@
 //! README's tour is run: every `$ ablate …` in it prints what it says.
+//! `UPDATE_README=1 cargo test readme` writes the output anew.
 
 use crate::lab::Lab;
 
@@ -8,9 +9,12 @@ fn the_tour_prints_what_the_readme_says() {
     let readme = std::fs::read_to_string(format!("{root}/README.md")).unwrap();
     let pipeline = std::fs::read_to_string(format!("{root}/pipeline.toml")).unwrap();
     let lab = Lab::new(&pipeline);
-    let bin = std::path::Path::new(env!("CARGO_BIN_EXE_ablate")).parent().unwrap();
+    let bin = std::path::Path::new(env!("CARGO_BIN_EXE_ablate"))
+        .parent()
+        .unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut commands = 0;
+    let mut updated = readme.clone();
     for block in readme.split("```console\n").skip(1) {
         let block = block.split("```").next().unwrap();
         for step in block.split("$ ").skip(1) {
@@ -23,9 +27,16 @@ fn the_tour_prints_what_the_readme_says() {
                 .output()
                 .unwrap();
             let printed = String::from_utf8(output.stdout).unwrap();
-            assert_eq!(lines(&printed), lines(expected), "$ {command}\n{printed}");
             commands += 1;
+            if std::env::var_os("UPDATE_README").is_some() {
+                updated = updated.replace(step, &format!("{command}\n{printed}"));
+                continue;
+            }
+            assert_eq!(lines(&printed), lines(expected), "$ {command}\n{printed}");
         }
+    }
+    if updated != readme {
+        std::fs::write(format!("{root}/README.md"), updated).unwrap();
     }
     assert!(commands >= 7, "the tour has {commands} commands");
 }
@@ -41,8 +52,14 @@ fn without_times(line: &str) -> String {
     let words: Vec<&str> = line.trim_end().split(' ').collect();
     let mut kept = Vec::new();
     for (n, word) in words.iter().enumerate() {
-        let unit = words.get(n + 1).is_some_and(|next| *next == "ms" || *next == "s");
-        kept.push(if unit && word.parse::<f64>().is_ok() { "[time]" } else { word });
+        let unit = words
+            .get(n + 1)
+            .is_some_and(|next| *next == "ms" || *next == "s");
+        kept.push(if unit && word.parse::<f64>().is_ok() {
+            "[time]"
+        } else {
+            word
+        });
     }
     kept.join(" ").replace("[time] s", "[time] ms")
 }

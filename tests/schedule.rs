@@ -145,7 +145,7 @@ fn interrupting_keeps_what_is_finished_and_ends_the_children() {
         query = "SELECT * FROM t"
         "#,
     );
-    let mut child = lab.start(&[]);
+    let child = lab.start(&[]);
     wait_until(|| running_children(child.id()) > 0);
     let sent = Instant::now();
     signal(child.id(), "INT");

@@ -24,7 +24,10 @@ fn one(kind: &dyn Stage) -> String {
     }
     let ports = kind.ports(&store::Params::new());
     let names = |ports: &[stages::Port]| -> Vec<String> {
-        ports.iter().map(|port| format!("`{}`", port.name)).collect()
+        ports
+            .iter()
+            .map(|port| format!("`{}`", port.name))
+            .collect()
     };
     let inputs = match &ports.inputs {
         Inputs::Any => "any number, with names of your choice".to_owned(),
@@ -48,7 +51,10 @@ fn one(kind: &dyn Stage) -> String {
 
 #[cfg(test)]
 mod tests {
-    const MARKS: [&str; 2] = ["<!-- kinds: made by a test -->\n", "<!-- end of kinds -->\n"];
+    const MARKS: [&str; 2] = [
+        "<!-- kinds: made by a test -->\n",
+        "<!-- end of kinds -->\n",
+    ];
 
     #[test]
     fn the_reference_in_docs_is_current() {
@@ -61,6 +67,9 @@ mod tests {
             std::fs::write(file, &fresh).unwrap();
         }
         let current = std::fs::read_to_string(file).unwrap() == fresh;
-        assert!(current, "docs/pipeline.md is old: UPDATE_DOCS=1 cargo test -p ablate reference");
+        assert!(
+            current,
+            "docs/pipeline.md is old: UPDATE_DOCS=1 cargo test -p ablate reference"
+        );
     }
 }

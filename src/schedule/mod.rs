@@ -13,6 +13,8 @@
 //! Nothing here recurses: a chain of a hundred thousand stages is a loop.
 
 mod commit;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -22,13 +24,13 @@ use std::time::{Duration, Instant};
 
 use arrow::record_batch::RecordBatch;
 use stages::Failure;
-use store::{Digest, Finished, Lease, RunId, Status, Store, Use};
+use store::{Digest, Finished, Lease, RunId, Staged, Status, Store, Use};
 
 use crate::diagnostic::{self, Diagnostic};
 use crate::plan::{Plan, Source};
 use crate::progress::{Event, Reporter, Tally};
 use crate::resolve::{Chosen, Resolved, Unreadable, Unresolved, resolve};
-use crate::run::{self, Job, Piece, Report, Supply, Trouble};
+use crate::run::{self, Account, Job, Piece, Report, Supply, Trouble};
 
 use commit::Committer;
 
@@ -367,45 +369,14 @@ impl<'a> Scheduler<'a> {
     /// A worker has reported.
     fn finished(&mut self, n: usize, report: Report) {
         let InFlight { resolved, lease } = self.running.remove(&n).expect("it was running");
-        let joined = self.joined.remove(&resolved.digest).unwrap_or_default();
         let key = resolved.digest;
-        let plan = self.request.plan;
-        let code = || plan.decl(n).kind.code(&plan.instances[n].params).files;
-        let record = |outcome, report: &Report| Finished {
-            run: self.request.run,
-            instance: plan.instances[n].label.clone(),
-            key_digest: key,
-            code: code(),
-            started: report.started,
-            wall: report.wall,
-            cpu: report.cpu,
-            peak_memory: report.peak_memory,
-            outcome,
-            log: report.log.clone(),
-            inputs: resolved.inputs.clone(),
-            key: resolved.key.clone(),
-            lease: None,
-        };
-        let usage = |status| Use {
-            run: self.request.run,
-            instance: plan.instances[n].label.clone(),
-            status,
-            key: Some(key),
-            wall: report.wall,
-        };
-        match &report.outcome {
-            Ok(_) => {
-                let named = |staged: Vec<_>| instance_outputs(plan, n, staged);
-                let (wall, mut finished) = (report.wall, record(Ok(Vec::new()), &report));
-                let usage = usage(Status::Ran);
-                let Ok(outputs) = report.outcome else {
-                    unreachable!("matched above")
-                };
-                let digests = outputs.iter().map(|(staged, _)| staged.digest).collect();
-                let (staged, tables) = outputs.into_iter().unzip();
-                finished.outcome = Ok(named(staged));
-                finished.lease = Some(lease);
-                self.committer.send(finished, usage);
+        let joined = self.joined.remove(&key).unwrap_or_default();
+        let wall = report.account.wall;
+        match report.outcome {
+            Ok(outputs) => {
+                let (staged, tables): (Vec<_>, Vec<_>) = outputs.into_iter().unzip();
+                let digests = staged.iter().map(|staged| staged.digest).collect();
+                self.record(n, &resolved, report.account, Ok(staged), Some(lease));
                 self.by_key.insert(key, n);
                 self.forced[n] = false;
                 self.complete(n, Status::Ran, key, wall, digests, tables);
@@ -413,28 +384,64 @@ impl<'a> Scheduler<'a> {
                     self.settled(twin, &resolved);
                 }
             }
-            Err(Trouble::Failed(failure)) if failure.stopped => {
-                // Not a failure of the stage: it runs next time.
-                self.halting = true;
-                self.state[n] = State::Waiting;
-            }
+            // Not a failure of the stage: it runs next time.
+            Err(Trouble::Failed(failure)) if failure.stopped => self.halting = true,
             Err(Trouble::Failed(failure)) => {
-                let finished = record(Err(failure.message.clone()), &report);
-                self.committer.send(finished, usage(Status::Failed));
-                drop(lease);
-                self.fail(n, Some(key), report.wall, failure);
+                let message = failure.message.clone();
+                self.record(n, &resolved, report.account, Err(message), None);
+                self.fail(n, Some(key), wall, &failure);
                 for twin in joined {
-                    self.fail_unrun(twin, Some(key), failure);
+                    self.fail_unrun(twin, Some(key), &failure);
                 }
             }
             Err(Trouble::LostInput(source, error)) => {
-                drop(lease);
-                self.lost(n, *source, error);
+                self.lost(n, source, &error);
                 for twin in joined {
                     self.wait_again(twin);
                 }
             }
         }
+    }
+
+    /// Hands an execution to the committer. The lease goes along, to be given back when the
+    /// result is on disk: sooner, and another process would execute it again.
+    fn record(
+        &self,
+        n: usize,
+        resolved: &Resolved,
+        account: Account,
+        outcome: Result<Vec<Staged>, String>,
+        lease: Option<Lease>,
+    ) {
+        let (plan, run) = (self.request.plan, self.request.run);
+        let instance = &plan.instances[n];
+        let used = Use {
+            run,
+            instance: instance.label.clone(),
+            status: match outcome {
+                Ok(_) => Status::Ran,
+                Err(_) => Status::Failed,
+            },
+            key: Some(resolved.digest),
+            wall: account.wall,
+        };
+        let names = instance.outputs.iter().cloned();
+        let finished = Finished {
+            run,
+            instance: instance.label.clone(),
+            key: resolved.key.clone(),
+            key_digest: resolved.digest,
+            code: plan.decl(n).kind.code(&instance.params).files,
+            started: account.started,
+            wall: account.wall,
+            cpu: account.cpu,
+            peak_memory: account.peak_memory,
+            outcome: outcome.map(|staged| names.zip(staged).collect()),
+            log: account.log,
+            inputs: resolved.inputs.clone(),
+            lease,
+        };
+        self.committer.send(finished, used);
     }
 
     /// An instance is done: its readers may be ready, and what it read may be let go.
@@ -665,13 +672,4 @@ pub fn cached(store: &Store, resolved: &Resolved) -> Option<Vec<Digest>> {
         .iter()
         .all(|digest| store.has(digest))
         .then_some(digests)
-}
-
-fn instance_outputs<T>(plan: &Plan<'_>, n: usize, staged: Vec<T>) -> Vec<(String, T)> {
-    plan.instances[n]
-        .outputs
-        .iter()
-        .cloned()
-        .zip(staged)
-        .collect()
 }

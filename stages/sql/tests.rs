@@ -103,6 +103,10 @@ const QUERIES: &[&str] = &[
     "WITH a AS (SELECT s, SUM(x) AS x FROM t GROUP BY s) SELECT a.s, b.x - a.x AS d FROM a JOIN a AS b ON a.s = b.s",
     "SELECT t.g, u.label FROM t CROSS JOIN u WHERE t.g < 3 LIMIT 200",
     "SELECT COUNT(DISTINCT s) AS n, MEDIAN(x) AS m FROM t",
+    "SELECT g, x FROM t WHERE g IN (SELECT g FROM u WHERE label < 'label 4') LIMIT 90",
+    "SELECT g FROM t EXCEPT SELECT g FROM u",
+    "SELECT g FROM t INTERSECT SELECT g FROM u LIMIT 7",
+    "SELECT s, x, RANK() OVER (PARTITION BY s ORDER BY g) AS r FROM t",
 ];
 
 fn digest(query: &str, inputs: &[(&str, RecordBatch)]) -> Digest {
@@ -143,12 +147,8 @@ fn bytes_are_the_same_in_other_processes() {
     let expected: Vec<String> = digests().iter().map(Digest::to_string).collect();
     for _ in 0..3 {
         let output = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "sql::tests::print_digests",
-                "--ignored",
-                "--nocapture",
-            ])
+            .args(["--exact", "sql::tests::print_digests", "--nocapture"])
+            .env(OTHER_PROCESS, "1")
             .output()
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -163,12 +163,16 @@ fn bytes_are_the_same_in_other_processes() {
     }
 }
 
+const OTHER_PROCESS: &str = "ABLATE_TEST_PRINT_DIGESTS";
+
+/// Not a test of its own: the other process of the test above.
 #[test]
-#[ignore = "run by the test above, in a process of its own"]
 fn print_digests() {
-    digests()
-        .iter()
-        .for_each(|digest| println!("\ndigest {digest}"));
+    if std::env::var_os(OTHER_PROCESS).is_some() {
+        digests()
+            .iter()
+            .for_each(|digest| println!("\ndigest {digest}"));
+    }
 }
 
 /// The queries above must be able to tell: without the pins at least the sums differ.
@@ -589,47 +593,4 @@ fn other_errors_are_short() {
             .any(|m| m.to_lowercase().contains("frobnicate")),
         "{messages:?}"
     );
-}
-
-/// `cargo test --release -p stages -- --ignored --nocapture speed`
-#[test]
-#[ignore = "prints figures, asserts nothing"]
-fn speed() {
-    let small = sql("SELECT * FROM t LIMIT 20", &[("t", names())]).unwrap();
-    let cases = [
-        (
-            "scale two columns of 20 rows",
-            "SELECT g * 2 AS g, label FROM t",
-            small.clone(),
-        ),
-        (
-            "group 20 rows",
-            "SELECT label, SUM(g) AS g FROM t GROUP BY label ORDER BY label",
-            small,
-        ),
-        (
-            "group 20,000 rows",
-            "SELECT g, SUM(x) AS x FROM t GROUP BY g",
-            measurements(),
-        ),
-    ];
-    for (what, query, table) in cases {
-        let inputs = [("t", table)];
-        let started = std::time::Instant::now();
-        sql(query, &inputs).unwrap();
-        let first = started.elapsed();
-        let started = std::time::Instant::now();
-        let times = 200;
-        (0..times).for_each(|_| drop(sql(query, &inputs).unwrap()));
-        println!(
-            "{what}: first {first:?}, then {:?} each",
-            started.elapsed() / times
-        );
-        let parsing = std::time::Instant::now();
-        (0..times).for_each(|_| drop(super::query::parse(query)));
-        println!(
-            "  of that reading the query {:?}",
-            parsing.elapsed() / times
-        );
-    }
 }

@@ -30,7 +30,8 @@ pub enum Value {
     Table(BTreeMap<String, Value>),
 }
 
-/// How a float that JSON cannot write is tagged: `{"$float": "nan"}`.
+/// How a float that JSON cannot write is tagged: `{"$float": "nan"}`. So that no table of a
+/// user's is mistaken for one, a key that begins with `$` is written with one more.
 const FLOAT_TAG: &str = "$float";
 
 impl Value {
@@ -121,7 +122,10 @@ impl Serialize for Value {
             }
             Value::Text(text) => serializer.serialize_str(text),
             Value::List(items) => serializer.collect_seq(items),
-            Value::Table(entries) => serializer.collect_map(entries),
+            Value::Table(entries) => serializer.collect_map(entries.iter().map(|(key, value)| {
+                let escape = if key.starts_with('$') { "$" } else { "" };
+                (format!("{escape}{key}"), value)
+            })),
         }
     }
 }
@@ -152,7 +156,10 @@ fn from_json(json: serde_json::Value) -> Option<Value> {
             let entries = entries.into_iter();
             Value::Table(
                 entries
-                    .map(|(key, value)| Some((key, from_json(value)?)))
+                    .map(|(key, value)| {
+                        let plain = key.strip_prefix('$').unwrap_or(&key).to_owned();
+                        Some((plain, from_json(value)?))
+                    })
                     .collect::<Option<_>>()?,
             )
         }
@@ -171,9 +178,13 @@ mod tests {
             Value::Float(f64::NEG_INFINITY),
             Value::Text("a \"b\"\n".into()),
             Value::Table([("k".to_owned(), Value::Bool(true))].into()),
+            Value::Table([("$float".to_owned(), Value::Text("-inf".into()))].into()),
         ]);
         let json = serde_json::to_string(&value).unwrap();
-        assert_eq!(json, r#"[1,1.0,{"$float":"-inf"},"a \"b\"\n",{"k":true}]"#);
+        assert_eq!(
+            json,
+            r#"[1,1.0,{"$float":"-inf"},"a \"b\"\n",{"k":true},{"$$float":"-inf"}]"#
+        );
         assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), value);
     }
 }

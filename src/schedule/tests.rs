@@ -1,0 +1,126 @@
+//! Pipelines made at random: whatever their shape, the results are those of plain arithmetic,
+//! the same on any number of threads, and a second run finds them all.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::AtomicBool;
+
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use proptest::prelude::*;
+use store::{Digest, NewRun, Store};
+
+use super::{Request, run};
+use crate::config;
+use crate::plan::{self, Plan};
+use crate::progress::{Quiet, Tally};
+use crate::survey::{Standing, survey};
+
+/// Stage `n` adds `n` to the sum of the stages that it reads.
+fn pipeline(reads: &[Vec<usize>]) -> String {
+    let mut text = String::new();
+    for (n, reads) in reads.iter().enumerate() {
+        if reads.is_empty() {
+            writeln!(
+                text,
+                "[stage.s{n}]\nkind = \"table\"\nrows = [{{ x = {n} }}]"
+            )
+            .unwrap();
+            continue;
+        }
+        let ports: Vec<String> = reads.iter().map(|m| format!("p{m} = \"s{m}\"")).collect();
+        let terms: Vec<String> = reads.iter().map(|m| format!("p{m}.x")).collect();
+        let from: Vec<String> = reads.iter().map(|m| format!("p{m}")).collect();
+        writeln!(
+            text,
+            "[stage.s{n}]\nkind = \"sql\"\ninputs = {{ {} }}\nquery = \"SELECT {} + {n} AS x FROM {}\"",
+            ports.join(", "),
+            terms.join(" + "),
+            from.join(" CROSS JOIN ")
+        )
+        .unwrap();
+    }
+    text
+}
+
+fn expected(reads: &[Vec<usize>]) -> Vec<i64> {
+    let mut values: Vec<i64> = Vec::new();
+    for (n, reads) in reads.iter().enumerate() {
+        let sum: i64 = reads.iter().map(|m| values[*m]).sum();
+        values.push(sum + n as i64);
+    }
+    values
+}
+
+fn run_all(plan: &Plan<'_>, store: &Store, jobs: usize) -> Tally {
+    let wanted = vec![true; plan.instances.len()];
+    let tally = run(&Request {
+        plan,
+        wanted: &wanted,
+        store,
+        run: store.begin_run(&NewRun::default()).unwrap(),
+        jobs,
+        keep_going: false,
+        stop: &AtomicBool::new(false),
+        reporter: &Quiet,
+    });
+    tally.unwrap()
+}
+
+fn outputs(plan: &Plan<'_>, store: &Store) -> BTreeMap<String, Digest> {
+    let wanted = vec![true; plan.instances.len()];
+    let standings = survey(plan, &wanted, Some(store));
+    let cached = standings.iter().zip(&plan.instances);
+    cached
+        .map(|(standing, instance)| match standing {
+            Standing::Cached { outputs, .. } => (instance.label.clone(), outputs[0]),
+            _ => panic!("{} is not cached", instance.label),
+        })
+        .collect()
+}
+
+/// For each stage, which of the earlier ones it reads: at most three.
+fn graphs() -> impl Strategy<Value = Vec<Vec<usize>>> {
+    let stage = proptest::collection::vec(any::<prop::sample::Index>(), 0..4);
+    proptest::collection::vec(stage, 1..25).prop_map(|stages| {
+        let numbered = stages.into_iter().enumerate();
+        numbered
+            .map(|(n, picks)| {
+                let picks = picks.into_iter().filter(|_| n > 0);
+                let mut reads: Vec<usize> = picks.map(|pick| pick.index(n)).collect();
+                reads.sort_unstable();
+                reads.dedup();
+                reads
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn any_graph_gives_its_results_on_any_number_of_threads(reads in graphs()) {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pipeline.toml");
+        std::fs::write(&file, pipeline(&reads)).unwrap();
+        let pipeline = config::read(&config::Request { file, ..Default::default() }).unwrap();
+        let plan = plan::build(&pipeline).unwrap();
+        let mut all = Vec::new();
+        for jobs in [1, 4] {
+            let store = Store::open(&dir.path().join(format!("store{jobs}"))).unwrap();
+            let first = run_all(&plan, &store, jobs);
+            // Stages with equal keys are executed once.
+            prop_assert_eq!(first.ran + first.hits, reads.len());
+            let second = run_all(&plan, &store, jobs);
+            prop_assert_eq!((second.ran, second.hits), (0, reads.len()));
+            let made = outputs(&plan, &store);
+            for (n, value) in expected(&reads).into_iter().enumerate() {
+                let table = store.read(&made[&format!("s{n}")]).unwrap();
+                prop_assert_eq!(table.column(0).as_primitive::<Int64Type>().values(), &[value]);
+            }
+            all.push(made);
+        }
+        prop_assert_eq!(&all[0], &all[1]);
+    }
+}
