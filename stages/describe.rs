@@ -88,8 +88,8 @@ pub struct Ports {
 /// Which input ports a stage has.
 #[derive(Debug)]
 pub enum Inputs {
-    /// Any number of ports, named by the user.
-    Any,
+    /// Any number of ports, named by the user, but these must be among them.
+    Any(Vec<Port>),
     /// Exactly these; a port that is not required may be left out. An empty list: no inputs.
     Named(Vec<Port>),
 }

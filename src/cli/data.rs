@@ -249,7 +249,7 @@ fn in_full(kind: &dyn Stage) -> String {
     }
     let ports = kind.ports(&store::Params::new());
     let inputs = match ports.inputs {
-        Inputs::Any => "any, named as you like".to_owned(),
+        Inputs::Any(_) => "any, named as you like".to_owned(),
         Inputs::Named(named) if named.is_empty() => "none".to_owned(),
         Inputs::Named(named) => {
             let each = named

@@ -30,7 +30,7 @@ fn one(kind: &dyn Stage) -> String {
             .collect()
     };
     let inputs = match &ports.inputs {
-        Inputs::Any => "any number, with names of your choice".to_owned(),
+        Inputs::Any(_) => "any number, with names of your choice".to_owned(),
         Inputs::Named(named) if named.is_empty() => "none".to_owned(),
         Inputs::Named(named) => names(named).join(", "),
     };

@@ -245,8 +245,9 @@ fn seed(
 
 fn check_ports(decl: &StageDecl, ports: &Ports, problems: &mut Vec<Diagnostic>) {
     let kind = decl.kind.describe().kind;
-    let Inputs::Named(named) = &ports.inputs else {
-        return;
+    let (named, others) = match &ports.inputs {
+        Inputs::Any(needed) => (needed, true),
+        Inputs::Named(named) => (named, false),
     };
     let list = || match named.is_empty() {
         true => format!("`{kind}` reads nothing: remove `inputs`"),
@@ -256,7 +257,7 @@ fn check_ports(decl: &StageDecl, ports: &Ports, problems: &mut Vec<Diagnostic>) 
         }
     };
     for input in &decl.inputs {
-        if !named.iter().any(|port| port.name == input.port) {
+        if !others && !named.iter().any(|port| port.name == input.port) {
             let names = named.iter().map(|port| port.name.as_str());
             let hint = nearest(&input.port, names).unwrap_or_default();
             problems.push(
@@ -268,9 +269,14 @@ fn check_ports(decl: &StageDecl, ports: &Ports, problems: &mut Vec<Diagnostic>) 
     }
     for port in named.iter().filter(|port| port.required) {
         if !decl.inputs.iter().any(|input| input.port == port.name) {
+            let names = decl.inputs.iter().map(|input| input.port.as_str());
             problems.push(
-                Diagnostic::new(format!("`{}` needs the input `{}`", decl.name, port.name))
-                    .at(decl.span, format!("`{kind}` reads {} there", port.holds))
+                Diagnostic::new(format!("`{}` has no input `{}`", decl.name, port.name))
+                    .at(
+                        decl.span,
+                        format!("`{kind}` reads a {} of that name", port.holds),
+                    )
+                    .maybe_help(nearest(&port.name, names))
                     .help(format!("inputs = {{ {} = \"STAGE\" }}", port.name)),
             );
         }
@@ -394,9 +400,7 @@ fn check_holds(
     source: Source,
     instances: &[Instance],
 ) -> Result<(), Diagnostic> {
-    let Inputs::Named(named) = &ports.inputs else {
-        return Ok(());
-    };
+    let (Inputs::Any(named) | Inputs::Named(named)) = &ports.inputs;
     let Some(Port { holds, .. }) = named.iter().find(|p| p.name == port) else {
         return Ok(());
     };

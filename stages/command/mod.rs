@@ -70,7 +70,7 @@ impl Stage for Command {
 
     fn ports(&self, params: &Params) -> Ports {
         Ports {
-            inputs: Inputs::Any,
+            inputs: Inputs::Any(Vec::new()),
             outputs: texts(params, "outputs")
                 .into_iter()
                 .map(Port::table)

@@ -43,9 +43,11 @@ impl Stage for Sql {
         &DESCRIPTION
     }
 
-    fn ports(&self, _: &Params) -> Ports {
+    fn ports(&self, params: &Params) -> Ports {
+        let read = query::parse(text(params)).map(|parsed| parsed.tables);
+        let tables = read.unwrap_or_default().into_iter().map(Port::table);
         Ports {
-            inputs: Inputs::Any,
+            inputs: Inputs::Any(tables.collect()),
             outputs: vec![Port::table("rows")],
         }
     }

@@ -3,7 +3,9 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Query, SetExpr, Statement, visit_expressions};
+use sqlparser::ast::{
+    Expr, ObjectName, ObjectNamePart, Query, SetExpr, Statement, Visit, Visitor, visit_expressions,
+};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 
@@ -14,6 +16,8 @@ use crate::ParamError;
 pub struct Parsed {
     /// Whether the outermost query has an ORDER BY.
     pub ordered: bool,
+    /// The tables that it reads, in order of appearance: these must be inputs.
+    pub tables: Vec<String>,
 }
 
 /// Functions of other dialects whose answer depends on when or how often they are asked.
@@ -76,7 +80,44 @@ pub fn parse(query: &str) -> Result<Parsed, ParamError> {
     }
     Ok(Parsed {
         ordered: is_ordered(query),
+        tables: tables(query),
     })
+}
+
+/// The plain names that the query reads from and does not define itself in a WITH. A name that
+/// hides an input in one place and means it in another counts as defined: too few tables here
+/// only means that a missing one is found when the stage runs.
+fn tables(query: &Query) -> Vec<String> {
+    let mut names = Names::default();
+    let _ = query.visit(&mut names);
+    names.read.retain(|name| !names.defined.contains(name));
+    names.read
+}
+
+#[derive(Default)]
+struct Names {
+    defined: Vec<String>,
+    read: Vec<String>,
+}
+
+impl Visitor for Names {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        let with = query.with.iter().flat_map(|with| &with.cte_tables);
+        self.defined
+            .extend(with.map(|cte| cte.alias.name.value.clone()));
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+        if let [ObjectNamePart::Identifier(part)] = name.0.as_slice()
+            && !self.read.contains(&part.value)
+        {
+            self.read.push(part.value.clone());
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 fn unrepeatable(expr: &Expr) -> ControlFlow<String> {
@@ -147,6 +188,29 @@ mod tests {
         assert_eq!(
             message("SELECT * FROM (SELECT x FROM t WHERE d < current_timestamp)"),
             "current_timestamp() gives another answer on every run"
+        );
+    }
+
+    #[test]
+    fn the_tables_that_a_query_reads_are_known() {
+        let tables = |query| parse(query).unwrap().tables;
+        assert_eq!(
+            tables("SELECT a.x FROM t AS a JOIN u ON a.x = u.x"),
+            ["t", "u"]
+        );
+        assert_eq!(
+            tables("SELECT x FROM (SELECT x FROM t) AS s, t AS v"),
+            ["t"]
+        );
+        assert_eq!(tables("WITH a AS (SELECT x FROM t) SELECT x FROM a"), ["t"]);
+        assert_eq!(
+            tables("SELECT x FROM t WHERE x IN (SELECT x FROM u)"),
+            ["t", "u"]
+        );
+        assert_eq!(tables("SELECT 1 AS x"), Vec::<String>::new());
+        assert_eq!(
+            tables("SELECT x FROM t UNION SELECT x FROM \"A b\""),
+            ["t", "A b"]
         );
     }
 
