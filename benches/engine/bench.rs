@@ -19,6 +19,10 @@ pub struct Bench {
     pub rounds: u32,
     timeout: Duration,
     full: bool,
+    /// Holds every folder to the end: a file system may be slow to make files just after many
+    /// were removed, and that would fall on whoever comes next.
+    place: TempDir,
+    folders: usize,
     /// What was measured.
     pub rows: Vec<Row>,
     /// Whether a tool said that all went well and made something else than it should,
@@ -35,7 +39,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// A tool with its folder for one DAG.
 pub struct Lane {
     tool: usize,
-    folder: TempDir,
+    /// Where the DAG is, once it is written.
     dag_dir: PathBuf,
     /// It failed, so nothing after that counts.
     pub out: bool,
@@ -46,7 +50,7 @@ pub struct Lane {
 impl Lane {
     /// Where the last command's words are.
     fn log(&self) -> PathBuf {
-        self.folder.path().join("log")
+        self.dag_dir.with_extension("log")
     }
 }
 
@@ -68,6 +72,8 @@ impl Bench {
             rounds,
             timeout,
             full,
+            place: TempDir::new().expect("a temporary folder can be made"),
+            folders: 0,
             rows: Vec::new(),
             wrong: false,
         }
@@ -76,6 +82,7 @@ impl Bench {
     /// A lane for every tool that is not too slow, and a row for each of its steps.
     pub fn lanes(&mut self, dag: &Dag, steps: &[Step]) -> Vec<Lane> {
         let (shape, size) = (dag.shape, dag.size);
+        eprintln!("measuring a {shape} of {size}");
         for step in steps {
             for tool in &self.tools {
                 let slow = tool.too_slow_for(dag.nodes.len()) && !self.full;
@@ -94,28 +101,21 @@ impl Bench {
         }
         let wanted = (0..self.tools.len())
             .filter(|n| self.full || !self.tools[*n].too_slow_for(dag.nodes.len()));
-        let lane = |tool| {
-            let folder = TempDir::new().expect("a temporary folder can be made");
-            let dag_dir = folder.path().join("dag");
-            Lane {
-                tool,
-                folder,
-                dag_dir,
-                out: false,
-                slow: false,
-            }
+        let lane = |tool| Lane {
+            tool,
+            dag_dir: PathBuf::new(),
+            out: false,
+            slow: false,
         };
         wanted.map(lane).collect()
     }
 
-    /// Starts again with a folder that holds the DAG and no results.
+    /// Starts again with a new folder that holds the DAG and no results.
     pub fn empty(&mut self, dag: &Dag, lane: &mut Lane, step: Step) {
-        let dir = &lane.dag_dir;
-        if dir.exists() {
-            std::fs::remove_dir_all(dir).expect("our own folder can be removed");
-        }
-        let made = std::fs::create_dir(dir);
-        let written = made.and_then(|()| self.tools[lane.tool].write(dag, dir));
+        self.folders += 1;
+        lane.dag_dir = self.place.path().join(self.folders.to_string());
+        let made = std::fs::create_dir(&lane.dag_dir);
+        let written = made.and_then(|()| self.tools[lane.tool].write(dag, &lane.dag_dir));
         if let Err(error) = written {
             self.fail(dag, lane, step, error.to_string());
         }

@@ -77,7 +77,9 @@ fn reason(log: &Path) -> String {
     let text = std::fs::read(log).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let telling = lines().find(|line| line.to_lowercase().contains("error"));
+    // A line that ends with a colon only announces the error.
+    let tells = |line: &&str| line.to_lowercase().contains("error") && !line.ends_with(':');
+    let telling = lines().find(tells);
     let line = telling.or(lines().next_back()).unwrap_or("it said nothing");
     line.chars().take(60).collect()
 }

@@ -45,7 +45,7 @@ pub fn all() -> Vec<Box<dyn Tool>> {
             how_to_get: "`pip install snakemake` (PyPI)",
             file: "Snakefile",
             text: snakemake,
-            run: &["--quiet", "all", "--cores", JOBS],
+            run: &["--quiet", "rules", "progress", "--cores", JOBS],
             plan: &["-n"],
             most: 10_000,
         },
