@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -137,60 +137,107 @@ impl Reporter for Json {
     }
 }
 
-/// Bars for a terminal: one for the run, one for each running stage.
-pub struct Bars {
+/// Bars for a terminal: one for the run, one for each stage that takes a while.
+pub struct Bars(Arc<Screen>);
+
+struct Screen {
     bars: MultiProgress,
     total: ProgressBar,
-    running: Mutex<HashMap<String, ProgressBar>>,
+    running: Mutex<HashMap<String, Running>>,
 }
 
+struct Running {
+    since: Instant,
+    progress: Option<(u64, u64)>,
+    bar: Option<ProgressBar>,
+}
+
+/// How often bars are drawn. Stages that are done before the second drawing never get one.
+const TICK: Duration = Duration::from_millis(150);
+
 impl Bars {
-    /// An empty screen.
+    /// A screen that draws itself until it is dropped.
     pub fn new() -> Bars {
         let bars = MultiProgress::new();
         let total = bars.add(ProgressBar::new(0));
-        let style = "{bar:30.green} {pos}/{len} stages  {elapsed}{msg}";
-        total.set_style(style_of(style));
-        Bars {
+        total.set_style(style_of("{bar:30.green} {pos}/{len} stages  {elapsed}"));
+        let running = Mutex::default();
+        let screen = Arc::new(Screen {
             bars,
             total,
-            running: Mutex::default(),
+            running,
+        });
+        let drawn = Arc::downgrade(&screen);
+        std::thread::spawn(move || {
+            while let Some(screen) = drawn.upgrade() {
+                screen.draw();
+                drop(screen);
+                std::thread::sleep(TICK);
+            }
+        });
+        Bars(screen)
+    }
+}
+
+impl Screen {
+    fn draw(&self) {
+        let Ok(mut running) = self.running.lock() else {
+            return;
+        };
+        self.total.tick();
+        for (label, stage) in running.iter_mut() {
+            if stage.since.elapsed() < 2 * TICK {
+                continue;
+            }
+            let bar = stage.bar.get_or_insert_with(|| {
+                let bar = self
+                    .bars
+                    .add(ProgressBar::no_length().with_elapsed(stage.since.elapsed()));
+                bar.set_style(style_of("  {msg}  {elapsed}"));
+                bar.with_message(label.clone())
+            });
+            if let Some((done, total)) = stage.progress {
+                if bar.length() != Some(total) {
+                    bar.set_length(total);
+                    bar.set_style(style_of("  {bar:28} {msg}  {pos}/{len}  {eta} left"));
+                }
+                bar.set_position(done);
+            }
+            bar.tick();
         }
     }
 
     fn say(&self, text: &str) {
-        self.bars.suspend(|| eprint!("{text}"));
+        self.bars.suspend(|| eprintln!("{}", text.trim_end()));
     }
 }
 
 impl Reporter for Bars {
     fn event(&self, event: Event<'_>) {
-        let Ok(mut running) = self.running.lock() else {
+        let screen = &self.0;
+        let Ok(mut running) = screen.running.lock() else {
             return;
         };
         match event {
-            Event::Begin(total) => {
-                self.total.set_length(total as u64);
-                self.total.enable_steady_tick(Duration::from_millis(200));
-            }
+            Event::Begin(total) => screen.total.set_length(total as u64),
             Event::Started(label) => {
-                let bar = self.bars.add(ProgressBar::new_spinner());
-                bar.set_style(style_of("  {spinner} {msg}  {elapsed}"));
-                bar.set_message(label.to_owned());
-                bar.enable_steady_tick(Duration::from_millis(200));
-                running.insert(label.to_owned(), bar);
+                let since = Instant::now();
+                running.insert(
+                    label.to_owned(),
+                    Running {
+                        since,
+                        progress: None,
+                        bar: None,
+                    },
+                );
             }
             Event::Progress(label, done, total) => {
-                if let Some(bar) = running.get(label) {
-                    if bar.length() != Some(total) {
-                        bar.set_length(total);
-                        bar.set_style(style_of("  {bar:28} {msg}  {pos}/{len}  {eta} left"));
-                    }
-                    bar.set_position(done);
+                if let Some(stage) = running.get_mut(label) {
+                    stage.progress = Some((done, total));
                 }
             }
             Event::Waiting(label) => {
-                self.say(&format!("wait {label}: another process is making it\n"));
+                screen.say(&format!("wait {label}: another process is making it"))
             }
             Event::Stage {
                 label,
@@ -199,20 +246,20 @@ impl Reporter for Bars {
                 error,
                 ..
             } => {
-                if let Some(bar) = running.remove(label) {
+                if let Some(bar) = running.remove(label).and_then(|stage| stage.bar) {
                     bar.finish_and_clear();
-                    self.bars.remove(&bar);
+                    screen.bars.remove(&bar);
                 }
-                self.total.inc(1);
+                screen.total.inc(1);
                 match (status, error) {
                     (Status::Hit, _) => {}
-                    (_, Some((text, _))) => self.say(text),
-                    _ => self.say(&format!("{}\n", stage_line(label, status, wall))),
+                    (_, Some((text, _))) => screen.say(text),
+                    _ => screen.say(&stage_line(label, status, wall)),
                 }
             }
-            Event::Note(note) => self.say(&format!("ablate: {note}\n")),
+            Event::Note(note) => screen.say(&format!("ablate: {note}")),
             Event::Done(tally) => {
-                self.total.finish_and_clear();
+                screen.total.finish_and_clear();
                 println!("{}", summary(tally));
             }
         }
