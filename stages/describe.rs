@@ -45,6 +45,8 @@ pub enum Type {
     TextTable,
     /// A list of tables: `[{ x = 1 }, { x = 2 }]`.
     Rows,
+    /// A table that the kind checks itself: `{ csv = "file.csv", text = "review" }`.
+    Table,
     /// A list of files or folders beside the pipeline file. Their contents enter the key.
     Files,
 }
@@ -60,6 +62,7 @@ impl Type {
             Type::Texts => "a list of strings",
             Type::TextTable => "a table of strings",
             Type::Rows => "a list of tables",
+            Type::Table => "a table",
             Type::Files => "a list of file names",
         }
     }

@@ -51,6 +51,25 @@ pub trait Stage: Sync {
         Ok(())
     }
 
+    /// The files beside the pipeline file that these parameters name, each with the parameter
+    /// to blame if it cannot be read. Their contents enter the key.
+    fn files<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
+        let declared = self
+            .describe()
+            .params
+            .iter()
+            .filter(|p| p.ty == Type::Files);
+        let named =
+            declared.filter_map(|param| Some((param.name, params.get(param.name)?.as_list()?)));
+        named
+            .flat_map(|(param, names)| {
+                names
+                    .iter()
+                    .filter_map(move |n| Some((param, n.as_text()?)))
+            })
+            .collect()
+    }
+
     /// The code that decides the result. A kind whose parameters choose between sources
     /// (one attack or another) narrows this, so that editing one leaves the others cached.
     fn code(&self, params: &Params) -> Code {

@@ -95,6 +95,7 @@ fn typed(node: &Node, param: &Param, bindings: &Bindings<'_>) -> Result<Value, D
         Type::Bool if matches!(value, Value::Bool(_)) => {}
         Type::Int if matches!(value, Value::Int(_)) => {}
         Type::Text if matches!(value, Value::Text(_)) => {}
+        Type::Table if matches!(value, Value::Table(_)) => {}
         Type::Float => match value {
             Value::Float(_) => {}
             Value::Int(int) => return Ok(Value::Float(int as f64)),
@@ -113,7 +114,9 @@ fn typed(node: &Node, param: &Param, bindings: &Bindings<'_>) -> Result<Value, D
             }
             _ => return Err(wrong(node, "a table", &value)),
         },
-        Type::Bool | Type::Int | Type::Text => return Err(wrong(node, param.ty.name(), &value)),
+        Type::Bool | Type::Int | Type::Text | Type::Table => {
+            return Err(wrong(node, param.ty.name(), &value));
+        }
     }
     Ok(value)
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use stages::{Stage, Type};
+use stages::Stage;
 use store::{Digest, Params};
 
 /// Files by the name that the stage sees: where they lie and what they hold.
@@ -36,20 +36,9 @@ impl Hasher {
         params: &Params,
     ) -> Result<Arc<Files>, Unusable> {
         let mut files = Files::new();
-        let declared = kind
-            .describe()
-            .params
-            .iter()
-            .filter(|p| p.ty == Type::Files);
-        for param in declared {
-            let names = params.get(param.name).and_then(|value| value.as_list());
-            for name in names.unwrap_or_default().iter().filter_map(|n| n.as_text()) {
-                self.add(dir, name, &mut files)
-                    .map_err(|message| Unusable {
-                        param: param.name,
-                        message,
-                    })?;
-            }
+        for (param, name) in kind.files(params) {
+            self.add(dir, name, &mut files)
+                .map_err(|message| Unusable { param, message })?;
         }
         match files.is_empty() {
             true => Ok(self.none.clone()),
