@@ -57,6 +57,9 @@ pub struct Request<'a> {
 /// How often to look for a result that another process is making, and at the stop flag.
 const POLL: Duration = Duration::from_millis(20);
 
+/// How many uses are sent to be written together.
+const USES: usize = 256;
+
 /// A damaged object is made again. One that is damaged as fast as it is made is a broken disk.
 const REBUILDS: u8 = 2;
 
@@ -150,7 +153,7 @@ struct Scheduler<'a> {
     by_key: HashMap<Digest, usize>,
     /// Executed in this run, not found in the store.
     ran: Vec<bool>,
-    /// What became of instances that were not executed; written at the end.
+    /// What became of instances that were not executed, still to be written.
     uses: Vec<Use>,
     halting: bool,
     started: Instant,
@@ -238,6 +241,7 @@ impl<'a> Scheduler<'a> {
 
     /// Looks up every ready instance: a hit is done at once, the rest becomes runnable.
     fn resolve_ready(&mut self) {
+        let _snapshot = (!self.ready.is_empty()).then(|| self.request.store.snapshot());
         while !self.halting
             && let Some(Reverse(n)) = self.ready.pop()
         {
@@ -528,6 +532,10 @@ impl<'a> Scheduler<'a> {
             key,
             wall: Duration::ZERO,
         });
+        // Written while the loop goes on.
+        if self.uses.len() >= USES {
+            self.committer.send_uses(std::mem::take(&mut self.uses));
+        }
     }
 
     /// An object that `n` reads has gone or was damaged: its producer makes it again.
@@ -547,7 +555,6 @@ impl<'a> Scheduler<'a> {
                 .event(Event::Note(&format!("`{label}` is made again: {error}")));
             self.made[producer] = None;
             self.by_key.retain(|_, twin| *twin != producer);
-            self.uses.retain(|used| used.instance != label);
             self.forced[producer] = true;
             for at in 0..self.readers[producer].len() {
                 let reader = self.readers[producer][at];
