@@ -105,18 +105,17 @@ fn inside(old: &RecordBatch, new: &RecordBatch) -> (String, Cells) {
     let shared = old.num_rows().min(new.num_rows());
     for (at, field) in old.schema().fields().iter().enumerate() {
         let (was, now) = (old.column(at), new.column(at));
-        let (Ok(before), Ok(after)) = (
-            ArrayFormatter::try_new(was, &options),
-            ArrayFormatter::try_new(now, &options),
-        ) else {
-            continue;
+        // A value that cannot be printed still counts as a difference.
+        let formats = [was, now].map(|array| ArrayFormatter::try_new(array, &options).ok());
+        let show = |side: usize, row: usize| match &formats[side] {
+            Some(format) => format.value(row).to_string(),
+            None => "?".to_owned(),
         };
         for row in 0..shared {
             if was.slice(row, 1).as_ref() != now.slice(row, 1).as_ref() {
                 rows.insert(row);
                 if cells.len() < CELLS {
-                    let (was, now) = (before.value(row).to_string(), after.value(row).to_string());
-                    cells.push((row, field.name().clone(), was, now));
+                    cells.push((row, field.name().clone(), show(0, row), show(1, row)));
                 }
             }
         }

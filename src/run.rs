@@ -178,7 +178,7 @@ fn load(supply: &Supply, store: &Store) -> Result<RecordBatch, Trouble> {
                 .map(|(label, values, piece)| Ok((label.clone(), values.clone(), table(piece)?)))
                 .collect::<Result<_, Trouble>>()?;
             let axes: Vec<&str> = axes.iter().map(String::as_str).collect();
-            Ok(collect(&axes, &rows)?)
+            Ok(collect(&axes, &rows).map_err(|failure| failure.at("over"))?)
         }
     }
 }

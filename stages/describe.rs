@@ -39,6 +39,8 @@ pub enum Type {
     Float,
     /// A string.
     Text,
+    /// A string of SQL: an axis's value is written into it so that it stays one value.
+    Query,
     /// A list of strings.
     Texts,
     /// A table of strings: `{ NAME = "value" }`.
@@ -58,7 +60,7 @@ impl Type {
             Type::Bool => "a boolean",
             Type::Int => "a whole number",
             Type::Float => "a number",
-            Type::Text => "a string",
+            Type::Text | Type::Query => "a string",
             Type::Texts => "a list of strings",
             Type::TextTable => "a table of strings",
             Type::Rows => "a list of tables",

@@ -128,7 +128,7 @@ fn a_metric_that_cannot_be_used_fails_the_stage_with_the_reason() {
     let error = ran
         .events
         .iter()
-        .find(|event| event["status"] == "failed")
+        .find(|event| event["status"] == "failed" && event["stage"] == "best[fold=1]")
         .unwrap();
     assert_eq!(
         error["error"],
@@ -148,4 +148,36 @@ fn a_sweep_shares_what_does_not_depend_on_it() {
             .iter()
             .all(|stage| stage.contains("lr=0.7") || stage.starts_with("best"))
     );
+}
+
+#[test]
+fn numbers_of_an_axis_are_safe_in_queries_and_texts_in_commands() {
+    let lab = Lab::new(
+        r#"
+        [axes]
+        i = [-1, 2]
+        [stage.a]
+        kind = "table"
+        rows = [{ x = 10 }]
+        [stage.b]
+        kind = "sql"
+        inputs = { t = "a" }
+        query = """
+        SELECT x -${i}
+          AS y
+        FROM t"""
+        [stage.c]
+        kind = "command"
+        inputs = { t = "b" }
+        run = ["sh", "-c", "echo $0 $I; cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet", "${i}"]
+        env = { I = "${i}" }
+        outputs = ["o"]
+        "#,
+    );
+    let ran = lab.run();
+    assert_eq!(ran.said.code, 0, "{}", ran.said.stderr);
+    assert_eq!(lab.rows("b[i=-1]"), [json!({ "y": 11 })]);
+    assert_eq!(lab.rows("b[i=2]"), [json!({ "y": 8 })]);
+    let log = lab.ablate(&["show", "c[i=-1]", "--log"]).good().stdout;
+    assert!(log.ends_with("\n-1 -1\n"), "{log}");
 }

@@ -31,7 +31,7 @@ fn its_script_is_in_the_key_and_its_output_in_the_log() {
     lab.run().ran(["t", "plot"]);
     assert_eq!(
         lab.ablate(&["show", "plot", "--log"]).good().stdout,
-        "plot: run 1\nworking\n"
+        "plot: executed in run 1\nworking\n"
     );
     lab.write("plot.sh", &format!("{GOOD}# done\n"))
         .run()

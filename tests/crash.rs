@@ -34,7 +34,7 @@ fn a_damaged_object_is_set_aside_and_made_again() {
         .unwrap();
     let note = note["note"].as_str().unwrap();
     assert!(
-        note.starts_with("`scaled[scale=2]` is made again: object"),
+        note.starts_with("`scaled[scale=2]` is made again: its object was damaged"),
         "{note}"
     );
     assert_eq!(std::fs::read(&object).unwrap(), sound);
@@ -253,4 +253,90 @@ fn a_lost_result_of_two_instances_is_made_once() {
         "{made:?}"
     );
     lab.ablate(&["fsck"]).good();
+}
+
+#[test]
+fn a_damaged_result_that_nobody_reads_is_found_and_made_again() {
+    let lab = Lab::demo();
+    lab.run();
+    let object = lab.object("summary");
+    let sound = std::fs::read(&object).unwrap();
+    // Another size is seen at once.
+    overwrite(&object, &sound[..sound.len() / 2]);
+    lab.run().ran(["summary"]);
+    assert_eq!(std::fs::read(&object).unwrap(), sound);
+    // The same size is seen by fsck, which can set it aside.
+    let mut bytes = sound.clone();
+    bytes[40] ^= 1;
+    overwrite(&object, &bytes);
+    assert_eq!(lab.ablate(&["fsck"]).code, 1);
+    let repaired = lab.ablate(&["fsck", "--repair"]);
+    assert!(
+        repaired.stdout.contains("set aside .ablate/damaged/"),
+        "{}",
+        repaired.stdout
+    );
+    lab.run().ran(["summary"]);
+    assert_eq!(std::fs::read(&object).unwrap(), sound);
+    lab.ablate(&["fsck"]).good();
+}
+
+#[test]
+fn a_damaged_database_says_what_to_do_and_doing_it_helps() {
+    let lab = Lab::demo();
+    lab.run();
+    std::fs::write(
+        lab.path(".ablate/provenance.db"),
+        "not a database, but long enough to be one",
+    )
+    .unwrap();
+    for command in [&["run"][..], &["plan"], &["fsck"]] {
+        let said = lab.ablate(command);
+        assert_eq!(said.code, 1);
+        assert!(
+            said.stderr.contains("the file is damaged: move it"),
+            "{}",
+            said.stderr
+        );
+    }
+    let objects = lab.files("objects");
+    for file in ["provenance.db", "provenance.db-wal", "provenance.db-shm"] {
+        let _ = std::fs::remove_file(lab.path(".ablate").join(file));
+    }
+    assert_eq!(lab.run().done()["ran"], 5);
+    assert_eq!(lab.files("objects"), objects);
+}
+
+/// Root may write anywhere, so the disk itself must refuse: an immutable-looking copy is read
+/// through a store whose files and folders cannot be written.
+#[test]
+fn a_store_that_may_not_be_written_can_be_looked_at() {
+    use std::os::unix::fs::PermissionsExt;
+    let lab = Lab::demo();
+    lab.run();
+    let before = lab.ablate(&["show", "summary"]).good().stdout;
+    let mut paths = vec![lab.path(".ablate")];
+    let mut all = Vec::new();
+    while let Some(path) = paths.pop() {
+        if path.is_dir() {
+            paths.extend(
+                std::fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+        }
+        all.push(path);
+    }
+    let mode = |bits: u32, path: &std::path::Path| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).unwrap();
+    };
+    all.iter()
+        .for_each(|path| mode(if path.is_dir() { 0o555 } else { 0o444 }, path));
+    let shown = lab.ablate(&["show", "summary"]);
+    let listed = lab.ablate(&["runs"]);
+    all.iter()
+        .rev()
+        .for_each(|path| mode(if path.is_dir() { 0o755 } else { 0o644 }, path));
+    assert_eq!(shown.good().stdout, before);
+    listed.good();
 }

@@ -142,6 +142,29 @@ case!(
         "[stage.c]\nkind = \"command\"\nrun = [\"sh\", \"gone.sh\"]\nfiles = [\"gone.sh\"]\noutputs = [\"a\"]\n"
     )
 );
+#[test]
+fn a_file_that_is_no_file() {
+    let lab = Lab::new(
+        "[stage.c]\nkind = \"command\"\nrun = [\"sh\"]\nfiles = [\"pipe\"]\noutputs = [\"a\"]\n",
+    );
+    let made = std::process::Command::new("mkfifo")
+        .arg(lab.path("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    let said = lab.ablate(&["run"]);
+    assert_eq!(said.code, 2);
+    insta::assert_snapshot!(said.stderr);
+}
+
+#[test]
+fn not_utf_8() {
+    let lab = Lab::demo();
+    std::fs::write(lab.path("pipeline.toml"), b"[pipeline]\nname = \"\xff\"\n").unwrap();
+    let said = lab.ablate(&["run"]);
+    assert_eq!(said.code, 2);
+    insta::assert_snapshot!(said.stderr);
+}
+
 case!(
     file_outside,
     wrong(

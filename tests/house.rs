@@ -99,14 +99,18 @@ pub fn redact(text: &str) -> String {
 
 #[test]
 fn nothing_of_the_environment_is_stored() {
-    let lab = Lab::demo();
+    let lab = Lab::new(
+        "[stage.c]\nkind = \"command\"\nrun = [\"sh\", \"-c\", \"env; exit 1\"]\noutputs = [\"o\"]\n",
+    );
     let secret = "s3cr3t-in-the-environment";
     let output = lab
         .command(&["run"])
         .env("MY_TOKEN", secret)
         .output()
         .unwrap();
-    assert!(output.status.success());
+    assert_eq!(output.status.code(), Some(1));
+    let log = lab.ablate(&["show", "c", "--log"]).good().stdout;
+    assert!(log.contains("ABLATE_OUT="), "{log}");
     for file in ["provenance.db", "provenance.db-wal"] {
         let bytes = std::fs::read(lab.path(".ablate").join(file)).unwrap_or_default();
         assert!(

@@ -21,7 +21,7 @@ pub struct ShowArguments {
     /// How many rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     rows: usize,
-    /// Print the stored log of its execution instead
+    /// Print what its last execution printed instead, also of one that failed
     #[arg(long)]
     log: bool,
 }
@@ -37,6 +37,13 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
     let standings = survey(&plan, &wanted, Some(&store));
     let mut found = Vec::with_capacity(asked.len());
+    if arguments.log {
+        let labels: Vec<&str> = asked
+            .iter()
+            .map(|n| plan.instances[*n].label.as_str())
+            .collect();
+        return show_log(&store, &labels);
+    }
     for n in asked {
         let Standing::Cached { key, outputs } = &standings[n] else {
             let label = &plan.instances[n].label;
@@ -53,9 +60,6 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
             *key,
             outputs[position],
         ));
-    }
-    if arguments.log {
-        return show_log(&store, &found);
     }
     let table = together(&plan, &store, &found)?;
     if global.json {
@@ -147,19 +151,34 @@ fn together(plan: &Plan<'_>, store: &Store, found: &[Located]) -> Result<RecordB
     })
 }
 
-fn show_log(store: &Store, found: &[Located]) -> Result<(), Exit> {
-    for (_, key, _) in found {
-        let execution = match store.lookup(key)? {
-            Some(found) => store.execution(found.execution)?,
-            None => None,
-        };
-        if let Some(execution) = execution {
-            out!("{}: run {}", execution.instance, execution.run);
-            out!("{}", execution.log.trim_end());
+/// The log of the execution that the last run with each of these stages used.
+fn show_log(store: &Store, labels: &[&str]) -> Result<(), Exit> {
+    let mut open: Vec<&str> = labels.to_vec();
+    for run in store.runs(LOOK_BACK)? {
+        for used in store.uses(run.id)? {
+            let Some(at) = open.iter().position(|label| *label == used.instance) else {
+                continue;
+            };
+            let Some(id) = used.execution else { continue };
+            open.remove(at);
+            if let Some(execution) = store.execution(id)? {
+                out!("{}: executed in run {}", used.instance, execution.run);
+                out!("{}", execution.log.trim_end());
+            }
+        }
+        if open.is_empty() {
+            return Ok(());
         }
     }
-    Ok(())
+    Err(Diagnostic::new(format!(
+        "`{}` was not executed in the last runs",
+        open.join("`, `")
+    ))
+    .into())
 }
+
+/// How many runs are searched for an execution.
+const LOOK_BACK: usize = 100;
 
 fn as_json(
     plan: &Plan<'_>,
@@ -220,6 +239,26 @@ pub fn kinds(global: &Global, arguments: &KindsArguments) -> Result<(), Exit> {
             }
         }
         Some(name) => match stages::find(name) {
+            Some(kind) if global.json => {
+                let description = kind.describe();
+                let params = description.params.iter().map(|param| {
+                    json!({
+                        "name": param.name, "type": param.ty.name(), "help": param.help,
+                        "required": matches!(param.presence, Presence::Required),
+                        "default": match param.presence {
+                            Presence::Default(value) => json!(value()),
+                            _ => serde_json::Value::Null,
+                        },
+                    })
+                });
+                out!(
+                    "{}",
+                    json!({
+                        "kind": description.kind, "summary": description.summary,
+                        "seeded": description.seeded, "params": params.collect::<Vec<_>>(),
+                    })
+                );
+            }
             Some(kind) => out!("{}", in_full(kind)),
             None => {
                 return Err(Diagnostic::new(format!("no stage kind `{name}`"))

@@ -236,6 +236,9 @@ pub fn tag(global: &Global, arguments: &TagArguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
     let run = find(&store, &arguments.run)?;
     let name = &arguments.name;
+    if name.trim().is_empty() {
+        return Err(Diagnostic::new("a tag needs a name").into());
+    }
     if name.parse::<i64>().is_ok() || name == "last" || name == "prev" {
         return Err(Diagnostic::new(format!("`{name}` would be mistaken for a run")).into());
     }

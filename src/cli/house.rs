@@ -58,20 +58,32 @@ pub fn gc(global: &Global, arguments: &GcArguments) -> Result<(), Exit> {
     Ok(())
 }
 
+/// What `fsck` takes.
+#[derive(Args)]
+pub struct FsckArguments {
+    /// Set damaged objects aside, so that the next run makes them again
+    #[arg(long)]
+    repair: bool,
+}
+
 /// Hashes every object again.
-pub fn fsck(global: &Global) -> Result<(), Exit> {
+pub fn fsck(global: &Global, arguments: &FsckArguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
     let bar = match std::io::stderr().is_terminal() && !global.quiet && !global.json {
         true => ProgressBar::new(0),
         false => ProgressBar::hidden(),
     };
-    let template = "{bar:30} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
+    let template = "{bar:30} {pos}/{len} objects  {eta} left";
     bar.set_style(ProgressStyle::with_template(template).expect("written here"));
     let report = store.fsck(&|done, total| {
         bar.set_length(total);
         bar.set_position(done);
     })?;
     bar.finish_and_clear();
+    let aside = match arguments.repair {
+        true => store.repair(&report)?,
+        false => Vec::new(),
+    };
     if global.json {
         out!(
             "{}",
@@ -87,7 +99,7 @@ pub fn fsck(global: &Global) -> Result<(), Exit> {
                         "output": lost.output,
                     }))
                     .collect::<Vec<_>>(),
-                "database": report.database,
+                "database": report.database, "set_aside": aside,
             })
         );
     } else {
@@ -116,8 +128,13 @@ pub fn fsck(global: &Global) -> Result<(), Exit> {
             report.damaged.len(),
             report.missing.len()
         );
-        if !report.damaged.is_empty() {
-            out!("the next run that reads a damaged object sets it aside and makes it again");
+        for path in &aside {
+            out!("set aside {}", path.display());
+        }
+        if !aside.is_empty() {
+            out!("the next run makes what it needs of them again");
+        } else if !report.damaged.is_empty() {
+            out!("`ablate fsck --repair` sets them aside, and the next run makes them again");
         }
     }
     match report.is_sound() {

@@ -90,7 +90,7 @@ enum Command {
     /// Remove results that recent runs and tags do not reach
     Gc(house::GcArguments),
     /// Check every stored byte against its digest
-    Fsck,
+    Fsck(house::FsckArguments),
     /// List the stage kinds, or the parameters of one
     Kinds(data::KindsArguments),
     /// Print completions for a shell
@@ -163,7 +163,7 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         Command::Tag(arguments) => history::tag(&global, &arguments),
         Command::Graph(arguments) => graph::graph(&global, &arguments),
         Command::Gc(arguments) => house::gc(&global, &arguments),
-        Command::Fsck => house::fsck(&global),
+        Command::Fsck(arguments) => house::fsck(&global, &arguments),
         Command::Kinds(arguments) => data::kinds(&global, &arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "ablate", &mut std::io::stdout());
@@ -205,6 +205,15 @@ impl Global {
     }
 }
 
+/// A reader that has gone away ends the program quietly; a full disk does not.
+fn unprinted(error: std::io::Error) -> Exit {
+    if error.kind() != std::io::ErrorKind::BrokenPipe {
+        eprintln!("error: cannot print: {error}");
+        return Exit::Code(1);
+    }
+    Exit::Code(0)
+}
+
 /// Attaches the pipeline's text to errors that point into it.
 fn in_pipeline<T>(pipeline: &Pipeline, result: Result<T, Vec<Diagnostic>>) -> Result<T, Exit> {
     result.map_err(|list| {
@@ -213,13 +222,11 @@ fn in_pipeline<T>(pipeline: &Pipeline, result: Result<T, Vec<Diagnostic>>) -> Re
     })
 }
 
-/// Prints a line to standard output; a reader that has gone away ends the program quietly.
+/// Prints a line to standard output.
 macro_rules! out {
     ($($part:tt)*) => {{
         use std::io::Write;
-        if writeln!(std::io::stdout(), $($part)*).is_err() {
-            return Err($crate::cli::Exit::Code(0));
-        }
+        writeln!(std::io::stdout(), $($part)*).map_err($crate::cli::unprinted)?;
     }};
 }
 pub(crate) use out;

@@ -2,10 +2,11 @@
 
 use std::io::IsTerminal;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use store::{NewRun, RunOutcome, Store};
 
 use super::{Exit, Global, in_pipeline};
@@ -87,14 +88,19 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
 }
 
-/// Set by the first Ctrl-C or termination request; the second ends the program at once.
+/// Set by the first Ctrl-C, termination request or closed terminal. The second ends the program
+/// at once, and the programs that it has started with it.
 fn stop_flag() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // The conditional shutdown comes first, so that it sees the flag as the last signal left it.
-        let at_once = signal_hook::flag::register_conditional_shutdown(signal, 130, flag.clone());
-        let politely = signal_hook::flag::register(signal, flag.clone());
-        at_once.and(politely).expect("these signals can be caught");
-    }
+    let raised = flag.clone();
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).expect("these can be caught");
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            if raised.swap(true, Ordering::Relaxed) {
+                stages::command::kill_all();
+                std::process::exit(130);
+            }
+        }
+    });
     flag
 }

@@ -63,10 +63,21 @@ const RESERVED: [&str; 3] = ["pipeline", "axes", "profile"];
 /// Reads and checks a pipeline file with its overlays.
 pub fn read(request: &Request) -> Result<Pipeline, Problems> {
     let shown = request.file.display().to_string();
-    let text = std::fs::read_to_string(&request.file).map_err(|error| {
+    let bytes = std::fs::read(&request.file).map_err(|error| {
         Problems::plain(
             Diagnostic::new(format!("cannot read {shown}: {error}"))
                 .help("name the pipeline file with `-f FILE`, or its folder with `-C DIR`"),
+        )
+    })?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        Problems::plain(
+            Diagnostic::new(format!(
+                "{shown} is not UTF-8: line {line}, byte {}",
+                before.len()
+            ))
+            .help("save it as UTF-8"),
         )
     })?;
     let mut sources = Sources::default();
@@ -158,7 +169,7 @@ fn check_axes(table: Table, problems: &mut Vec<Diagnostic>) -> Vec<Axis> {
     let mut axes = Vec::new();
     for entry in table.entries {
         if !is_name(&entry.key) {
-            problems.push(bad_name("axis", &entry));
+            problems.push(bad_name("an axis", &entry));
             continue;
         }
         let Raw::List(items) = &entry.node.raw else {
@@ -273,7 +284,7 @@ fn unknown_key<'a>(
 }
 
 fn bad_name(what: &str, entry: &Entry) -> Diagnostic {
-    Diagnostic::new(format!("`{}` cannot name a {what}", entry.key))
+    Diagnostic::new(format!("`{}` cannot name {what}", entry.key))
         .at(entry.key_span, "")
         .help("use letters, digits, `_` and `-`, beginning with a letter or `_`")
 }

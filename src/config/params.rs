@@ -75,7 +75,11 @@ pub fn check_params(
 
 /// The value with its axes filled in, if it has the parameter's type.
 fn typed(node: &Node, param: &Param, bindings: &Bindings<'_>) -> Result<Value, Diagnostic> {
-    let value = fill(node, bindings);
+    let value = match (param.ty, &node.raw) {
+        (Type::Query, Raw::Scalar(Value::Text(text))) => Value::Text(into_sql(text, bindings)),
+        (Type::Texts | Type::TextTable, _) => written_out(node, fill(node, bindings)),
+        _ => fill(node, bindings),
+    };
     let wrong = |at: &Node, expected: &str, got: &Value| {
         Diagnostic::new(format!("`{}` must be {}", param.name, param.ty.name())).at(
             at.span,
@@ -94,7 +98,7 @@ fn typed(node: &Node, param: &Param, bindings: &Bindings<'_>) -> Result<Value, D
     match param.ty {
         Type::Bool if matches!(value, Value::Bool(_)) => {}
         Type::Int if matches!(value, Value::Int(_)) => {}
-        Type::Text if matches!(value, Value::Text(_)) => {}
+        Type::Text | Type::Query if matches!(value, Value::Text(_)) => {}
         Type::Table if matches!(value, Value::Table(_)) => {}
         Type::Float => match value {
             Value::Float(_) => {}
@@ -114,7 +118,7 @@ fn typed(node: &Node, param: &Param, bindings: &Bindings<'_>) -> Result<Value, D
             }
             _ => return Err(wrong(node, "a table", &value)),
         },
-        Type::Bool | Type::Int | Type::Text | Type::Table => {
+        Type::Bool | Type::Int | Type::Text | Type::Query | Type::Table => {
             return Err(wrong(node, param.ty.name(), &value));
         }
     }
@@ -157,6 +161,67 @@ fn substitute(text: &str, bindings: &Bindings<'_>) -> Value {
         }
     }
     Value::Text(filled)
+}
+
+/// The query with its axes filled in. A negative number is put in parentheses, because `x -${n}`
+/// would otherwise begin a comment; inside a quoted literal a text's quotes are doubled.
+fn into_sql(text: &str, bindings: &Bindings<'_>) -> String {
+    let mut sql = String::with_capacity(text.len());
+    let mut quote: Option<char> = None;
+    for part in split(text) {
+        match part {
+            Part::Text(text) => {
+                for c in text.chars() {
+                    quote = match quote {
+                        None if c == '\'' || c == '"' => Some(c),
+                        Some(open) if c == open => None,
+                        same => same,
+                    };
+                }
+                sql.push_str(text);
+            }
+            Part::Axis(name, whole) => match (bindings.get(name), quote) {
+                (Some(Value::Text(text)), Some(open)) => {
+                    sql.push_str(&text.replace(open, &format!("{open}{open}")));
+                }
+                (Some(Value::Text(text)), None) => sql.push_str(text),
+                (Some(value), None) if value.to_string().starts_with('-') => {
+                    sql.push_str(&format!("({value})"));
+                }
+                (Some(value), _) => sql.push_str(&value.to_string()),
+                (None, _) => sql.push_str(whole),
+            },
+        }
+    }
+    sql
+}
+
+/// A number that came from a lone `${axis}`, as the text that it would be in a longer string:
+/// arguments and environment variables are texts.
+fn written_out(node: &Node, value: Value) -> Value {
+    match (&node.raw, value) {
+        (
+            Raw::Scalar(Value::Text(_)),
+            value @ (Value::Int(_) | Value::Float(_) | Value::Bool(_)),
+        ) => Value::Text(value.to_string()),
+        (Raw::List(nodes), Value::List(values)) => {
+            let pairs = nodes.iter().zip(values);
+            Value::List(
+                pairs
+                    .map(|(node, value)| written_out(node, value))
+                    .collect(),
+            )
+        }
+        (Raw::Table(table), Value::Table(mut values)) => {
+            for entry in &table.entries {
+                if let Some(value) = values.remove(&entry.key) {
+                    values.insert(entry.key.clone(), written_out(&entry.node, value));
+                }
+            }
+            Value::Table(values)
+        }
+        (_, value) => value,
+    }
 }
 
 /// Which axes the strings of a value mention. An unknown one is an error.
@@ -249,5 +314,22 @@ mod tests {
         assert_eq!(filled("${name}/${lr}"), Value::Text("a b/0.5".into()));
         assert_eq!(filled("$${lr} ${"), Value::Text("${lr} ${".into()));
         assert_eq!(filled(""), Value::Text(String::new()));
+    }
+
+    #[test]
+    fn values_stay_one_value_in_sql() {
+        let (minus, name) = (Value::Int(-1), Value::Text("it's --".into()));
+        let bindings = Bindings::from([("n", &minus), ("name", &name)]);
+        let sql = |text| into_sql(text, &bindings);
+        assert_eq!(sql("SELECT x -${n} FROM t"), "SELECT x -(-1) FROM t");
+        assert_eq!(sql("SELECT '${n}' AS n"), "SELECT '-1' AS n");
+        assert_eq!(
+            sql("SELECT '${name}' AS n, ${n}"),
+            "SELECT 'it''s --' AS n, (-1)"
+        );
+        assert_eq!(
+            sql("SELECT \"${name}\" FROM t"),
+            "SELECT \"it's --\" FROM t"
+        );
     }
 }

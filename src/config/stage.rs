@@ -87,7 +87,7 @@ impl std::fmt::Debug for StageDecl {
 /// Checks one stage's table.
 pub fn check(entry: Entry, axes: &[Axis]) -> Result<StageDecl, Vec<Diagnostic>> {
     if !is_name(&entry.key) || super::RESERVED.contains(&entry.key.as_str()) {
-        return Err(vec![bad_name("stage", &entry)]);
+        return Err(vec![bad_name("a stage", &entry)]);
     }
     let Raw::Table(mut table) = entry.node.raw else {
         return Err(vec![wrong_type(&entry, "a table: [stage.NAME]")]);
@@ -202,7 +202,7 @@ fn inputs_of(entry: Entry, problems: &mut Vec<Diagnostic>) -> Vec<Input> {
     let mut inputs = Vec::new();
     for entry in table.entries {
         if !is_name(&entry.key) {
-            problems.push(bad_name("port", &entry));
+            problems.push(bad_name("a port", &entry));
             continue;
         }
         match reference(&entry) {

@@ -58,7 +58,12 @@ impl Hasher {
         while let Some(relative) = open.pop() {
             let path = dir.join(&relative);
             let failed = |error| format!("cannot read {}: {error}", relative.display());
-            if fs::metadata(&path).map_err(failed)?.is_dir() {
+            let found = fs::metadata(&path).map_err(failed)?;
+            if found.is_dir() {
+                // The store of an earlier run is not an input of this one.
+                if path.join("provenance.db").exists() {
+                    continue;
+                }
                 for entry in fs::read_dir(&path).map_err(failed)? {
                     let entry = entry.map_err(failed)?;
                     // A linked folder could lead back to where it stands.
@@ -69,6 +74,9 @@ impl Hasher {
                     open.push(relative.join(entry.file_name()));
                 }
                 continue;
+            }
+            if !found.is_file() {
+                return Err(format!("{} is not a plain file", relative.display()));
             }
             let known = self
                 .digests

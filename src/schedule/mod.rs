@@ -258,7 +258,7 @@ impl<'a> Scheduler<'a> {
                         self.runnable.insert(n, resolved);
                     }
                 }
-                Err(Unresolved::Metric(failure)) => self.fail_unrun(n, None, &failure),
+                Err(Unresolved::Metric(failure)) => self.fail_unrun(n, None, &failure.at("select")),
                 Err(Unresolved::Unreadable(Unreadable { source, error })) => {
                     self.lost(n, source, &error);
                 }
@@ -625,7 +625,12 @@ impl<'a> Scheduler<'a> {
         let entry = failure
             .param
             .and_then(|param| decl.params.iter().find(|entry| entry.key == param));
-        let span = entry.map_or(decl.span, |entry| entry.node.span);
+        let span = match (failure.param, entry) {
+            (_, Some(entry)) => entry.node.span,
+            (Some("select"), None) => decl.select.as_ref().map_or(decl.span, |s| s.span),
+            (Some("over"), None) => decl.over.first().map_or(decl.span, |(_, span)| *span),
+            _ => decl.span,
+        };
         Diagnostic::new(format!("`{}` failed: {}", self.label(n), failure.message))
             .at(span, "")
             .maybe_help(failure.help.as_deref())
@@ -636,9 +641,6 @@ impl<'a> Scheduler<'a> {
 pub fn cached(store: &Store, resolved: &Resolved) -> Option<Vec<Digest>> {
     // A store that cannot be read is a miss here; running the stage meets the same fault and names it.
     let found = store.lookup(&resolved.digest).ok()??;
-    let digests: Vec<Digest> = found.outputs.iter().map(|output| output.digest).collect();
-    digests
-        .iter()
-        .all(|digest| store.has(digest))
-        .then_some(digests)
+    let whole = found.outputs.iter().all(|output| store.has_whole(output));
+    whole.then(|| found.outputs.iter().map(|output| output.digest).collect())
 }

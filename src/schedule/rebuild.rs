@@ -24,7 +24,14 @@ impl Scheduler<'_> {
             return;
         }
         let label = self.label(source.instance);
-        let what = format!("`{label}` is made again: {error}");
+        let why = match error {
+            store::Error::Damaged { moved_to, .. } => {
+                format!("its object was damaged, and is now {}", moved_to.display())
+            }
+            store::Error::Missing { .. } => "its object has gone".to_owned(),
+            other => other.to_string(),
+        };
+        let what = format!("`{label}` is made again: {why}");
         self.request.reporter.event(Event::Note(&what));
         // Others may have made the same bytes: theirs are gone too.
         let makers: Vec<usize> = (0..self.made.len())

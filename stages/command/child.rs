@@ -1,13 +1,16 @@
 //! Runs a program in its own process group, and ends the whole group with it.
 //!
 //! Whatever happens (success, failure, timeout, Ctrl-C, a panic of ours), when this returns
-//! no process of the group is left. Knows nothing of tables. A program that leaves its group
+//! no process of the group is left; [`kill_all`] is for a program that cannot wait for that.
+//! Knows nothing of tables. A program that leaves its group
 //! on purpose (`setsid`) is beyond reach.
 
+use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{
@@ -37,6 +40,7 @@ pub fn run(
 ) -> Result<(End, Usage), Failure> {
     let started = Instant::now();
     let mut group = Group::spawn(sandbox, argv)?;
+    let mut told = started;
     let mut pause = Pause::default();
     let end = loop {
         if group.has_exited()? {
@@ -48,6 +52,10 @@ pub fn run(
         if started.elapsed() >= timeout {
             break Some(End::TimedOut);
         }
+        if told.elapsed() >= Duration::from_millis(200) {
+            tell_progress(sandbox, watch);
+            told = Instant::now();
+        }
         pause.sleep();
     };
     if end.is_some() {
@@ -55,6 +63,36 @@ pub fn run(
     }
     let (status, usage) = group.finish()?;
     Ok((end.unwrap_or(End::Exited(status)), usage))
+}
+
+/// The groups that are running, for [`kill_all`].
+static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn running() -> MutexGuard<'static, BTreeSet<i32>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Kills every running group: for a program that must end at once.
+pub fn kill_all() {
+    for pid in running().iter().filter_map(|pid| Pid::from_raw(*pid)) {
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+}
+
+/// Tells how far the program says it is, if it does: `3/10` in a small plain file.
+fn tell_progress(sandbox: &Sandbox, watch: &dyn Watch) {
+    // Opening a pipe would wait for its writer.
+    if !std::fs::symlink_metadata(&sandbox.progress).is_ok_and(|found| found.is_file()) {
+        return;
+    }
+    let mut text = String::new();
+    let read =
+        File::open(&sandbox.progress).and_then(|file| file.take(64).read_to_string(&mut text));
+    let parts = text.trim().split_once('/').filter(|_| read.is_ok());
+    let numbers = parts.map(|(done, total)| (done.trim().parse(), total.trim().parse()));
+    if let Some((Ok(done), Ok(total))) = numbers {
+        watch.progress(done, total);
+    }
 }
 
 /// "exit code 3", "killed by signal 9".
@@ -93,8 +131,8 @@ impl Group {
     fn spawn(sandbox: &Sandbox, argv: &[String]) -> Result<Group, Failure> {
         let log = |e: std::io::Error| Failure::new(format!("cannot write the program's log: {e}"));
         // One file for both, so that lines keep the order in which they were printed.
-        let stdout = File::create(&sandbox.log).map_err(log)?;
-        let stderr = stdout.try_clone().map_err(log)?;
+        let stdout = sandbox.log.try_clone().map_err(log)?;
+        let stderr = sandbox.log.try_clone().map_err(log)?;
         let leader = Command::new(&argv[0])
             .args(&argv[1..])
             .current_dir(&sandbox.work)
@@ -106,8 +144,10 @@ impl Group {
             .process_group(0)
             .spawn()
             .map_err(|e| cannot_start(sandbox, &argv[0], &e))?;
+        let pid = Pid::from_child(&leader);
+        running().insert(pid.as_raw_nonzero().get());
         Ok(Group {
-            pid: Pid::from_child(&leader),
+            pid,
             leader: Some(leader),
         })
     }
@@ -137,6 +177,7 @@ impl Group {
     fn finish(&mut self) -> Result<(ExitStatus, Usage), Failure> {
         let _ = kill_process_group(self.pid, Signal::KILL);
         let leader = self.leader.take().expect("a group is finished once");
+        running().remove(&self.pid.as_raw_nonzero().get());
         let ended = leader.wait4();
         let ended = ended.map_err(|e| Failure::new(format!("cannot wait for the program: {e}")))?;
         // A killed descendant may be in the middle of a write: outputs are read after its end.
@@ -159,6 +200,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(leader) = &mut self.leader {
+            running().remove(&self.pid.as_raw_nonzero().get());
             let _ = kill_process_group(self.pid, Signal::KILL);
             let _ = leader.wait();
         }

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
 
 use crate::Failure;
 
@@ -17,10 +16,9 @@ pub struct Log(String);
 
 impl Log {
     /// Reads a log file: all of it, or its beginning and end and how much was cut between.
-    pub fn read(path: &Path) -> Result<Log, Failure> {
+    pub fn read(mut file: &File) -> Result<Log, Failure> {
         let failed =
             |e: std::io::Error| Failure::new(format!("cannot read the program's log: {e}"));
-        let mut file = File::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         let mut part = |from: u64, length: u64| -> Result<String, Failure> {
             let mut bytes = Vec::new();
@@ -64,9 +62,9 @@ mod tests {
     use super::*;
 
     fn log(bytes: &[u8]) -> Log {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), bytes).unwrap();
-        Log::read(file.path()).unwrap()
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, bytes).unwrap();
+        Log::read(&file).unwrap()
     }
 
     #[test]

@@ -22,6 +22,8 @@ use crate::{Failure, Outputs, ParamError, Stage, Task};
 use child::End;
 use sandbox::Sandbox;
 
+pub use child::kill_all;
+
 /// The kind `command`.
 pub struct Command;
 

@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use store::{Digest, Value};
 
@@ -18,18 +19,31 @@ pub struct Sandbox {
     pub work: PathBuf,
     /// Where it must leave its outputs.
     pub out: PathBuf,
-    /// Where what it prints goes.
-    pub log: PathBuf,
+    /// Where what it prints goes. It has no name, so that the program cannot put a pipe or a
+    /// link to somebody's secrets in its place.
+    pub log: File,
+    /// Where it may say how far it is: `3/10`.
+    pub progress: PathBuf,
     /// Its whole environment.
     pub env: BTreeMap<String, OsString>,
     _folder: tempfile::TempDir,
+    /// Locked while this lives, so that others can tell the folder of a dead process.
+    _lock: File,
 }
+
+/// What the folders are called, in the folder for temporary files.
+const PREFIX: &str = "ablate-stage-";
 
 impl Sandbox {
     pub fn new(task: &Task<'_>) -> Result<Sandbox, Failure> {
-        let folder = tempfile::Builder::new().prefix("ablate-").tempdir();
+        static SWEEP: Once = Once::new();
+        SWEEP.call_once(|| sweep(&std::env::temp_dir()));
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir();
         let folder =
             folder.map_err(|e| failed("make a temporary folder", &std::env::temp_dir(), &e))?;
+        let lock = File::create(folder.path().join("lock"));
+        let lock = lock.and_then(|lock| lock.try_lock().map(|()| lock).map_err(Into::into));
+        let lock = lock.map_err(|e| failed("lock", folder.path(), &e))?;
         // A relative TMPDIR would mean something else in the program's folder.
         let root = fs::canonicalize(folder.path());
         let root = root.map_err(|e| failed("find", folder.path(), &e))?;
@@ -52,6 +66,8 @@ impl Sandbox {
                 .map_err(|e| Failure::new(format!("the input `{port}` cannot be written: {e}")))?;
             write(&input.join(format!("{port}.parquet")), &bytes)?;
         }
+        let progress = root.join("progress");
+        let log = tempfile::tempfile_in(&root).map_err(|e| failed("make a file in", &root, &e))?;
         let mut env: BTreeMap<String, OsString> = [
             ("HOME", home.into()),
             ("TMPDIR", tmp.into()),
@@ -62,6 +78,7 @@ impl Sandbox {
             ("ABLATE_IN", input.into()),
             ("ABLATE_OUT", out.clone().into()),
             ("ABLATE_SEED", task.seed.to_string().into()),
+            ("ABLATE_PROGRESS", progress.clone().into()),
         ]
         .map(|(name, value): (&str, OsString)| (name.to_owned(), value))
         .into();
@@ -73,10 +90,26 @@ impl Sandbox {
         Ok(Sandbox {
             work,
             out,
-            log: root.join("log"),
+            log,
+            progress,
             env,
             _folder: folder,
+            _lock: lock,
         })
+    }
+}
+
+/// Removes folders whose process died without removing them.
+fn sweep(temporary: &Path) {
+    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
+            continue;
+        }
+        // A folder without a lock may be a moment old: only its maker knows.
+        let lock = File::open(entry.path().join("lock"));
+        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 

@@ -19,10 +19,13 @@ struct Eyes {
     log: Mutex<Vec<String>>,
     used: Mutex<Option<Usage>>,
     stop: AtomicBool,
+    progress: Mutex<Vec<(u64, u64)>>,
 }
 
 impl Watch for Eyes {
-    fn progress(&self, _: u64, _: u64) {}
+    fn progress(&self, done: u64, total: u64) {
+        self.progress.lock().unwrap().push((done, total));
+    }
     fn log(&self, line: &str) {
         self.log.lock().unwrap().push(line.to_owned());
     }
@@ -130,7 +133,7 @@ fn the_environment_is_clean() {
     let env = Value::Table([("MODE".to_owned(), Value::Text("fast".into()))].into());
     let case = program(&["sh", "-c", &format!("env | cut -d= -f1 | sort; {COPY}")]).set("env", env);
     case.run().unwrap();
-    let expected = "ABLATE_IN ABLATE_OUT ABLATE_SEED HOME LANG MODE PATH PWD PYTHONDONTWRITEBYTECODE PYTHONHASHSEED TMPDIR";
+    let expected = "ABLATE_IN ABLATE_OUT ABLATE_PROGRESS ABLATE_SEED HOME LANG MODE PATH PWD PYTHONDONTWRITEBYTECODE PYTHONHASHSEED TMPDIR";
     // `PWD`, and `_`, `SHLVL`, `OLDPWD` in some, are the shell's own.
     let log = case.log();
     let names: Vec<&str> = log
@@ -371,4 +374,25 @@ fn a_stop_is_obeyed_and_is_not_a_fault() {
     });
     assert!(failure.stopped);
     assert!(started.elapsed() < Duration::from_secs(2));
+}
+
+#[test]
+fn a_program_may_say_how_far_it_is() {
+    let case = sh(&format!("echo 3/10 > $ABLATE_PROGRESS; sleep 0.6; {COPY}"));
+    case.run().unwrap();
+    assert_eq!(case.eyes.progress.lock().unwrap().last(), Some(&(3, 10)));
+    // What is no plain file, or no progress, is passed over.
+    let case = sh(&format!("mkfifo $ABLATE_PROGRESS; sleep 0.6; {COPY}"));
+    case.run().unwrap();
+    assert!(case.eyes.progress.lock().unwrap().is_empty());
+}
+
+#[test]
+fn the_log_is_out_of_the_programs_reach() {
+    let secret = "root:";
+    let case =
+        sh("cd ..; for f in *; do [ -d $f ] || { rm -f $f; ln -s /etc/passwd $f; }; done; exit 1");
+    let failure = case.run().unwrap_err();
+    assert!(!failure.message.contains(secret), "{failure}");
+    assert!(!case.log().contains(secret));
 }

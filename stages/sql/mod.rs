@@ -19,6 +19,7 @@ use arrow::record_batch::RecordBatch;
 use polars::prelude::{IntoLazy, PolarsResult};
 use polars::sql::SQLContext;
 use store::{Params, Value};
+use worker::Gone;
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
@@ -31,7 +32,7 @@ static DESCRIPTION: Description = Description {
     summary: "A SQL query over its inputs.",
     params: &[Param {
         name: "query",
-        ty: Type::Text,
+        ty: Type::Query,
         presence: Presence::Required,
         help: "One SELECT in polars' SQL; the names of the inputs are the names of its tables.",
     }],
@@ -62,10 +63,12 @@ impl Stage for Sql {
             ..Failure::new(e.message).at(e.param)
         })?;
         let (inputs, text) = (task.inputs.clone(), text(task.params).to_owned());
-        let table = worker::run(move || compute(&inputs, &text)).map_err(|panic| {
-            Failure::new(format!("polars gave up on the query: {panic}"))
+        let computed = worker::run(move || compute(&inputs, &text), || task.watch.stopped());
+        let table = computed.map_err(|gone| match gone {
+            Gone::Stopped => Failure::stopped(),
+            Gone::Panicked(panic) => Failure::new(format!("polars gave up on the query: {panic}"))
                 .help("this is a fault in polars: try to write the query another way")
-                .at("query")
+                .at("query"),
         })??;
         let table = match parsed.ordered {
             true => table,

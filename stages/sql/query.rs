@@ -59,6 +59,15 @@ pub fn parse(query: &str) -> Result<Parsed, ParamError> {
 }
 
 fn parse_anew(query: &str) -> Result<Parsed, ParamError> {
+    if query.len() > LONGEST {
+        return Err(wrong(
+            format!(
+                "the query is {} bytes long, and {LONGEST} is the most",
+                query.len()
+            ),
+            Some("put the values into a table and join it"),
+        ));
+    }
     // The same dialect and options as `SQLContext::execute`.
     let options = ParserOptions {
         trailing_commas: true,
@@ -90,6 +99,13 @@ fn parse_anew(query: &str) -> Result<Parsed, ParamError> {
             ));
         }
     };
+    let depth = depth(query);
+    if depth > DEEPEST {
+        return Err(wrong(
+            format!("the query is nested {depth} operators deep, and {DEEPEST} is the most"),
+            Some("write long chains of OR as x IN (…), or put the values into a table and join it"),
+        ));
+    }
     if let ControlFlow::Break(name) = visit_expressions(&statements, unrepeatable) {
         return Err(wrong(
             format!("{name}() gives another answer on every run"),
@@ -100,6 +116,39 @@ fn parse_anew(query: &str) -> Result<Parsed, ParamError> {
         ordered: is_ordered(query),
         tables: tables(query),
     })
+}
+
+/// How deep expressions may nest: polars walks them by recursion.
+const DEEPEST: usize = 1000;
+
+/// How long a query may be. The parser recurses too, and half of this many operators still fit
+/// on the stack of any thread.
+const LONGEST: usize = 64 * 1024;
+
+/// How deep the deepest expression is.
+fn depth(query: &Query) -> usize {
+    #[derive(Default)]
+    struct Depth {
+        now: usize,
+        most: usize,
+    }
+    impl Visitor for Depth {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+            self.now += 1;
+            self.most = self.most.max(self.now);
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+            self.now -= 1;
+            ControlFlow::Continue(())
+        }
+    }
+    let mut depth = Depth::default();
+    let _ = query.visit(&mut depth);
+    depth.most
 }
 
 /// The plain names that the query reads from and does not define itself in a WITH. A name that
@@ -195,6 +244,22 @@ mod tests {
         assert_eq!(message("SELECT 1; SELECT 2"), "2 statements in one query");
         assert_eq!(message("DROP TABLE t"), "the query is not a SELECT");
         assert_eq!(message("SHOW TABLES"), "the query is not a SELECT");
+    }
+
+    #[test]
+    fn what_would_overflow_a_stack_is_refused() {
+        let sum = |terms: usize| format!("SELECT 1{} AS x", "+1".repeat(terms));
+        assert!(parse(&sum(900)).is_ok());
+        let deep = std::thread::Builder::new().stack_size(2 << 20);
+        let deep = deep.spawn(move || message(&sum(32_000))).unwrap();
+        assert_eq!(
+            deep.join().unwrap(),
+            "the query is nested 32001 operators deep, and 1000 is the most"
+        );
+        assert_eq!(
+            message(&sum(40_000)),
+            "the query is 80013 bytes long, and 65536 is the most"
+        );
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub enum Error {
     },
 
     /// SQLite refused something.
-    #[error("cannot {doing} `{}`: {source}; `ablate fsck` checks the file", path.display())]
+    #[error("cannot {doing} `{}`: {source}{}", path.display(), database_advice(source))]
     Database {
         /// What was attempted, as a verb.
         doing: &'static str,
@@ -123,6 +123,17 @@ impl<T> At<T> for rusqlite::Result<T> {
             path: path.to_owned(),
             source,
         })
+    }
+}
+
+/// A damaged database costs the history and the look-ups, never an object.
+fn database_advice(source: &rusqlite::Error) -> &'static str {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    match source.sqlite_error_code() {
+        Some(DatabaseCorrupt | NotADatabase) => {
+            "; the file is damaged: move it and its -wal and -shm away, and run again: objects are kept, the history is lost"
+        }
+        _ => "",
     }
 }
 

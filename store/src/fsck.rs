@@ -103,6 +103,18 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Moves the damaged objects of a report aside, so that the next run makes them again.
+    /// A good object is never touched: each is checked once more before it is moved.
+    pub fn repair(&self, report: &FsckReport) -> Result<Vec<PathBuf>, Error> {
+        let damaged = report.damaged.iter();
+        damaged
+            .filter(|found| check(&found.digest, &found.path).is_err() && found.path.exists())
+            .map(|found| self.set_aside(&found.digest, &found.path))
+            .collect()
+    }
+}
+
 /// The object's size, or what is wrong with it.
 fn check(digest: &Digest, path: &Path) -> Result<u64, String> {
     // Through a fixed buffer: an object may be larger than the memory.

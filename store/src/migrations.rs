@@ -37,6 +37,33 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, Error> {
     Ok(connection)
 }
 
+/// Opens a database that may not be written. Its format must be ours: it cannot be upgraded.
+pub(crate) fn open_to_look(path: &Path) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let open = |options: &str| {
+        // In a URI these three have a meaning.
+        let name = path.display().to_string();
+        let name = name
+            .replace('%', "%25")
+            .replace('?', "%3f")
+            .replace('#', "%23");
+        let connection = Connection::open_with_flags(format!("file:{name}{options}"), flags)?;
+        version(&connection).map(|found| (connection, found))
+    };
+    // Where SQLite cannot make its shared memory, the file is read as one that nobody changes.
+    let opened = open("").or_else(|_| open("?immutable=1"));
+    let (connection, found) = opened.at("open", path)?;
+    let known = STEPS.len() as i64;
+    if found != known {
+        let path = path.to_owned();
+        return Err(Error::NewerSchema { path, found, known });
+    }
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
 fn connect(path: &Path, extra: OpenFlags) -> Result<Connection, Error> {
     // No mutex in SQLite: each connection has its own around it.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | extra;

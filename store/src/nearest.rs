@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::Row;
 
 use crate::columns::Json;
 use crate::{CodeFiles, Error, StageKey, Store};
 
 impl Store {
-    /// The stored key to compare a missed one with, and the sources behind its code: the newest
-    /// success of the same instance, or else, among the newest successes of the kind,
-    /// the one that differs in the fewest fields.
+    /// The stored key to compare a missed one with, and the sources behind its code: among the
+    /// newest successes of the same instance, or else of the kind, the one that differs in the
+    /// fewest fields.
     pub fn nearest(
         &self,
         kind: &str,
@@ -21,13 +21,13 @@ impl Store {
         self.query("read the keys in", |rows| {
             let mut same_instance = rows.prepare_cached(
                 "SELECT x.key_json, c.files FROM executions x JOIN codes c ON c.id = x.code
-                 WHERE x.instance = ?1 AND x.kind = ?2 AND x.ok = 1 ORDER BY x.id DESC LIMIT 1",
+                 WHERE x.instance = ?1 AND x.kind = ?2 AND x.ok = 1 ORDER BY x.id DESC LIMIT 50",
             )?;
-            let found = same_instance
-                .query_row([instance, kind], stored_key)
-                .optional()?;
-            if found.is_some() {
-                return Ok(found);
+            let found: Vec<_> = same_instance
+                .query_map([instance, kind], stored_key)?
+                .collect::<rusqlite::Result<_>>()?;
+            if !found.is_empty() {
+                return Ok(fewest(key, found));
             }
             let mut same_kind = rows.prepare_cached(
                 "SELECT x.key_json, c.files FROM executions x JOIN codes c ON c.id = x.code
@@ -36,12 +36,18 @@ impl Store {
             let candidates: Vec<_> = same_kind
                 .query_map([kind], stored_key)?
                 .collect::<rusqlite::Result<_>>()?;
-            // The first of equals is the newest.
-            Ok(candidates
-                .into_iter()
-                .min_by_key(|(other, _)| differences(key, other)))
+            Ok(fewest(key, candidates))
         })
     }
+}
+
+type Stored = (StageKey, CodeFiles);
+
+/// The one that differs in the fewest fields; the first of equals is the newest.
+fn fewest(key: &StageKey, candidates: Vec<Stored>) -> Option<Stored> {
+    candidates
+        .into_iter()
+        .min_by_key(|(other, _)| differences(key, other))
 }
 
 fn stored_key(row: &Row<'_>) -> rusqlite::Result<(StageKey, CodeFiles)> {

@@ -17,7 +17,7 @@ use crate::error::At;
 use crate::open::lock;
 use crate::scratch::Scratch;
 use crate::table::encode_canonical;
-use crate::{Digest, Error, Store, canonical, decode, schema_text};
+use crate::{Digest, Error, Output, Store, canonical, decode, schema_text};
 
 /// A table that is written, but not yet safe from a power cut: [`Store::commit`] makes it so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,14 @@ impl Store {
     /// Whether the object is there, committed or pending. Its bytes are not looked at.
     pub fn has(&self, digest: &Digest) -> bool {
         lock(&self.pending).contains_key(digest) || self.object_path(digest).exists()
+    }
+
+    /// Whether the object is there with the size that it was made with. Its bytes are checked
+    /// when they are read.
+    pub fn has_whole(&self, output: &Output) -> bool {
+        lock(&self.pending).contains_key(&output.digest)
+            || fs::metadata(self.object_path(&output.digest))
+                .is_ok_and(|found| found.len() == output.bytes)
     }
 
     /// Writes a table, readable at once by this process, by others after the commit.
@@ -148,7 +156,7 @@ impl Store {
     }
 
     /// Moves a damaged object out of the way, without overwriting an earlier one.
-    fn set_aside(&self, digest: &Digest, path: &Path) -> Result<PathBuf, Error> {
+    pub(crate) fn set_aside(&self, digest: &Digest, path: &Path) -> Result<PathBuf, Error> {
         let damaged = self.root.join("damaged");
         fs::create_dir_all(&damaged).at("create the folder", &damaged)?;
         let name = |n: u32| damaged.join(format!("{digest}-{n}.parquet"));

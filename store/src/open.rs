@@ -35,9 +35,10 @@ pub struct Store {
     pub(crate) writer: Mutex<Connection>,
     /// A second one, so that looking up never waits for a commit.
     pub(crate) reader: Mutex<Connection>,
-    leases: Arc<Leases>,
+    /// Absent in a store that may only be looked at.
+    leases: Option<Arc<Leases>>,
     /// Tells gc that the store is in use, until the store is dropped.
-    _shared: File,
+    _shared: Option<File>,
 }
 
 impl Store {
@@ -57,12 +58,31 @@ impl Store {
     }
 
     /// Opens the store in this folder if there is one, without creating any.
-    /// One of an older format is upgraded.
+    /// One of an older format is upgraded. One that may not be written, because it is somebody
+    /// else's or on a read-only disk, can still be looked at.
     pub fn open_existing(root: &Path) -> Result<Option<Store>, Error> {
         if !database(root).exists() {
             return Ok(None);
         }
-        Store::connect(root).map(Some)
+        match Store::connect(root) {
+            Err(refused) => Store::look_only(root).map_err(|_| refused).map(Some),
+            store => store.map(Some),
+        }
+    }
+
+    fn look_only(root: &Path) -> Result<Store, Error> {
+        let shared = lock_file(&root.join("store.lock"));
+        let shared = shared.ok().filter(|file| file.lock_shared().is_ok());
+        let connection = || migrations::open_to_look(&database(root));
+        Ok(Store {
+            root: root.to_owned(),
+            pending: Mutex::default(),
+            scratch: Mutex::default(),
+            writer: Mutex::new(connection()?),
+            reader: Mutex::new(connection()?),
+            leases: None,
+            _shared: shared,
+        })
     }
 
     /// The store's folder.
@@ -73,7 +93,10 @@ impl Store {
     /// Takes the right to make the result of this key, or `None` when another process or thread
     /// has it. The right of a process that died is free again.
     pub fn try_lease(&self, key: &Digest) -> Result<Option<Lease>, Error> {
-        self.leases.try_take(key)
+        match &self.leases {
+            Some(leases) => leases.try_take(key),
+            None => Err(io::Error::from(io::ErrorKind::ReadOnlyFilesystem)).at("write", &self.root),
+        }
     }
 
     fn connect(root: &Path) -> Result<Store, Error> {
@@ -87,8 +110,8 @@ impl Store {
             scratch: Mutex::default(),
             writer: Mutex::new(writer),
             reader: Mutex::new(reader),
-            leases: Leases::open(&root.join("locks").join("keys"))?,
-            _shared: shared,
+            leases: Some(Leases::open(&root.join("locks").join("keys"))?),
+            _shared: Some(shared),
         })
     }
 
@@ -120,7 +143,9 @@ pub(crate) fn connections(root: &Path) -> Result<(Connection, Connection), Error
     let path = database(root);
     // Two processes must not create or upgrade at once: SQLite does not wait when the
     // journal's mode is being changed, so they take turns here.
-    let turn = root.join("locks").join("setup");
+    let locks = root.join("locks");
+    fs::create_dir_all(&locks).at("create the folder", &locks)?;
+    let turn = locks.join("setup");
     let file = lock_file(&turn)?;
     file.lock().at("lock", &turn)?;
     Ok((migrations::open(&path)?, migrations::open_reader(&path)?))
