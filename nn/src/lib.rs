@@ -1,1 +1,20 @@
-//! Models with exact gradients.
+//! Models with exact gradients: arrays in, arrays out.
+pub mod batch;
+pub mod error;
+pub mod gemm;
+pub mod grads;
+pub mod layers;
+pub mod model;
+pub mod models;
+pub mod objective;
+pub mod optimiser;
+pub mod params;
+mod random;
+mod real;
+pub mod schedule;
+pub mod simd;
+pub mod tape;
+pub mod trainer;
+pub use error::{Error, Result};
+pub use random::Stream;
+pub use real::Real;

@@ -1,0 +1,195 @@
+//! Examples, and the padded arrays that models take.
+//!
+//! A batch is time-major: number `t * items + b` belongs to step `t` of item `b`.
+
+use crate::error::{finite, same};
+use crate::layers::Lens;
+use crate::{Error, Real, Result};
+
+/// A sequence of any kind a model reads.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sequence {
+    /// Token ids.
+    Tokens(Vec<u32>),
+    /// Rows of `dim` numbers: signals, pixels, perturbed embeddings.
+    Vectors {
+        /// Numbers in a step.
+        dim: usize,
+        /// Steps one after the other.
+        data: Vec<f32>,
+    },
+    /// Words of `width` character ids each, padded with the model's padding character.
+    Chars {
+        /// Characters in a word.
+        width: usize,
+        /// Words one after the other.
+        ids: Vec<u32>,
+    },
+}
+
+impl Sequence {
+    /// Steps: tokens, rows or words.
+    pub fn len(&self) -> usize {
+        match self {
+            Sequence::Tokens(ids) => ids.len(),
+            Sequence::Vectors { dim, data } => data.len() / (*dim).max(1),
+            Sequence::Chars { width, ids } => ids.len() / (*width).max(1),
+        }
+    }
+    /// Whether there are no steps.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Numbers in a step.
+    fn width(&self) -> usize {
+        match self {
+            Sequence::Tokens(_) => 1,
+            Sequence::Vectors { dim, .. } => *dim,
+            Sequence::Chars { width, .. } => *width,
+        }
+    }
+}
+
+/// What a model should say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing is known.
+    None,
+    /// A class.
+    Class(u32),
+    /// A token at each step: the next words, a translation.
+    Tokens(Vec<u32>),
+}
+
+/// A sequence with its target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    /// What the model reads.
+    pub input: Sequence,
+    /// What it should say.
+    pub target: Target,
+}
+
+/// Inputs of a batch, padded to the longest.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input<T> {
+    /// (time, items)
+    Tokens(Vec<u32>),
+    /// (time, items, dim)
+    Vectors(Vec<T>, usize),
+    /// (time, items, width)
+    Chars(Vec<u32>, usize),
+}
+
+/// Targets of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Targets {
+    /// Unknown.
+    None,
+    /// One class an item.
+    Classes(Vec<u32>),
+    /// (time, items), with their own lengths.
+    Tokens(Vec<u32>, Lens),
+}
+
+/// States that a stateful model carries from one batch to the next: (hidden, cell) of each layer.
+pub type Carry<T> = Vec<(Vec<T>, Vec<T>)>;
+
+/// A padded batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch<T> {
+    /// What the model reads.
+    pub input: Input<T>,
+    /// The length of each item.
+    pub lens: Lens,
+    /// What it should say.
+    pub targets: Targets,
+    /// States to start from instead of the model's own.
+    pub carry: Option<Carry<T>>,
+}
+
+impl<T: Real> Batch<T> {
+    /// Pads examples of one kind.
+    pub fn new(examples: &[&Example]) -> Result<Self> {
+        let first = examples.first().ok_or(Error::Empty { what: "batch" })?;
+        let lens: Lens = examples.iter().map(|e| e.input.len()).collect();
+        let (time, width) = (lens.iter().copied().max().unwrap_or(0), first.input.width());
+        if lens.contains(&0) {
+            return Err(Error::Empty { what: "sequence" });
+        }
+        for e in examples {
+            same("numbers in a step", width, e.input.width())?;
+            let have = match &e.input {
+                Sequence::Tokens(ids) | Sequence::Chars { ids, .. } => ids.len(),
+                Sequence::Vectors { data, .. } => data.len(),
+            };
+            same("numbers in a sequence", e.input.len() * width, have)?;
+        }
+        let tokens = |e: &Example| match (&first.input, &e.input) {
+            (Sequence::Tokens(_), Sequence::Tokens(ids)) | (Sequence::Chars { .. }, Sequence::Chars { ids, .. }) => Ok(ids.clone()),
+            _ => Err(Error::Shape { what: "kind of sequence", expected: "one kind in a batch".into(), got: "several".into() }),
+        };
+        let input = match &first.input {
+            Sequence::Tokens(_) => Input::Tokens(pad(examples, time, 1, 0, tokens)?),
+            Sequence::Chars { .. } => Input::Chars(pad(examples, time, width, 0, tokens)?, width),
+            Sequence::Vectors { .. } => {
+                let rows = |e: &Example| match &e.input {
+                    Sequence::Vectors { data, .. } => {
+                        finite("input", data)?;
+                        Ok(data.iter().map(|x| T::of(f64::from(*x))).collect())
+                    }
+                    _ => Err(Error::Shape { what: "kind of sequence", expected: "vectors".into(), got: "tokens".into() }),
+                };
+                Input::Vectors(pad(examples, time, width, T::ZERO, rows)?, width)
+            }
+        };
+        Ok(Batch { input, lens, targets: targets(examples)?, carry: None })
+    }
+
+    /// Items.
+    pub fn items(&self) -> usize {
+        self.lens.len()
+    }
+
+    /// Steps of the longest item.
+    pub fn time(&self) -> usize {
+        self.lens.iter().copied().max().unwrap_or(0)
+    }
+
+    /// The lengths, or the full length for every item when padding counts as text.
+    pub fn lens_or_full(&self, through_padding: bool) -> Lens {
+        if through_padding { vec![self.time(); self.items()].into() } else { self.lens.clone() }
+    }
+}
+
+/// Time-major copies of what `get` gives, filled up with `filler`.
+fn pad<X: Copy>(examples: &[&Example], time: usize, width: usize, filler: X, get: impl Fn(&Example) -> Result<Vec<X>>) -> Result<Vec<X>> {
+    let items = examples.len();
+    let mut out = vec![filler; time * items * width];
+    for (b, e) in examples.iter().enumerate() {
+        for (t, row) in get(e)?.chunks_exact(width).enumerate() {
+            out[(t * items + b) * width..][..width].copy_from_slice(row);
+        }
+    }
+    Ok(out)
+}
+
+fn targets(examples: &[&Example]) -> Result<Targets> {
+    let mixed = || Error::Shape { what: "kind of target", expected: "one kind in a batch".into(), got: "several".into() };
+    match &examples[0].target {
+        Target::None => Ok(Targets::None),
+        Target::Class(_) => {
+            let class = |e: &&Example| if let Target::Class(c) = e.target { Ok(c) } else { Err(mixed()) };
+            examples.iter().map(class).collect::<Result<_>>().map(Targets::Classes)
+        }
+        Target::Tokens(_) => {
+            let ids = |e: &Example| if let Target::Tokens(t) = &e.target { Ok(t.clone()) } else { Err(mixed()) };
+            let lens: Lens = examples.iter().map(|e| ids(e).map(|t| t.len())).collect::<Result<_>>()?;
+            if lens.contains(&0) {
+                return Err(Error::Empty { what: "target sequence" });
+            }
+            let time = lens.iter().copied().max().unwrap_or(0);
+            Ok(Targets::Tokens(pad(examples, time, 1, 0, ids)?, lens))
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Layers: each file has one, headed by its formula and shapes, with its gradient derived by hand.
+//!
+//! A layer holds spans and sizes, no numbers. `forward` writes its output on the tape and
+//! records the backward half. Sequences are (time, batch, dim) with a length for each item;
+//! what lies beyond an item's length never reaches its result.
+
+mod activation;
+mod dense;
+mod dropout;
+mod embedding;
+mod gru;
+mod join;
+mod lstm;
+mod pool;
+mod recurrent;
+mod rnn;
+
+pub use activation::{Activation, activate};
+pub use dense::Dense;
+pub use dropout::dropout;
+pub use embedding::Embedding;
+pub use gru::Gru;
+pub use join::{concat, sum};
+pub use lstm::Lstm;
+pub use pool::{AttentionPool, mean};
+pub use recurrent::{Cell, Direction, Gate, LearnedState, States, last};
+pub use rnn::Rnn;
+
+use std::sync::Arc;
+
+/// The length of every item of a batch.
+pub type Lens = Arc<[usize]>;

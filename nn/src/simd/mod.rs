@@ -1,0 +1,95 @@
+//! Vectors of numbers, and the choice of instruction set at run time.
+//!
+//! A [`Kernel`] is written once over [`Lanes`]; [`Real::launch`](crate::Real::launch) runs it with the widest
+//! vectors the processor has. AVX2 and AVX-512 do the same operations on every
+//! element in the same order, fused multiply-add included, so they give the same
+//! bits; the portable path has no fused multiply-add and may differ in the last place.
+//!
+//! This folder and `gemm` are the only places with `unsafe`.
+
+mod lanes;
+mod math;
+mod rows;
+
+pub use lanes::{Lanes, Portable};
+pub use rows::{dot, max, softmax, sum_of_squares, total};
+use std::sync::OnceLock;
+
+/// The instruction sets that kernels are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isa {
+    /// Whatever the target guarantees; no fused multiply-add.
+    Portable,
+    /// 8 lanes of `f32`, fused multiply-add.
+    Avx2,
+    /// 16 lanes of `f32`, fused multiply-add.
+    Avx512,
+}
+
+/// The widest instruction set of this processor.
+pub fn isa() -> Isa {
+    static FOUND: OnceLock<Isa> = OnceLock::new();
+    *FOUND.get_or_init(|| *available().last().expect("portable is always there"))
+}
+
+/// Every instruction set this processor can run, narrowest first.
+pub fn available() -> Vec<Isa> {
+    let mut found = vec![Isa::Portable];
+    #[cfg(target_arch = "x86_64")]
+    {
+        let fma = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        if fma {
+            found.push(Isa::Avx2);
+        }
+        if fma && is_x86_feature_detected!("avx512f") {
+            found.push(Isa::Avx512);
+        }
+    }
+    found
+}
+
+/// A loop over numbers, written once for every vector width.
+///
+/// Mark `run` `#[inline(always)]`: it is compiled inside a function that enables
+/// the instruction set, and loses it when it is not inlined there.
+pub trait Kernel<T> {
+    /// What the loop returns.
+    type Out;
+    /// The loop itself.
+    fn run<V: Lanes<T = T>>(self) -> Self::Out;
+}
+
+/// Runs `kernel` on one named instruction set; tests compare them with it.
+///
+/// # Panics
+/// If this processor lacks `isa`.
+pub fn launch_on<K: Kernel<f32>>(isa: Isa, kernel: K) -> K::Out {
+    assert!(isa <= self::isa(), "this processor lacks {isa:?}");
+    match isa {
+        // SAFETY: `isa()` found the features at run time, and the assertion above compares with it.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => unsafe { avx512(kernel) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => unsafe { avx2(kernel) },
+        _ => kernel.run::<Portable<f32>>(),
+    }
+}
+
+impl PartialOrd for Isa {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        (*self as u8).partial_cmp(&(*other as u8))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn avx2<K: Kernel<f32>>(kernel: K) -> K::Out {
+    kernel.run::<lanes::F32x8>()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx2,fma")]
+fn avx512<K: Kernel<f32>>(kernel: K) -> K::Out {
+    kernel.run::<lanes::F32x16>()
+}
