@@ -2,7 +2,7 @@
 //!
 //! A batch is time-major: number `t * items + b` belongs to step `t` of item `b`.
 
-use crate::error::{finite, same};
+use crate::error::same;
 use crate::layers::Lens;
 use crate::{Error, Real, Result};
 
@@ -125,23 +125,19 @@ impl<T: Real> Batch<T> {
             };
             same("numbers in a sequence", e.input.len() * width, have)?;
         }
-        let tokens = |e: &Example| match (&first.input, &e.input) {
-            (Sequence::Tokens(_), Sequence::Tokens(ids)) | (Sequence::Chars { .. }, Sequence::Chars { ids, .. }) => Ok(ids.clone()),
-            _ => Err(Error::Shape { what: "kind of sequence", expected: "one kind in a batch".into(), got: "several".into() }),
-        };
-        let input = match &first.input {
-            Sequence::Tokens(_) => Input::Tokens(pad(examples, time, 1, 0, tokens)?),
-            Sequence::Chars { .. } => Input::Chars(pad(examples, time, width, 0, tokens)?, width),
-            Sequence::Vectors { .. } => {
-                let rows = |e: &Example| match &e.input {
-                    Sequence::Vectors { data, .. } => {
-                        finite("input", data)?;
-                        Ok(data.iter().map(|x| T::of(f64::from(*x))).collect())
-                    }
-                    _ => Err(Error::Shape { what: "kind of sequence", expected: "vectors".into(), got: "tokens".into() }),
-                };
-                Input::Vectors(pad(examples, time, width, T::ZERO, rows)?, width)
+        let mut ids: Vec<&[u32]> = Vec::new();
+        let mut rows: Vec<&[f32]> = Vec::new();
+        for e in examples {
+            match (&first.input, &e.input) {
+                (Sequence::Tokens(_), Sequence::Tokens(x)) | (Sequence::Chars { .. }, Sequence::Chars { ids: x, .. }) => ids.push(x),
+                (Sequence::Vectors { .. }, Sequence::Vectors { data, .. }) => rows.push(data),
+                _ => return Err(mixed("kind of sequence")),
             }
+        }
+        let input = match &first.input {
+            Sequence::Tokens(_) => Input::Tokens(pad(&ids, time, 1, 0, |id| id)),
+            Sequence::Chars { .. } => Input::Chars(pad(&ids, time, width, 0, |id| id), width),
+            Sequence::Vectors { .. } => Input::Vectors(pad(&rows, time, width, T::ZERO, |x| T::of(f64::from(x))), width),
         };
         Ok(Batch { input, lens, targets: targets(examples)?, carry: None })
     }
@@ -162,34 +158,41 @@ impl<T: Real> Batch<T> {
     }
 }
 
-/// Time-major copies of what `get` gives, filled up with `filler`.
-fn pad<X: Copy>(examples: &[&Example], time: usize, width: usize, filler: X, get: impl Fn(&Example) -> Result<Vec<X>>) -> Result<Vec<X>> {
-    let items = examples.len();
-    let mut out = vec![filler; time * items * width];
-    for (b, e) in examples.iter().enumerate() {
-        for (t, row) in get(e)?.chunks_exact(width).enumerate() {
-            out[(t * items + b) * width..][..width].copy_from_slice(row);
+fn mixed(what: &'static str) -> Error {
+    Error::Shape { what, expected: "one kind in a batch".into(), got: "several".into() }
+}
+
+/// Time-major copies, filled up with `filler`.
+fn pad<X: Copy, Y: Copy>(items: &[&[X]], time: usize, width: usize, filler: Y, cast: impl Fn(X) -> Y) -> Vec<Y> {
+    let mut out = vec![filler; time * items.len() * width];
+    for (b, item) in items.iter().enumerate() {
+        for (t, row) in item.chunks_exact(width).enumerate() {
+            for (to, from) in out[(t * items.len() + b) * width..][..width].iter_mut().zip(row) {
+                *to = cast(*from);
+            }
         }
     }
-    Ok(out)
+    out
 }
 
 fn targets(examples: &[&Example]) -> Result<Targets> {
-    let mixed = || Error::Shape { what: "kind of target", expected: "one kind in a batch".into(), got: "several".into() };
-    match &examples[0].target {
-        Target::None => Ok(Targets::None),
-        Target::Class(_) => {
-            let class = |e: &&Example| if let Target::Class(c) = e.target { Ok(c) } else { Err(mixed()) };
-            examples.iter().map(class).collect::<Result<_>>().map(Targets::Classes)
-        }
-        Target::Tokens(_) => {
-            let ids = |e: &Example| if let Target::Tokens(t) = &e.target { Ok(t.clone()) } else { Err(mixed()) };
-            let lens: Lens = examples.iter().map(|e| ids(e).map(|t| t.len())).collect::<Result<_>>()?;
-            if lens.contains(&0) {
-                return Err(Error::Empty { what: "target sequence" });
-            }
-            let time = lens.iter().copied().max().unwrap_or(0);
-            Ok(Targets::Tokens(pad(examples, time, 1, 0, ids)?, lens))
+    let (mut classes, mut ids): (Vec<u32>, Vec<&[u32]>) = Default::default();
+    for e in examples {
+        match (&examples[0].target, &e.target) {
+            (Target::None, Target::None) => {}
+            (Target::Class(_), Target::Class(c)) => classes.push(*c),
+            (Target::Tokens(_), Target::Tokens(t)) if t.is_empty() => return Err(Error::Empty { what: "target sequence" }),
+            (Target::Tokens(_), Target::Tokens(t)) => ids.push(t),
+            _ => return Err(mixed("kind of target")),
         }
     }
+    Ok(match &examples[0].target {
+        Target::None => Targets::None,
+        Target::Class(_) => Targets::Classes(classes),
+        Target::Tokens(_) => {
+            let lens: Lens = ids.iter().map(|t| t.len()).collect();
+            let time = lens.iter().copied().max().unwrap_or(0);
+            Targets::Tokens(pad(&ids, time, 1, 0, |id| id), lens)
+        }
+    })
 }

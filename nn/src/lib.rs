@@ -1,6 +1,15 @@
 //! Models with exact gradients: arrays in, arrays out.
+//!
+//! No tables, no files, no clock, no global randomness. Numbers flow through
+//! [`model::Model`] (a network by name) on a [`tape::Tape`] (its record), towards an
+//! [`objective::Objective`]; [`fit::fit`] trains, a [`victim::Victim`] is attacked.
+//! Same inputs, same bits: on any number of threads, in any batch.
+
 pub mod batch;
+pub mod checkpoint;
 pub mod error;
+pub mod evaluate;
+pub mod fit;
 pub mod gemm;
 pub mod grads;
 pub mod layers;
@@ -8,6 +17,7 @@ pub mod model;
 pub mod models;
 pub mod objective;
 pub mod optimiser;
+pub mod order;
 pub mod params;
 mod random;
 mod real;
@@ -15,6 +25,8 @@ pub mod schedule;
 pub mod simd;
 pub mod tape;
 pub mod trainer;
+pub mod victim;
+
 pub use error::{Error, Result};
 pub use random::Stream;
 pub use real::Real;

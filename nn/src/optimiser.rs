@@ -167,16 +167,12 @@ impl<T: Real> Kernel<T> for Update<'_, T> {
     type Out = ();
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        let v = |x: f64| V::splat(T::of(x));
-        let (scale, low, high) = (v(self.scale), v(-self.bound), v(self.bound));
-        let gradient = |g: &[T]| {
-            let g = V::load(g).mul(scale);
-            let g = g.lt(low, low, g);
-            high.lt(g, high, g)
-        };
+        let (scale, low, high): (V, V, V) = (v(self.scale), v(-self.bound), v(self.bound));
         let (m, s) = (self.m, self.s);
         for (k, (w, g)) in self.w.chunks_mut(V::N).zip(self.g.chunks(V::N)).enumerate() {
-            let (now, g, here) = (V::load(w), gradient(g), k * V::N..k * V::N + w.len());
+            let (now, g, here) = (V::load(w), V::load(g).mul(scale), k * V::N..k * V::N + w.len());
+            let g = g.lt(low, low, g);
+            let g = high.lt(g, high, g);
             match self.rule {
                 Rule::Plain { rate } => g.fma(v(-rate), now).store(w),
                 Rule::Momentum { rate, momentum } => {
@@ -204,6 +200,14 @@ impl<T: Real> Kernel<T> for Update<'_, T> {
             }
         }
     }
+}
+
+#[inline(always)]
+fn v<V: Lanes>(x: f64) -> V
+where
+    V::T: Real,
+{
+    V::splat(V::T::of(x))
 }
 
 #[cfg(test)]

@@ -51,6 +51,11 @@ const CASES: &[Case] = &[
     Case { name: "concat", build: |n, l| { let d = Dense::new(l, "d", n, 2, U); Box::new(move |t, p, x, _| { let y = d.forward(t, p, x); vec![concat(t, x, y)] }) } },
     Case { name: "sum", build: |_, _| Box::new(|t, _, x, _| { let y = activate(t, x, Activation::Tanh); vec![sum(t, x, y)] }) },
     Case { name: "attention pooling", build: |n, l| { let a = AttentionPool::new(l, "a", n, 5, U); Box::new(move |t, p, x, lens| vec![a.forward(t, p, x, lens).0]) } },
+    Case { name: "highway", build: |n, l| { let h = Highway::new(l, "h", n, -0.5, U); Box::new(move |t, p, x, _| vec![h.forward(t, p, x)]) } },
+    Case { name: "layer norm", build: |n, l| { let h = LayerNorm::new(l, "n", n, 1e-3); Box::new(move |t, p, x, _| vec![h.forward(t, p, x)]) } },
+    Case { name: "word windows", build: |n, l| { let c = ConvMax::new(l, "c", n, 3, 5, 2, Activation::Relu, U); Box::new(move |t, p, x, lens| vec![c.forward(t, p, x, Windows::Items(lens.clone()))]) } },
+    Case { name: "windows longer than the text", build: |n, l| { let c = ConvMax::new(l, "c", n, 4, 19, 0, Activation::Tanh, U); Box::new(move |t, p, x, lens| vec![c.forward(t, p, x, Windows::Items(lens.clone()))]) } },
+    Case { name: "characters in a word", build: |n, l| { let c = ConvMax::new(l, "c", n, 2, 300, 0, Activation::Tanh, U); Box::new(move |t, p, x, lens| vec![c.forward(t, p, x, Windows::Words(lens.len()))]) } },
     Case { name: "mean pooling", build: |_, _| Box::new(|t, _, x, lens| vec![mean(t, x, lens)]) },
 ];
 
@@ -149,7 +154,7 @@ fn asking_for_one_gradient_gives_the_same_as_asking_for_both() {
 
 #[test]
 fn gradients_ignore_what_lies_beyond_an_items_length() {
-    for case in CASES.iter().filter(|c| ["rnn", "gru", "lstm", "attention pooling", "mean pooling"].contains(&c.name)) {
+    for case in CASES.iter().filter(|c| ["rnn", "gru", "lstm", "attention pooling", "mean pooling", "word windows"].contains(&c.name)) {
         let (lens, shape): (Lens, _) = ([2usize, 5].into(), Shape::new(5, 2, 3));
         let mut layout = Layout::default();
         let forward = (case.build)(3, &mut layout);

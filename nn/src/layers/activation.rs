@@ -61,14 +61,13 @@ impl<T: Real> Kernel<T> for Forward<'_, T> {
     type Out = ();
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        let s = |v: f64| V::splat(T::of(v));
         for (x, y) in self.x.chunks(V::N).zip(self.y.chunks_mut(V::N)) {
             let x = V::load(x);
             let value = match self.f {
                 Activation::Tanh => x.tanh(),
                 Activation::Sigmoid => x.sigmoid(),
                 // NaN is not below zero, so it stays.
-                Activation::Relu => x.lt(s(0.0), s(0.0), x),
+                Activation::Relu => x.lt(number::<V>(0.0), number::<V>(0.0), x),
                 Activation::Gelu => x.mul(normal(x)),
             };
             value.store(y);
@@ -88,16 +87,15 @@ impl<T: Real> Kernel<T> for Slope<'_, T> {
     type Out = ();
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        let s = |v: f64| V::splat(T::of(v));
         let chunks = self.x.chunks(V::N).zip(self.y.chunks(V::N)).zip(self.dy.chunks(V::N));
         for (((x, y), dy), dx) in chunks.zip(self.dx.chunks_mut(V::N)) {
             let (x, y, dy) = (V::load(x), V::load(y), V::load(dy));
             let slope = match self.f {
-                Activation::Tanh => s(1.0).sub(y.mul(y)),
-                Activation::Sigmoid => y.mul(s(1.0).sub(y)),
-                Activation::Relu => s(0.0).lt(x, s(1.0), s(0.0)),
+                Activation::Tanh => number::<V>(1.0).sub(y.mul(y)),
+                Activation::Sigmoid => y.mul(number::<V>(1.0).sub(y)),
+                Activation::Relu => number::<V>(0.0).lt(x, number::<V>(1.0), number::<V>(0.0)),
                 Activation::Gelu => {
-                    let density = x.mul(x).mul(s(-0.5)).exp().mul(s(0.398_942_280_401_432_7));
+                    let density = x.mul(x).mul(number::<V>(-0.5)).exp().mul(number::<V>(0.398_942_280_401_432_7));
                     normal(x).add(x.mul(density))
                 }
             };
@@ -112,6 +110,13 @@ fn normal<V: Lanes>(x: V) -> V
 where
     V::T: Real,
 {
-    let s = |v: f64| V::splat(V::T::of(v));
-    x.mul(s(std::f64::consts::FRAC_1_SQRT_2)).erf().add(s(1.0)).mul(s(0.5))
+    x.mul(number(std::f64::consts::FRAC_1_SQRT_2)).erf().add(number::<V>(1.0)).mul(number::<V>(0.5))
+}
+
+#[inline(always)]
+fn number<V: Lanes>(x: f64) -> V
+where
+    V::T: Real,
+{
+    V::splat(V::T::of(x))
 }

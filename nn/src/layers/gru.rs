@@ -265,10 +265,17 @@ impl<T: Real> Kernel<T> for BackNew<'_, T> {
                 let e = n.min(j + V::N);
                 let (z, a, d) = (V::load(&g[j..e]), V::load(&a[j..e]), V::load(&dh[j..e]));
                 let d = d.abs().lt(tiny, zero, d);
-                let dz = d.fma(V::load(&before[j..e]).sub(a), more_g.map_or(zero, |v| V::load(&v[j..e])));
-                let dn = d.fma(one.sub(z), more_a.map_or(zero, |v| V::load(&v[j..e])));
+                let (mut mz, mut mr, mut mn) = (zero, zero, zero);
+                if let Some(more) = more_g {
+                    (mz, mr) = (V::load(&more[j..e]), V::load(&more[n + j..n + e]));
+                }
+                if let Some(more) = more_a {
+                    mn = V::load(&more[j..e]);
+                }
+                let dz = d.fma(V::load(&before[j..e]).sub(a), mz);
+                let dn = d.fma(one.sub(z), mn);
                 dz.mul(z).mul(one.sub(z)).store(&mut dg[j..e]);
-                more_g.map_or(zero, |v| V::load(&v[n + j..n + e])).store(&mut dg[n + j..n + e]);
+                mr.store(&mut dg[n + j..n + e]);
                 dn.mul(one.sub(a.mul(a))).store(&mut da[j..e]);
                 d.mul(z).store(&mut dh[j..e]);
             }

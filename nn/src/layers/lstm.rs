@@ -171,6 +171,12 @@ pub(crate) fn add<T: Real>(to: &mut [T], from: &[T]) {
     }
 }
 
+/// Units `j..e` of gate `k` in a row of gates.
+#[inline(always)]
+fn gate<V: Lanes>(row: &[V::T], n: usize, k: usize, j: usize, e: usize) -> V {
+    V::load(&row[k * n + j..k * n + e])
+}
+
 struct Forward<'a, T> {
     t: usize,
     n: usize,
@@ -202,16 +208,19 @@ impl<T: Real> Kernel<T> for Forward<'_, T> {
             }
             for j in (0..n).step_by(V::N) {
                 let e = n.min(j + V::N);
-                let pre = |k: usize| V::load(&g[k * n + j..k * n + e]).add(V::load(&self.bias[k * n + j..k * n + e]));
-                let (i, f, a, o) = (pre(0).sigmoid(), pre(1).sigmoid(), pre(2).tanh(), pre(3).sigmoid());
+                let i = gate::<V>(g, n, 0, j, e).add(gate(self.bias, n, 0, j, e)).sigmoid();
+                let f = gate::<V>(g, n, 1, j, e).add(gate(self.bias, n, 1, j, e)).sigmoid();
+                let a = gate::<V>(g, n, 2, j, e).add(gate(self.bias, n, 2, j, e)).tanh();
+                let o = gate::<V>(g, n, 3, j, e).add(gate(self.bias, n, 3, j, e)).sigmoid();
                 let cell = f.fma(V::load(&c_before[j..e]), i.mul(a));
                 let squashed = cell.tanh();
                 o.mul(squashed).store(&mut h[j..e]);
                 cell.store(&mut c[j..e]);
                 squashed.store(&mut tanh_c[j..e]);
-                for (k, v) in [i, f, a, o].into_iter().enumerate() {
-                    v.store(&mut g[k * n + j..k * n + e]);
-                }
+                i.store(&mut g[j..e]);
+                f.store(&mut g[n + j..n + e]);
+                a.store(&mut g[2 * n + j..2 * n + e]);
+                o.store(&mut g[3 * n + j..3 * n + e]);
             }
         }
     }
@@ -236,7 +245,6 @@ impl<T: Real> Kernel<T> for Back<'_, T> {
     fn run<V: Lanes<T = T>>(self) {
         let n = self.n;
         let (zero, one, tiny) = (V::splat(T::ZERO), V::splat(T::ONE), V::splat(T::TINY));
-        let flush = |v: V| v.abs().lt(tiny, zero, v);
         for (b, d) in self.d.chunks_exact_mut(4 * n).enumerate() {
             let (dh, dc) = (&mut self.dh[b * n..(b + 1) * n], &mut self.dc[b * n..(b + 1) * n]);
             if self.t >= self.lens[b] {
@@ -249,16 +257,22 @@ impl<T: Real> Kernel<T> for Back<'_, T> {
             let extra = self.extra.map(|v| &v[b * 4 * n..(b + 1) * 4 * n]);
             for j in (0..n).step_by(V::N) {
                 let e = n.min(j + V::N);
-                let gate = |k: usize| V::load(&gates[k * n + j..k * n + e]);
-                let more = |k: usize| extra.map_or(zero, |v| V::load(&v[k * n + j..k * n + e]));
-                let (i, f, a, o) = (gate(0), gate(1), gate(2), gate(3));
-                let (dh_now, squashed) = (flush(V::load(&dh[j..e])), V::load(&tanh_c[j..e]));
+                let (i, f): (V, V) = (gate(gates, n, 0, j, e), gate(gates, n, 1, j, e));
+                let (a, o): (V, V) = (gate(gates, n, 2, j, e), gate(gates, n, 3, j, e));
+                let (mut mi, mut mf, mut ma, mut mo) = (zero, zero, zero, zero);
+                if let Some(more) = extra {
+                    (mi, mf) = (gate(more, n, 0, j, e), gate(more, n, 1, j, e));
+                    (ma, mo) = (gate(more, n, 2, j, e), gate(more, n, 3, j, e));
+                }
+                let (dh_now, squashed) = (V::load(&dh[j..e]), V::load(&tanh_c[j..e]));
+                let dh_now = dh_now.abs().lt(tiny, zero, dh_now);
                 let through = dh_now.mul(o).mul(one.sub(squashed.mul(squashed)));
-                let dc_now = flush(V::load(&dc[j..e]).add(through));
-                let di = dc_now.fma(a, more(0));
-                let df = dc_now.fma(V::load(&c_before[j..e]), more(1));
-                let da = dc_now.fma(i, more(2));
-                let dout = dh_now.fma(squashed, more(3));
+                let dc_now = V::load(&dc[j..e]).add(through);
+                let dc_now = dc_now.abs().lt(tiny, zero, dc_now);
+                let di = dc_now.fma(a, mi);
+                let df = dc_now.fma(V::load(&c_before[j..e]), mf);
+                let da = dc_now.fma(i, ma);
+                let dout = dh_now.fma(squashed, mo);
                 di.mul(i).mul(one.sub(i)).store(&mut d[j..e]);
                 df.mul(f).mul(one.sub(f)).store(&mut d[n + j..n + e]);
                 da.mul(one.sub(a.mul(a))).store(&mut d[2 * n + j..2 * n + e]);

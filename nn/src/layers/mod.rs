@@ -5,23 +5,29 @@
 //! what lies beyond an item's length never reaches its result.
 
 mod activation;
+mod conv;
 mod dense;
 mod dropout;
 mod embedding;
 mod gru;
+mod highway;
 mod join;
 mod lstm;
+mod norm;
 mod pool;
 mod recurrent;
 mod rnn;
 
 pub use activation::{Activation, activate};
+pub use conv::{ConvMax, Windows};
 pub use dense::Dense;
 pub use dropout::dropout;
 pub use embedding::Embedding;
 pub use gru::Gru;
+pub use highway::Highway;
 pub use join::{concat, sum};
 pub use lstm::Lstm;
+pub use norm::LayerNorm;
 pub use pool::{AttentionPool, mean};
 pub use recurrent::{Cell, Direction, Gate, LearnedState, States, last};
 pub use rnn::Rnn;

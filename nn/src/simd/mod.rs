@@ -50,8 +50,9 @@ pub fn available() -> Vec<Isa> {
 
 /// A loop over numbers, written once for every vector width.
 ///
-/// Mark `run` `#[inline(always)]`: it is compiled inside a function that enables
-/// the instruction set, and loses it when it is not inlined there.
+/// Mark `run` and what it calls `#[inline(always)]`: it is compiled inside a function that
+/// enables the instruction set, and loses it where it is not inlined. Closures cannot be
+/// marked, so kernels have none.
 pub trait Kernel<T> {
     /// What the loop returns.
     type Out;

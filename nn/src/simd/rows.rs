@@ -4,31 +4,31 @@
 use super::{Kernel, Lanes};
 use crate::Real;
 
-/// `sum_j f(j)`, where `f` gives the vector that starts at element `j`, zero beyond the end.
-#[inline(always)]
-fn sixteen<V: Lanes>(len: usize, mut f: impl FnMut(usize) -> V) -> V::T
-where
-    V::T: Real,
-{
-    let per = 16 / V::N;
-    let mut acc = [V::splat(V::T::ZERO); 2];
-    for i in (0..len).step_by(16) {
-        for (k, acc) in acc[..per].iter_mut().enumerate() {
-            if i + k * V::N < len {
-                *acc = acc.add(f(i + k * V::N));
+/// `sum_j term(j)`, where the term is the vector that starts at element `j`, zero beyond the end.
+/// A macro, because a closure might not be inlined and would then lose the instruction set.
+macro_rules! sixteen {
+    ($v:ident, $len:expr, |$j:ident| $term:expr) => {{
+        let (len, per) = ($len, 16 / $v::N);
+        let mut acc = [$v::splat($v::T::ZERO); 2];
+        for i in (0..len).step_by(16) {
+            for k in 0..per {
+                let $j = i + k * $v::N;
+                if $j < len {
+                    acc[k] = acc[k].add($term);
+                }
             }
         }
-    }
-    let mut all = [V::T::ZERO; 16];
-    for k in 0..per {
-        acc[k].store(&mut all[k * V::N..]);
-    }
-    for half in [8, 4, 2, 1] {
-        for i in 0..half {
-            all[i] = all[i] + all[i + half];
+        let mut all = [$v::T::ZERO; 16];
+        for k in 0..per {
+            acc[k].store(&mut all[k * $v::N..]);
         }
-    }
-    all[0]
+        for half in [8, 4, 2, 1] {
+            for i in 0..half {
+                all[i] = all[i] + all[i + half];
+            }
+        }
+        all[0]
+    }};
 }
 
 /// `sum x`
@@ -38,7 +38,7 @@ pub fn total<T: Real>(x: &[T]) -> T {
         type Out = T;
         #[inline(always)]
         fn run<V: Lanes<T = T>>(self) -> T {
-            sixteen::<V>(self.0.len(), |j| V::load(&self.0[j..]))
+            sixteen!(V, self.0.len(), |j| V::load(&self.0[j..]))
         }
     }
     T::launch(Total(x))
@@ -56,7 +56,7 @@ pub fn dot<T: Real>(x: &[T], y: &[T]) -> T {
         type Out = T;
         #[inline(always)]
         fn run<V: Lanes<T = T>>(self) -> T {
-            sixteen::<V>(self.0.len(), |j| V::load(&self.0[j..]).mul(V::load(&self.1[j..])))
+            sixteen!(V, self.0.len(), |j| V::load(&self.0[j..]).mul(V::load(&self.1[j..])))
         }
     }
     T::launch(Dot(x, &y[..x.len()]))
@@ -80,18 +80,15 @@ pub fn max<T: Real>(x: &[T]) -> T {
                     *top = v.lt(*top, *top, v);
                 }
             }
-            let mut best = low;
-            let mut take = |v: T| {
-                if v > best {
-                    best = v;
-                }
-            };
-            let mut all = [low; 16];
-            for top in top {
-                top.store(&mut all);
-                all[..V::N].iter().for_each(|v| take(*v));
+            let (mut best, mut all) = (low, [low; 64]);
+            for (k, top) in top.iter().enumerate() {
+                top.store(&mut all[k * V::N..]);
             }
-            rest.iter().for_each(|v| take(*v));
+            for v in all.iter().chain(rest) {
+                if *v > best {
+                    best = *v;
+                }
+            }
             best
         }
     }
@@ -106,12 +103,11 @@ pub fn softmax<T: Real>(x: &mut [T]) -> T {
         #[inline(always)]
         fn run<V: Lanes<T = T>>(self) -> T {
             let (x, top) = (self.0, V::splat(self.1));
-            let len = x.len();
-            let sum = sixteen::<V>(len, |j| {
+            let sum = sixteen!(V, x.len(), |j| {
                 let e = V::load(&x[j..]).sub(top).exp();
                 e.store(&mut x[j..]);
                 // Lanes beyond the end hold e^-top, not zero: read back what was stored.
-                if j + V::N <= len { e } else { V::load(&x[j..]) }
+                if j + V::N <= x.len() { e } else { V::load(&x[j..]) }
             });
             let scale = V::splat(T::ONE / sum);
             for part in x.chunks_mut(V::N) {
