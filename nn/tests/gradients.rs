@@ -34,6 +34,12 @@ fn recurrent(cell: Cell, start: Option<LearnedState>, direction: Direction) -> F
     })
 }
 
+const SIZE: BlockSize = BlockSize { dim: 4, heads: 2, inner: 7, activation: Activation::Gelu, dropout: 0.0, eps: 1e-3 };
+
+fn sight(queries: &Lens, keys: &Lens, causal: bool) -> Sight {
+    Sight { queries: queries.clone(), keys: keys.clone(), causal }
+}
+
 const CASES: &[Case] = &[
     Case { name: "dense", build: |n, l| { let d = Dense::new(l, "d", n, 3, U); Box::new(move |t, p, x, _| vec![d.forward(t, p, x)]) } },
     Case { name: "dense without bias", build: |n, l| { let d = Dense::without_bias(l, "d", n, 4, U); Box::new(move |t, p, x, _| vec![d.forward(t, p, x)]) } },
@@ -56,6 +62,32 @@ const CASES: &[Case] = &[
     Case { name: "word windows", build: |n, l| { let c = ConvMax::new(l, "c", n, 3, 5, 2, Activation::Relu, U); Box::new(move |t, p, x, lens| vec![c.forward(t, p, x, Windows::Items(lens.clone()))]) } },
     Case { name: "windows longer than the text", build: |n, l| { let c = ConvMax::new(l, "c", n, 4, 19, 0, Activation::Tanh, U); Box::new(move |t, p, x, lens| vec![c.forward(t, p, x, Windows::Items(lens.clone()))]) } },
     Case { name: "characters in a word", build: |n, l| { let c = ConvMax::new(l, "c", n, 2, 300, 0, Activation::Tanh, U); Box::new(move |t, p, x, lens| vec![c.forward(t, p, x, Windows::Words(lens.len()))]) } },
+    Case { name: "multi-head attention", build: |n, l| { let (d, a) = (Dense::new(l, "d", n, 6, U), MultiHead::new(l, "a", 6, 2, U)); Box::new(move |t, p, x, lens| { let x = d.forward(t, p, x); vec![a.forward(t, p, x, x, &sight(lens, lens, false)).0] }) } },
+    Case { name: "causal attention", build: |n, l| { let (d, a) = (Dense::new(l, "d", n, 6, U), MultiHead::new(l, "a", 6, 3, U)); Box::new(move |t, p, x, lens| { let x = d.forward(t, p, x); vec![a.forward(t, p, x, x, &sight(lens, lens, true)).0] }) } },
+    Case { name: "encoder block", build: |n, l| { let (d, b) = (Dense::new(l, "d", n, 4, U), Block::encoder(l, "b", SIZE, U)); Box::new(move |t, p, x, lens| { let x = d.forward(t, p, x); vec![b.forward(t, p, x, &sight(lens, lens, false), None).0] }) } },
+    Case { name: "decoder block", build: |n, l| { let (d, m, b) = (Dense::new(l, "d", n, 4, U), Dense::new(l, "m", n, 4, U), Block::decoder(l, "b", SIZE, U)); Box::new(move |t, p, x, lens| { let (y, m) = (d.forward(t, p, x), m.forward(t, p, x)); vec![b.forward(t, p, y, &sight(lens, lens, true), Some((m, &sight(lens, lens, false)))).0] }) } },
+    Case { name: "positions", build: |n, l| { let table = l.add("p", 9, n, U); Box::new(move |t, p, x, _| vec![positions(t, p, x, table)]) } },
+    Case { name: "bahdanau decoder", build: |n, l| {
+        let (d, m) = (Decoder::new(l, "d", n, 5, 3, 9, U), Dense::new(l, "m", n, 3, U));
+        let (s, u) = (LearnedState::new(l, "s", 5, true), LearnedState::new(l, "u", 3, false));
+        Box::new(move |t, p, x, lens| {
+            let memory = m.forward(t, p, x);
+            let keys = d.keys.forward(t, p, memory);
+            let ((h, c), (context, _)) = (s.forward(t, p, lens.len()), u.forward(t, p, lens.len()));
+            let out = d.forward(t, p, x, memory, keys, lens, Start { h, c: c.unwrap(), context: Some(context) });
+            vec![out.states.h, out.states.c.unwrap(), out.states.gates[0].var, out.context]
+        })
+    } },
+    Case { name: "bahdanau decoder from zero context", build: |n, l| {
+        let (d, m, s) = (Decoder::new(l, "d", n, 4, 2, 3, U), Dense::new(l, "m", n, 2, U), LearnedState::new(l, "s", 4, true));
+        Box::new(move |t, p, x, lens| {
+            let memory = m.forward(t, p, x);
+            let keys = d.keys.forward(t, p, memory);
+            let (h, c) = s.forward(t, p, lens.len());
+            let out = d.forward(t, p, x, memory, keys, lens, Start { h, c: c.unwrap(), context: None });
+            vec![out.states.h, out.context]
+        })
+    } },
     Case { name: "mean pooling", build: |_, _| Box::new(|t, _, x, lens| vec![mean(t, x, lens)]) },
 ];
 

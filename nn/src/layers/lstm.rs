@@ -177,17 +177,17 @@ fn gate<V: Lanes>(row: &[V::T], n: usize, k: usize, j: usize, e: usize) -> V {
     V::load(&row[k * n + j..k * n + e])
 }
 
-struct Forward<'a, T> {
-    t: usize,
-    n: usize,
-    lens: &'a [usize],
-    bias: &'a [T],
-    g: &'a mut [T],
-    h_before: &'a [T],
-    c_before: &'a [T],
-    h: &'a mut [T],
-    c: &'a mut [T],
-    tanh_c: &'a mut [T],
+pub(crate) struct Forward<'a, T> {
+    pub(crate) t: usize,
+    pub(crate) n: usize,
+    pub(crate) lens: &'a [usize],
+    pub(crate) bias: &'a [T],
+    pub(crate) g: &'a mut [T],
+    pub(crate) h_before: &'a [T],
+    pub(crate) c_before: &'a [T],
+    pub(crate) h: &'a mut [T],
+    pub(crate) c: &'a mut [T],
+    pub(crate) tanh_c: &'a mut [T],
 }
 
 impl<T: Real> Kernel<T> for Forward<'_, T> {
@@ -226,17 +226,17 @@ impl<T: Real> Kernel<T> for Forward<'_, T> {
     }
 }
 
-struct Back<'a, T> {
-    t: usize,
-    n: usize,
-    lens: &'a [usize],
-    gates: &'a [T],
-    tanh_c: &'a [T],
-    c_before: &'a [T],
-    extra: Option<&'a [T]>,
-    dh: &'a mut [T],
-    dc: &'a mut [T],
-    d: &'a mut [T],
+pub(crate) struct Back<'a, T> {
+    pub(crate) t: usize,
+    pub(crate) n: usize,
+    pub(crate) lens: &'a [usize],
+    pub(crate) gates: &'a [T],
+    pub(crate) tanh_c: &'a [T],
+    pub(crate) c_before: &'a [T],
+    pub(crate) extra: Option<&'a [T]>,
+    pub(crate) dh: &'a mut [T],
+    pub(crate) dc: &'a mut [T],
+    pub(crate) d: &'a mut [T],
 }
 
 impl<T: Real> Kernel<T> for Back<'_, T> {

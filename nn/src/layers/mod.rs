@@ -5,7 +5,9 @@
 //! what lies beyond an item's length never reaches its result.
 
 mod activation;
+mod attention;
 mod conv;
+mod decoder;
 mod dense;
 mod dropout;
 mod embedding;
@@ -17,9 +19,12 @@ mod norm;
 mod pool;
 mod recurrent;
 mod rnn;
+mod transformer;
 
 pub use activation::{Activation, activate};
+pub use attention::{MultiHead, Sight, attend};
 pub use conv::{ConvMax, Windows};
+pub use decoder::{Decoded, Decoder, Start};
 pub use dense::Dense;
 pub use dropout::dropout;
 pub use embedding::Embedding;
@@ -31,6 +36,7 @@ pub use norm::LayerNorm;
 pub use pool::{AttentionPool, mean};
 pub use recurrent::{Cell, Direction, Gate, LearnedState, States, last};
 pub use rnn::Rnn;
+pub use transformer::{Block, BlockSize, positions};
 
 use std::sync::Arc;
 
