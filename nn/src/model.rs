@@ -5,8 +5,9 @@
 use crate::batch::{Batch, Carry, Input, Targets};
 use crate::error::{finite, same};
 use crate::layers::{Embedding, States};
-use crate::models::{Recurrent, RecurrentSpec};
+use crate::models::*;
 use crate::params::{Init, Layout, Params};
+use crate::safetensors::Tensors;
 use crate::tape::{Shape, Tape, Var};
 use crate::{Error, Real, Result};
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,18 @@ use serde::{Deserialize, Serialize};
 pub enum Spec {
     /// RNN, GRU or LSTM classifier; stacked, both directions, attention.
     Recurrent(RecurrentSpec),
+    /// Word windows of several widths.
+    KimCnn(KimCnnSpec),
+    /// Characters, windows, highways, LSTM.
+    CharCnn(CharCnnSpec),
+    /// Transformer encoder classifier, BERT's network.
+    Transformer(TransformerSpec),
+    /// LSTM language model.
+    Language(LanguageSpec),
+    /// LSTM encoder and decoder with attention.
+    Seq2seq(Seq2seqSpec),
+    /// Transformer encoder and decoder.
+    TransformerSeq2seq(TransformerSeq2seqSpec),
 }
 
 /// What a model reads.
@@ -86,14 +99,27 @@ pub struct Model {
 #[derive(Clone, Debug)]
 enum Net {
     Recurrent(Recurrent),
+    KimCnn(KimCnn),
+    CharCnn(CharCnn),
+    Transformer(Transformer),
+    Language(Language),
+    Seq2seq(Seq2seq),
+    TransformerSeq2seq(TransformerSeq2seq),
 }
 
 impl Model {
     /// Builds the network of a specification.
     pub fn new(spec: &Spec) -> Result<Self> {
         let mut layout = Layout::default();
+        let l = &mut layout;
         let net = match spec {
-            Spec::Recurrent(s) => Net::Recurrent(Recurrent::new(&mut layout, s)?),
+            Spec::Recurrent(s) => Net::Recurrent(Recurrent::new(l, s)?),
+            Spec::KimCnn(s) => Net::KimCnn(KimCnn::new(l, s)?),
+            Spec::CharCnn(s) => Net::CharCnn(CharCnn::new(l, s)?),
+            Spec::Transformer(s) => Net::Transformer(Transformer::new(l, s)?),
+            Spec::Language(s) => Net::Language(Language::new(l, s)?),
+            Spec::Seq2seq(s) => Net::Seq2seq(Seq2seq::new(l, s)?),
+            Spec::TransformerSeq2seq(s) => Net::TransformerSeq2seq(TransformerSeq2seq::new(l, s)?),
         };
         Ok(Model { spec: spec.clone(), layout, net })
     }
@@ -111,8 +137,8 @@ impl Model {
     /// Fresh weights.
     pub fn init<T: Real>(&self, seed: u64) -> Params<T> {
         let mut params = self.layout.init(seed);
-        match &self.net {
-            Net::Recurrent(net) => net.adjust(&mut params),
+        if let Net::Recurrent(net) = &self.net {
+            net.adjust(&mut params);
         }
         params
     }
@@ -123,7 +149,44 @@ impl Model {
         check(batch)?;
         match &self.net {
             Net::Recurrent(net) => net.forward(tape, params, batch),
+            Net::KimCnn(net) => net.forward(tape, params, batch),
+            Net::CharCnn(net) => net.forward(tape, params, batch),
+            Net::Transformer(net) => net.forward(tape, params, batch),
+            Net::Language(net) => net.forward(tape, params, batch),
+            Net::Seq2seq(net) => net.forward(tape, params, batch),
+            Net::TransformerSeq2seq(net) => net.forward(tape, params, batch),
         }
+    }
+
+    /// What a sequence-to-sequence model answers, greedily: up to `most` tokens an item, without the end token.
+    pub fn decode<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>, most: usize) -> Result<Vec<Vec<u32>>> {
+        params.check(&self.layout)?;
+        check(batch)?;
+        match &self.net {
+            Net::Seq2seq(net) => net.decode(tape, params, batch, most),
+            Net::TransformerSeq2seq(net) => net.decode(tape, params, batch, most),
+            _ => Err(Error::Missing { what: "decoder" }),
+        }
+    }
+
+    /// Replaces the weights of a transformer classifier with those of a BERT checkpoint.
+    pub fn load_bert(&self, params: &mut Params<f32>, tensors: &Tensors) -> Result<()> {
+        match (&self.net, self.layout.find("embedding")) {
+            (Net::Transformer(net), Some(embedding)) => load_bert(net, params, tensors, embedding),
+            _ => Err(Error::Missing { what: "place for BERT's weights" }),
+        }
+    }
+
+    /// Brings weights back to where the model wants them after an update.
+    pub(crate) fn constrain<T: Real>(&self, params: &mut Params<T>) {
+        if let Net::KimCnn(net) = &self.net {
+            net.constrain(params);
+        }
+    }
+
+    /// The recurrent classifier inside, for whoever works step by step.
+    pub(crate) fn recurrent(&self) -> Result<&Recurrent> {
+        if let Net::Recurrent(net) = &self.net { Ok(net) } else { Err(Error::Missing { what: "recurrent layers to step through" }) }
     }
 
     /// The states after the last step, to start the next batch from.

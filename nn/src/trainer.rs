@@ -110,6 +110,7 @@ impl<'m> Trainer<'m> {
         }
         self.last_good = loss;
         self.memory.update(&self.optimiser, self.clip, rate, norm, &mut self.params.trained, &self.total);
+        self.model.constrain(&mut self.params);
         Ok(Step { loss, norm, carry })
     }
 }

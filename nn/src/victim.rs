@@ -106,8 +106,24 @@ impl<'m> Neural<'m> {
         Ok(Neural { model, params, spare: Mutex::default(), forwards: AtomicU64::new(0), backwards: AtomicU64::new(0) })
     }
 
+    /// The network.
+    pub(crate) fn model(&self) -> &Model {
+        self.model
+    }
+
+    /// Logits of examples of one length, after a change to each group's batch.
+    pub(crate) fn groups(&self, items: &[&Example], change: impl Fn(&mut Batch<f32>) -> Result<()> + Sync) -> Result<Vec<Vec<f32>>> {
+        self.each(items, Want::NOTHING, change, |shard, out, batch| Ok((0..batch.items()).map(|b| logits_of(&shard.tape, out, batch, b)).collect()))
+    }
+
     /// Runs groups of items in parallel and puts the results in the items' order.
-    fn each<R: Send>(&self, items: &[&Example], want: Want, get: impl Fn(&mut Shard<f32>, &Output, &Batch<f32>) -> Result<Vec<R>> + Sync) -> Result<Vec<R>> {
+    fn each<R: Send>(
+        &self,
+        items: &[&Example],
+        want: Want,
+        change: impl Fn(&mut Batch<f32>) -> Result<()> + Sync,
+        get: impl Fn(&mut Shard<f32>, &Output, &Batch<f32>) -> Result<Vec<R>> + Sync,
+    ) -> Result<Vec<R>> {
         if items.is_empty() {
             return Err(Error::Empty { what: "list of items" });
         }
@@ -115,7 +131,8 @@ impl<'m> Neural<'m> {
         order.sort_by_key(|&i| (items[i].input.len(), i));
         let group = |ids: &[usize]| {
             let examples: Vec<&Example> = ids.iter().map(|&i| items[i]).collect();
-            let batch = Batch::new(&examples)?;
+            let mut batch = Batch::new(&examples)?;
+            change(&mut batch)?;
             let mut shard = self.spare.lock().ok().and_then(|mut s| s.pop()).unwrap_or_default();
             shard.tape.reset(want);
             shard.grads.reset(0, false);
@@ -136,7 +153,7 @@ impl<'m> Neural<'m> {
 
     fn look<R: Send>(&self, items: &[&Sequence], get: impl Fn(&Tape<f32>, &Output, &Batch<f32>) -> Result<Vec<R>> + Sync) -> Result<Vec<R>> {
         let examples: Vec<Example> = items.iter().map(|s| Example { input: (*s).clone(), target: Target::None }).collect();
-        self.each(&examples.iter().collect::<Vec<_>>(), Want::NOTHING, |shard, out, batch| get(&shard.tape, out, batch))
+        self.each(&examples.iter().collect::<Vec<_>>(), Want::NOTHING, |_| Ok(()), |shard, out, batch| get(&shard.tape, out, batch))
     }
 }
 
@@ -167,7 +184,7 @@ impl Victim for Neural<'_> {
     }
 
     fn gradients(&self, items: &[&Example], objective: &Objective) -> Result<Vec<Gradient>> {
-        self.each(items, Want::INPUT, |shard, out, batch| {
+        self.each(items, Want::INPUT, |_| Ok(()), |shard, out, batch| {
             let logits: Vec<Vec<f32>> = (0..batch.items()).map(|b| logits_of(&shard.tape, out, batch, b)).collect();
             let values = objective.apply(&mut shard.tape, out, batch, 1.0)?;
             shard.tape.backward(self.params, &mut shard.grads);

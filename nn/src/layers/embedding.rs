@@ -27,11 +27,20 @@ impl Embedding {
         Embedding { table: layout.add_frozen(name, vocabulary, dim) }
     }
 
-    /// The vectors of `ids`, which are (time, batch). Ids were checked with the batch.
+    /// The vectors of `ids`, which are (time, batch), as the model's input. Ids were checked with the batch.
     pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, ids: &[u32], time: usize, batch: usize) -> Var {
+        self.look_up(tape, params, ids, time, batch, tape.want().input)
+    }
+
+    /// The same for what a decoder reads: no input gradient is kept.
+    pub fn forward_target<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, ids: &[u32], time: usize, batch: usize) -> Var {
+        self.look_up(tape, params, ids, time, batch, false)
+    }
+
+    fn look_up<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, ids: &[u32], time: usize, batch: usize, input: bool) -> Var {
         let dim = self.table.cols;
         let trained = tape.want().weights && !self.table.frozen();
-        let y = tape.value(Shape::new(time, batch, dim), trained || tape.want().input);
+        let y = tape.value(Shape::new(time, batch, dim), trained || input);
         let mut out = tape.take(y);
         let table = params.get(self.table);
         for (to, id) in out.chunks_exact_mut(dim).zip(ids) {

@@ -32,6 +32,7 @@ pub use gru::Gru;
 pub use highway::Highway;
 pub use join::{concat, sum};
 pub use lstm::Lstm;
+pub(crate) use lstm::add;
 pub use norm::LayerNorm;
 pub use pool::{AttentionPool, mean};
 pub use recurrent::{Cell, Direction, Gate, LearnedState, States, last};

@@ -120,6 +120,11 @@ impl LearnedState {
         LearnedState { h, c: cell.then(|| layout.add(&format!("{name}.c0"), 1, units, Init::Constant(0.0))) }
     }
 
+    /// The learned numbers, hidden then cell.
+    pub fn values<T: Real>(&self, params: &Params<T>) -> Vec<T> {
+        [Some(self.h), self.c].iter().flatten().flat_map(|s| params.get(*s)).copied().collect()
+    }
+
     /// The states for `batch` items.
     pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, batch: usize) -> (Var, Option<Var>) {
         (repeat(tape, params, self.h, batch), self.c.map(|c| repeat(tape, params, c, batch)))

@@ -3,12 +3,13 @@
 //! The vector is the state after the last real step (both directions side by side), or
 //! additive attention over the top layer's states.
 
+use super::carried;
 use crate::batch::Batch;
 use crate::error::setting;
 use crate::layers::{Activation, AttentionPool, Cell, Dense, Direction, Gru, LearnedState, Lstm, Rnn, activate, concat, dropout, last};
 use crate::model::{Attention, AttentionKind, Output, Reader, Reads};
 use crate::params::{Init, Layout, Params};
-use crate::tape::{Shape, Tape};
+use crate::tape::Tape;
 use crate::{Error, Real, Result};
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +61,26 @@ pub struct RecurrentSpec {
     /// Whether padding is read like text (the tutorial behind P0 does so).
     #[serde(default)]
     pub run_through_padding: bool,
+}
+
+impl RecurrentSpec {
+    /// One layer, no dropout, the last state to the logits.
+    pub fn new(cell: CellKind, reads: Reads, units: usize, classes: usize) -> Self {
+        RecurrentSpec {
+            cell,
+            reads,
+            units,
+            classes,
+            layers: 1,
+            bidirectional: false,
+            attention: 0,
+            learned_state: false,
+            dropout: 0.0,
+            hidden: 0,
+            forget_bias: 0.0,
+            run_through_padding: false,
+        }
+    }
 }
 
 fn one() -> usize {
@@ -119,6 +140,20 @@ impl Recurrent {
         }
     }
 
+    /// An error unless layers read forward only and the last state is all the head sees.
+    pub(crate) fn forward_only(&self) -> Result<()> {
+        if self.spec.bidirectional || self.spec.attention > 0 {
+            return Err(Error::Missing { what: "step-by-step reading: it looks at the whole sequence" });
+        }
+        Ok(())
+    }
+
+    /// The states before the first step, layer after layer.
+    pub(crate) fn start<T: Real>(&self, params: &Params<T>) -> Vec<T> {
+        let zero = |cell: &Cell| vec![T::ZERO; cell.units() * if cell.has_cell() { 2 } else { 1 }];
+        self.cells.iter().flat_map(|(cell, start, _)| start.as_ref().map_or_else(|| zero(cell), |s| s.values(params))).collect()
+    }
+
     /// The recurrent layers, in order.
     pub fn cells(&self) -> impl Iterator<Item = &Cell> {
         self.cells.iter().map(|(cell, ..)| cell)
@@ -127,9 +162,6 @@ impl Recurrent {
     pub(crate) fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
         let input = self.reader.read(tape, params, batch)?;
         let lens = batch.lens_or_full(self.spec.run_through_padding);
-        if batch.carry.as_ref().is_some_and(|c| c.len() != self.cells.len()) {
-            return Err(Error::Shape { what: "carried states", expected: self.cells.len().to_string(), got: "another number of layers".into() });
-        }
         let (mut x, mut states) = (input, Vec::new());
         for (layer, pair) in self.cells.chunks(if self.spec.bidirectional { 2 } else { 1 }).enumerate() {
             if layer > 0 {
@@ -137,16 +169,9 @@ impl Recurrent {
             }
             let mut outs = Vec::new();
             for (cell, start, direction) in pair {
-                let carried = batch.carry.as_ref().map(|c| &c[states.len()]);
-                let initial = match (carried, start) {
-                    (Some((h, c)), _) => {
-                        let shape = Shape::new(1, batch.items(), cell.units());
-                        crate::error::same("carried state", shape.len(), h.len())?;
-                        let h = tape.input(shape, h);
-                        Some((h, cell.has_cell().then(|| tape.input(shape, c))))
-                    }
+                let initial = match (carried(tape, batch, cell, states.len(), self.cells.len())?, start) {
                     (None, Some(start)) => Some(start.forward(tape, params, batch.items())),
-                    (None, None) => None,
+                    (initial, _) => initial,
                 };
                 let s = cell.forward(tape, params, x, &lens, initial, *direction);
                 outs.push(s.h);
