@@ -188,10 +188,11 @@ fn pack_b<T: Real>(out: &mut Vec<T>, b: Mat<T>, pc: usize, kc: usize, jc: usize,
                 }
             }
         } else {
-            for w in 0..width {
-                let from = b.data[(j + w) * b.col_stride + pc * b.row_stride..].iter().step_by(b.row_stride);
-                for (to, from) in panel[w..].iter_mut().step_by(PANEL).zip(from) {
-                    *to = *from;
+            // Sixteen columns side by side, each read in its own order.
+            for (p, to) in panel.chunks_exact_mut(PANEL).enumerate() {
+                let at = j * b.col_stride + (pc + p) * b.row_stride;
+                for (w, to) in to[..width].iter_mut().enumerate() {
+                    *to = b.data[at + w * b.col_stride];
                 }
             }
         }
@@ -206,6 +207,10 @@ fn pack_a<T: Real>(out: &mut Vec<T>, a: Mat<T>, ic: usize, mc: usize, pc: usize,
         let height = TILE.min(ic + mc - i);
         for (p, to) in tile.chunks_exact_mut(TILE).enumerate() {
             let at = i * a.row_stride + (pc + p) * a.col_stride;
+            if a.row_stride == 1 && height == TILE {
+                to.copy_from_slice(&a.data[at..at + TILE]);
+                continue;
+            }
             for (r, to) in to[..height].iter_mut().enumerate() {
                 *to = a.data[at + r * a.row_stride];
             }

@@ -1,17 +1,15 @@
 //! The gradient of the weights from one shard of a batch, and the sum over shards.
 //!
-//! Small weights have a dense buffer a shard. The gradient of a large one, `x^T dy`, is
+//! Small weights have a dense buffer a shard. The gradient of a large linear map, `x^T dy`, is
 //! remembered as its two factors, which are on the tape anyway, and computed once for all
 //! shards; the gradient of a table of vectors is remembered as the rows that were used.
 
 use crate::gemm::{Into, Mat, gemm_strided};
-use crate::params::Span;
+use crate::params::{Layout, Span};
 use crate::tape::{Tape, Var};
 use crate::{Error, Real, Result};
 use rayon::prelude::*;
 
-/// Weights from this size on are large.
-const LARGE: usize = 1 << 17;
 /// Columns of a large gradient that one task computes.
 const COLUMNS: usize = 512;
 /// Numbers of the flat gradient that one task adds.
@@ -50,13 +48,19 @@ pub struct Grads<T> {
 }
 
 impl<T: Real> Grads<T> {
-    /// All zero, for `trained` weights; nothing is kept when not `wanted`.
-    pub fn reset(&mut self, trained: usize, wanted: bool) {
-        self.wanted = wanted;
+    /// All zero, for weights of this layout.
+    pub fn reset(&mut self, layout: &Layout) {
+        self.forget();
+        self.wanted = true;
+        self.flat.resize(layout.in_shard(), T::ZERO);
+    }
+
+    /// No gradient of weights is wanted.
+    pub fn forget(&mut self) {
+        self.wanted = false;
         self.products.clear();
         self.tables.clear();
         self.flat.clear();
-        self.flat.resize(if wanted { trained } else { 0 }, T::ZERO);
     }
 
     /// Whether anybody wants the gradient of this weight.
@@ -66,7 +70,7 @@ impl<T: Real> Grads<T> {
 
     /// The gradient of one weight, to add to.
     pub fn get(&mut self, span: Span) -> &mut [T] {
-        &mut self.flat[span.range()]
+        &mut self.flat[span.in_shard().expect("a weight with a gradient of its own in a shard")]
     }
 
     /// Adds `x^T dy`, the gradient of a linear map. Both stay on the tape until it is reset.
@@ -74,7 +78,7 @@ impl<T: Real> Grads<T> {
         if !self.wants(span) || x.rows == 0 {
             return;
         }
-        if span.len() >= LARGE {
+        if span.in_shard().is_none() {
             self.products.push((span, x, dy));
         } else {
             gemm_strided(Into::Add, self.get(span), span.cols, x.mat(tape).t(), dy.mat(tape));
@@ -111,17 +115,26 @@ pub struct Shard<T: Real> {
 }
 
 /// Adds the shards' gradients, in their order, into `total`: the same bits on any number of threads.
-pub fn reduce<T: Real>(shards: &mut [Shard<T>], total: &mut Vec<T>) -> Result<()> {
-    let Some(first) = shards.first_mut() else { return Err(Error::Empty { what: "list of shards" }) };
-    std::mem::swap(total, &mut first.grads.flat);
-    let shards = &*shards;
-    total.par_chunks_mut(PIECE).enumerate().for_each(|(i, piece)| {
-        for shard in &shards[1..] {
-            for (t, g) in piece.iter_mut().zip(&shard.grads.flat[i * PIECE..]) {
-                *t += *g;
+pub fn reduce<T: Real>(shards: &[Shard<T>], layout: &Layout, total: &mut Vec<T>) -> Result<()> {
+    if shards.is_empty() {
+        return Err(Error::Empty { what: "list of shards" });
+    }
+    total.resize(layout.trained(), T::ZERO);
+    for (_, span) in layout.entries().filter(|(_, span)| !span.frozen()) {
+        let Some(from) = span.in_shard() else {
+            total[span.range()].par_chunks_mut(PIECE).for_each(|piece| piece.fill(T::ZERO));
+            continue;
+        };
+        total[span.range()].par_chunks_mut(PIECE).enumerate().for_each(|(i, piece)| {
+            let here = from.start + i * PIECE..from.start + i * PIECE + piece.len();
+            piece.copy_from_slice(&shards[0].grads.flat[here.clone()]);
+            for shard in &shards[1..] {
+                for (t, g) in piece.iter_mut().zip(&shard.grads.flat[here.clone()]) {
+                    *t += *g;
+                }
             }
-        }
-    });
+        });
+    }
     for i in 0..shards[0].grads.products.len() {
         add_product(shards, i, total);
     }

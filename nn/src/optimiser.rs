@@ -124,7 +124,7 @@ impl<T: Real> Memory<T> {
         let rule = match *optimiser {
             Optimiser::Sgd { momentum: 0.0 } => Rule::Plain { rate },
             Optimiser::Sgd { momentum } => Rule::Momentum { rate, momentum },
-            Optimiser::Adam { b1, b2, eps } => Rule::Adam { rate: rate / (1.0 - b1.powf(t)), b1, b2, root: (1.0 - b2.powf(t)).sqrt(), eps },
+            Optimiser::Adam { b1, b2, eps } => Rule::Adam { rate: rate / (1.0 - libm::pow(b1, t)), b1, b2, root: (1.0 - libm::pow(b2, t)).sqrt(), eps },
             Optimiser::Adadelta { rho, eps } => Rule::Adadelta { rate, rho, eps },
         };
         let step = |w: &mut [T], g: &[T], m: &mut [T], s: &mut [T]| T::launch(Update { rule, scale, bound, w, g, m, s });

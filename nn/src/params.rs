@@ -29,7 +29,12 @@ pub struct Span {
     /// Columns; outputs of a linear map.
     pub cols: usize,
     frozen: bool,
+    /// Where a shard keeps its gradient; none for those that are computed for all shards at once.
+    shard: Option<usize>,
 }
+
+/// Linear maps from this size on have no gradient buffer of their own in a shard.
+const LARGE: usize = 1 << 17;
 
 impl Span {
     /// Numbers in it.
@@ -44,6 +49,10 @@ impl Span {
     pub fn frozen(&self) -> bool {
         self.frozen
     }
+    /// Its place in a shard's gradient.
+    pub(crate) fn in_shard(&self) -> Option<std::ops::Range<usize>> {
+        self.shard.map(|at| at..at + self.len())
+    }
     pub(crate) fn range(&self) -> std::ops::Range<usize> {
         self.start..self.start + self.len()
     }
@@ -55,20 +64,36 @@ pub struct Layout {
     entries: Vec<(String, Span, Init)>,
     trained: usize,
     frozen: usize,
+    in_shard: usize,
 }
 
 impl Layout {
-    /// Adds a trained weight.
+    /// Adds a trained weight of any use.
     pub fn add(&mut self, name: &str, rows: usize, cols: usize, init: Init) -> Span {
-        let span = Span { start: self.trained, rows, cols, frozen: false };
+        self.push(name, rows, cols, init, true)
+    }
+
+    /// Adds the weight of a linear map, whose gradient comes from [`Grads::product`](crate::grads::Grads::product) only.
+    pub fn add_map(&mut self, name: &str, rows: usize, cols: usize, init: Init) -> Span {
+        self.push(name, rows, cols, init, rows * cols < LARGE)
+    }
+
+    /// Adds a table, whose gradient comes from [`Grads::table`](crate::grads::Grads::table) only.
+    pub fn add_table(&mut self, name: &str, rows: usize, cols: usize, init: Init) -> Span {
+        self.push(name, rows, cols, init, false)
+    }
+
+    fn push(&mut self, name: &str, rows: usize, cols: usize, init: Init, in_shard: bool) -> Span {
+        let span = Span { start: self.trained, rows, cols, frozen: false, shard: in_shard.then_some(self.in_shard) };
         self.trained += span.len();
+        self.in_shard += if in_shard { span.len() } else { 0 };
         self.entries.push((name.to_string(), span, init));
         span
     }
 
     /// Adds a weight that training leaves alone; it starts at zero until [`Params::set`].
     pub fn add_frozen(&mut self, name: &str, rows: usize, cols: usize) -> Span {
-        let span = Span { start: self.frozen, rows, cols, frozen: true };
+        let span = Span { start: self.frozen, rows, cols, frozen: true, shard: None };
         self.frozen += span.len();
         self.entries.push((name.to_string(), span, Init::Constant(0.0)));
         span
@@ -82,6 +107,11 @@ impl Layout {
     /// The span of that name.
     pub fn find(&self, name: &str) -> Option<Span> {
         self.entries().find(|(n, _)| *n == name).map(|(_, s)| s)
+    }
+
+    /// Numbers in a shard's gradient.
+    pub fn in_shard(&self) -> usize {
+        self.in_shard
     }
 
     /// Trained numbers.

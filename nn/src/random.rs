@@ -41,8 +41,9 @@ impl Stream {
 
     /// Standard normal, by Box and Muller.
     pub fn normal(&self, i: u64) -> f64 {
-        let radius = (-2.0 * (1.0 - self.uniform(2 * i)).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform(2 * i + 1)).cos()
+        // From the libm crate: the system's functions differ in the last place between systems.
+        let radius = (-2.0 * libm::log(1.0 - self.uniform(2 * i))).sqrt();
+        radius * libm::cos(std::f64::consts::TAU * self.uniform(2 * i + 1))
     }
 
     /// Uniform in `0..n`, without the bias of a remainder beyond 2^-64.

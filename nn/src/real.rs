@@ -41,7 +41,7 @@ pub trait Real:
     fn sqrt(self) -> Self;
     /// Absolute value.
     fn abs(self) -> Self;
-    /// Natural logarithm.
+    /// Natural logarithm, the same on every system.
     fn ln(self) -> Self;
     /// Neither NaN nor infinite.
     fn is_finite(self) -> bool;
@@ -52,7 +52,7 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($t:ident, $tiny:literal, |$k:ident| $launch:expr) => {
+    ($t:ident, $ln:ident, $tiny:literal, |$k:ident| $launch:expr) => {
         impl Real for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -70,7 +70,7 @@ macro_rules! real {
                 self.abs()
             }
             fn ln(self) -> Self {
-                self.ln()
+                libm::$ln(self)
             }
             fn is_finite(self) -> bool {
                 self.is_finite()
@@ -87,5 +87,5 @@ macro_rules! real {
         }
     };
 }
-real!(f32, 1e-25, |k| simd::launch_on(simd::isa(), k));
-real!(f64, 1e-200, |k| k.run::<Portable<f64>>());
+real!(f32, logf, 1e-25, |k| simd::launch_on(simd::isa(), k));
+real!(f64, log, 1e-200, |k| k.run::<Portable<f64>>());

@@ -53,15 +53,15 @@ impl Schedule {
     pub fn factor(&self, epoch: usize, step: u64, failures: u32) -> f64 {
         match *self {
             Schedule::Constant => 1.0,
-            Schedule::Step { epochs, factor } => factor.powi((epoch + 1).saturating_sub(epochs) as i32),
-            Schedule::Decay { steps, end } => end.powf((step as f64 / steps as f64).min(1.0)),
+            Schedule::Step { epochs, factor } => libm::pow(factor, (epoch + 1).saturating_sub(epochs) as f64),
+            Schedule::Decay { steps, end } => libm::pow(end, (step as f64 / steps as f64).min(1.0)),
             Schedule::Linear { warmup, steps } => {
                 let step = step as f64 + 1.0;
                 let up = if warmup == 0 { 1.0 } else { step / warmup as f64 };
                 let down = (steps as f64 + 1.0 - step) / (steps + 1 - warmup) as f64;
                 up.min(down).clamp(0.0, 1.0)
             }
-            Schedule::Plateau { factor } => factor.powi(failures as i32),
+            Schedule::Plateau { factor } => libm::pow(factor, f64::from(failures)),
         }
     }
 }

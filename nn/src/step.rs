@@ -153,7 +153,7 @@ impl<'m, T: Real> Stepper<'m, T> {
         same("states", items * n, states.len())?;
         finite("state", states)?;
         self.shard.tape.reset(want);
-        self.shard.grads.reset(0, false);
+        self.shard.grads.forget();
         self.passes.forwards += items as u64;
         let parts = self.net.cells().flat_map(|c| std::iter::repeat_n(c.units(), if c.has_cell() { 2 } else { 1 }));
         let (mut starts, mut at) = (Vec::new(), 0);

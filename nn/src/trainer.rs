@@ -82,7 +82,7 @@ impl<'m> Trainer<'m> {
             .map(|((shard, batch), first)| {
                 shard.tape.reset(Want::WEIGHTS);
                 shard.tape.train(noise, first);
-                shard.grads.reset(params.trained.len(), true);
+                shard.grads.reset(model.layout());
                 let out = model.forward(&mut shard.tape, params, batch)?;
                 let carry = if batch.carry.is_some() { model.carry(&shard.tape, &out) } else { Carry::new() };
                 let values = match objective {
@@ -101,7 +101,7 @@ impl<'m> Trainer<'m> {
             carry.push(states);
         }
         loss *= scale;
-        reduce(&mut self.work, &mut self.total)?;
+        reduce(&self.work, model.layout(), &mut self.total)?;
         let norm = norm(&self.total);
         for (what, x) in [("loss", loss), ("gradient", norm)] {
             if !x.is_finite() {

@@ -135,7 +135,7 @@ impl<'m> Neural<'m> {
             change(&mut batch)?;
             let mut shard = self.spare.lock().ok().and_then(|mut s| s.pop()).unwrap_or_default();
             shard.tape.reset(want);
-            shard.grads.reset(0, false);
+            shard.grads.forget();
             let out = self.model.forward(&mut shard.tape, self.params, &batch)?;
             self.forwards.fetch_add(ids.len() as u64, Ordering::Relaxed);
             let results = get(&mut shard, &out, &batch)?;

@@ -100,10 +100,11 @@ fn noise(name: &str, n: usize, scale: f64) -> Vec<f64> {
 }
 
 /// The objective, with its gradients left in `shard`.
-fn objective(forward: &Forward, p: &Params<f64>, x: &[f64], shape: Shape, lens: &Lens, want: Want, shard: &mut Shard<f64>) -> (f64, Var) {
+#[allow(clippy::too_many_arguments)]
+fn objective(forward: &Forward, layout: &Layout, p: &Params<f64>, x: &[f64], shape: Shape, lens: &Lens, want: Want, shard: &mut Shard<f64>) -> (f64, Var) {
     let tape = &mut shard.tape;
     tape.reset(want);
-    shard.grads.reset(p.trained.len(), want.weights);
+    if want.weights { shard.grads.reset(layout) } else { shard.grads.forget() }
     let input = tape.input(shape, x);
     let outs = forward(tape, p, input, lens);
     let mut value = 0.0;
@@ -137,12 +138,12 @@ fn derived_gradients_agree_with_differences() {
             let what = format!("{} {shape:?} {lens:?}", case.name);
 
             let mut shard = Shard::default();
-            let (_, input) = objective(&forward, &p, &x, shape, &lens, Want::BOTH, &mut shard);
+            let (_, input) = objective(&forward, &layout, &p, &x, shape, &lens, Want::BOTH, &mut shard);
             let dx = shard.tape.grad(input).to_vec();
             let mut dw = Vec::new();
-            reduce(std::slice::from_mut(&mut shard), &mut dw).unwrap();
+            if shard.tape.want().weights { reduce(std::slice::from_ref(&shard), &layout, &mut dw).unwrap(); }
             let mut shard = Shard::default();
-            let mut value = |p: &Params<f64>, x: &[f64]| objective(&forward, p, x, shape, &lens, Want::NOTHING, &mut shard).0;
+            let mut value = |p: &Params<f64>, x: &[f64]| objective(&forward, &layout, p, x, shape, &lens, Want::NOTHING, &mut shard).0;
             let h = 1e-5;
             for i in 0..x.len() {
                 let at = x[i];
@@ -171,10 +172,10 @@ fn asking_for_one_gradient_gives_the_same_as_asking_for_both() {
         let (p, x) = (layout.init(5), noise("input", shape.len(), 1.0));
         let run = |want: Want| {
             let mut shard = Shard::default();
-            let (_, input) = objective(&forward, &p, &x, shape, &lens, want, &mut shard);
+            let (_, input) = objective(&forward, &layout, &p, &x, shape, &lens, want, &mut shard);
             let dx = shard.tape.grad(input).to_vec();
             let mut dw = Vec::new();
-            reduce(std::slice::from_mut(&mut shard), &mut dw).unwrap();
+            if shard.tape.want().weights { reduce(std::slice::from_ref(&shard), &layout, &mut dw).unwrap(); }
             (dx, dw)
         };
         let (both, weights, input) = (run(Want::BOTH), run(Want::WEIGHTS), run(Want::INPUT));
@@ -195,11 +196,11 @@ fn gradients_ignore_what_lies_beyond_an_items_length() {
             let mut x = noise("input", shape.len(), 1.0);
             (2..5).for_each(|t| x[t * 6..t * 6 + 3].fill(filler));
             let mut shard = Shard::default();
-            let (value, input) = objective(&forward, &p, &x, shape, &lens, Want::BOTH, &mut shard);
+            let (value, input) = objective(&forward, &layout, &p, &x, shape, &lens, Want::BOTH, &mut shard);
             let dx = shard.tape.grad(input).to_vec();
             assert!((2..5).all(|t| dx[t * 6..t * 6 + 3].iter().all(|d| *d == 0.0)), "{}: a gradient in the padding", case.name);
             let mut dw = Vec::new();
-            reduce(std::slice::from_mut(&mut shard), &mut dw).unwrap();
+            if shard.tape.want().weights { reduce(std::slice::from_ref(&shard), &layout, &mut dw).unwrap(); }
             (value, dx, dw)
         };
         assert_eq!(run(0.0), run(123.0), "{}", case.name);
@@ -213,12 +214,12 @@ fn a_table_collects_the_gradients_of_repeated_tokens() {
     let p: Params<f64> = layout.init(1);
     let mut shard: Shard<f64> = Shard { tape: Tape::default(), grads: Grads::default() };
     shard.tape.reset(Want::BOTH);
-    shard.grads.reset(p.trained.len(), true);
+    shard.grads.reset(&layout);
     let y = e.forward(&mut shard.tape, &p, &[2, 0, 2, 3, 2, 0], 3, 2);
     assert_eq!(shard.tape.get(y)[..2], p.get(e.table)[4..6]);
     shard.tape.seed(y).iter_mut().enumerate().for_each(|(i, s)| *s = i as f64);
     shard.tape.backward(&p, &mut shard.grads);
     let mut dw = Vec::new();
-    reduce(&mut [shard], &mut dw).unwrap();
+    reduce(&[shard], &layout, &mut dw).unwrap();
     assert_eq!(dw, [2.0 + 10.0, 3.0 + 11.0, 0.0, 0.0, 0.0 + 4.0 + 8.0, 1.0 + 5.0 + 9.0, 6.0, 7.0]);
 }

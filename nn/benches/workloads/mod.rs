@@ -128,7 +128,7 @@ fn characters() -> Step {
     let mut shard: Shard<f32> = Shard::default();
     Box::new(move || {
         shard.tape.reset(Want::BOTH);
-        shard.grads.reset(params.trained.len(), true);
+        shard.grads.reset(&layout);
         let x = shard.tape.input(Shape::new(80, 48 * 20, 25), &x);
         let y = conv.forward(&mut shard.tape, &params, x, Windows::Words(20));
         shard.tape.seed(y).fill(1.0);

@@ -68,7 +68,7 @@ impl<T: Real> Kernel<T> for Forward<'_, T> {
                 Activation::Sigmoid => x.sigmoid(),
                 // NaN is not below zero, so it stays.
                 Activation::Relu => x.lt(number::<V>(0.0), number::<V>(0.0), x),
-                Activation::Gelu => x.mul(normal(x)),
+                Activation::Gelu => x.mul(x.normal().0),
             };
             value.store(y);
         }
@@ -95,22 +95,13 @@ impl<T: Real> Kernel<T> for Slope<'_, T> {
                 Activation::Sigmoid => y.mul(number::<V>(1.0).sub(y)),
                 Activation::Relu => number::<V>(0.0).lt(x, number::<V>(1.0), number::<V>(0.0)),
                 Activation::Gelu => {
-                    let density = x.mul(x).mul(number::<V>(-0.5)).exp().mul(number::<V>(0.398_942_280_401_432_7));
-                    normal(x).add(x.mul(density))
+                    let (distribution, density) = x.normal();
+                    distribution.add(x.mul(density))
                 }
             };
             V::load(dx).add(dy.mul(slope)).store(dx);
         }
     }
-}
-
-/// `P(x) = (1 + erf(x / sqrt 2)) / 2`
-#[inline(always)]
-fn normal<V: Lanes>(x: V) -> V
-where
-    V::T: Real,
-{
-    x.mul(number(std::f64::consts::FRAC_1_SQRT_2)).erf().add(number::<V>(1.0)).mul(number::<V>(0.5))
 }
 
 #[inline(always)]

@@ -64,7 +64,7 @@ impl Decoder {
     pub fn new(layout: &mut Layout, name: &str, dim: usize, units: usize, memory: usize, size: usize, init: Init) -> Self {
         Decoder {
             cell: Lstm::new(layout, &format!("{name}.cell"), dim, units, init),
-            context: layout.add(&format!("{name}.context"), memory, 4 * units, init),
+            context: layout.add_map(&format!("{name}.context"), memory, 4 * units, init),
             keys: Dense::without_bias(layout, &format!("{name}.keys"), memory, size, init),
             query: Dense::new(layout, &format!("{name}.query"), units, size, init),
             score: layout.add(&format!("{name}.score"), 1, size, init),

@@ -26,13 +26,13 @@ impl Dense {
 
     /// A map whose bias starts at `bias`.
     pub fn with_bias(layout: &mut Layout, name: &str, inputs: usize, outputs: usize, init: Init, bias: f64) -> Self {
-        let weight = layout.add(&format!("{name}.weight"), inputs, outputs, init);
+        let weight = layout.add_map(&format!("{name}.weight"), inputs, outputs, init);
         Dense { weight, bias: Some(layout.add(&format!("{name}.bias"), 1, outputs, Init::Constant(bias))) }
     }
 
     /// A map without a bias.
     pub fn without_bias(layout: &mut Layout, name: &str, inputs: usize, outputs: usize, init: Init) -> Self {
-        Dense { weight: layout.add(&format!("{name}.weight"), inputs, outputs, init), bias: None }
+        Dense { weight: layout.add_map(&format!("{name}.weight"), inputs, outputs, init), bias: None }
     }
 
     /// Maps every row of `x`.

@@ -19,7 +19,7 @@ pub struct Embedding {
 impl Embedding {
     /// A trained table.
     pub fn new(layout: &mut Layout, name: &str, vocabulary: usize, dim: usize, init: Init) -> Self {
-        Embedding { table: layout.add(name, vocabulary, dim, init) }
+        Embedding { table: layout.add_table(name, vocabulary, dim, init) }
     }
 
     /// A frozen table, zero until it is set.

@@ -40,14 +40,14 @@ pub struct Gru {
 impl Gru {
     /// Weights start as `init`, biases at zero.
     pub fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self {
-        let mut add = |part: &str, rows, cols, init| layout.add(&format!("{name}.{part}"), rows, cols, init);
+        let mut map = |part: &str, rows, cols| layout.add_map(&format!("{name}.{part}"), rows, cols, init);
         Gru {
-            input: add("input", inputs, 2 * units, init),
-            input_new: add("input_new", inputs, units, init),
-            recurrent: add("recurrent", units, 2 * units, init),
-            recurrent_new: add("recurrent_new", units, units, init),
-            bias: add("bias", 1, 2 * units, Init::Constant(0.0)),
-            bias_new: add("bias_new", 1, units, Init::Constant(0.0)),
+            input: map("input", inputs, 2 * units),
+            input_new: map("input_new", inputs, units),
+            recurrent: map("recurrent", units, 2 * units),
+            recurrent_new: map("recurrent_new", units, units),
+            bias: layout.add(&format!("{name}.bias"), 1, 2 * units, Init::Constant(0.0)),
+            bias_new: layout.add(&format!("{name}.bias_new"), 1, units, Init::Constant(0.0)),
             units,
         }
     }

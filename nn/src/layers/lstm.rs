@@ -36,8 +36,8 @@ impl Lstm {
     /// All weights start as `init`, biases at zero; [`Lstm::forget_bias`] changes one of them.
     pub fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self {
         Lstm {
-            input: layout.add(&format!("{name}.input"), inputs, 4 * units, init),
-            recurrent: layout.add(&format!("{name}.recurrent"), units, 4 * units, init),
+            input: layout.add_map(&format!("{name}.input"), inputs, 4 * units, init),
+            recurrent: layout.add_map(&format!("{name}.recurrent"), units, 4 * units, init),
             bias: layout.add(&format!("{name}.bias"), 1, 4 * units, Init::Constant(0.0)),
             units,
         }

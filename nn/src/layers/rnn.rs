@@ -30,8 +30,8 @@ impl Rnn {
     /// Weights start as `init`, the bias at zero.
     pub fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self {
         Rnn {
-            input: layout.add(&format!("{name}.input"), inputs, units, init),
-            recurrent: layout.add(&format!("{name}.recurrent"), units, units, init),
+            input: layout.add_map(&format!("{name}.input"), inputs, units, init),
+            recurrent: layout.add_map(&format!("{name}.recurrent"), units, units, init),
             bias: layout.add(&format!("{name}.bias"), 1, units, Init::Constant(0.0)),
             units,
         }

@@ -49,8 +49,8 @@ pub trait Lanes: Copy {
     fn tanh(self) -> Self;
     /// `1 / (1 + e^-self)`
     fn sigmoid(self) -> Self;
-    /// `erf(self)`
-    fn erf(self) -> Self;
+    /// The standard normal distribution and density at `self`.
+    fn normal(self) -> (Self, Self);
 }
 
 /// Eight numbers in an array: no instruction set beyond the target's, and the f64 twin of every kernel.
@@ -115,8 +115,8 @@ macro_rules! approximated {
             super::math::sigmoid(self)
         }
         #[inline(always)]
-        fn erf(self) -> Self {
-            super::math::erf(self)
+        fn normal(self) -> (Self, Self) {
+            super::math::normal(self)
         }
     };
 }
@@ -199,8 +199,9 @@ impl Lanes for Portable<f64> {
     fn sigmoid(self) -> Self {
         Self(self.0.map(|x| 1.0 / (1.0 + (-x).exp())))
     }
-    fn erf(self) -> Self {
-        Self(self.0.map(libm::erf))
+    fn normal(self) -> (Self, Self) {
+        let distribution = |x: f64| 0.5 * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2));
+        (Self(self.0.map(distribution)), Self(self.0.map(|x| (-0.5 * x * x).exp() * 0.398_942_280_401_432_7)))
     }
 }
 
