@@ -117,14 +117,6 @@ impl<T: Real> Batch<T> {
         if lens.contains(&0) {
             return Err(Error::Empty { what: "sequence" });
         }
-        for e in examples {
-            same("numbers in a step", width, e.input.width())?;
-            let have = match &e.input {
-                Sequence::Tokens(ids) | Sequence::Chars { ids, .. } => ids.len(),
-                Sequence::Vectors { data, .. } => data.len(),
-            };
-            same("numbers in a sequence", e.input.len() * width, have)?;
-        }
         let mut ids: Vec<&[u32]> = Vec::new();
         let mut rows: Vec<&[f32]> = Vec::new();
         for e in examples {
@@ -133,6 +125,14 @@ impl<T: Real> Batch<T> {
                 (Sequence::Vectors { .. }, Sequence::Vectors { data, .. }) => rows.push(data),
                 _ => return Err(mixed("kind of sequence")),
             }
+        }
+        for e in examples {
+            same("numbers in a step", width, e.input.width())?;
+            let have = match &e.input {
+                Sequence::Tokens(ids) | Sequence::Chars { ids, .. } => ids.len(),
+                Sequence::Vectors { data, .. } => data.len(),
+            };
+            same("numbers in a sequence", e.input.len() * width, have)?;
         }
         let input = match &first.input {
             Sequence::Tokens(_) => Input::Tokens(pad(&ids, time, 1, 0, |id| id)),

@@ -193,7 +193,7 @@ fn wrong_inputs_are_errors_that_say_what_was_expected() {
     assert_eq!(say(&[text(&[1, 20])]), "token 20 at item 0: expected below 20");
     assert_eq!(say(&[vectors(3, &[0.0; 6])]), "numbers in a step: expected 8, got 3");
     assert_eq!(say(&[vectors(8, &[0.0; 9])]), "numbers in a sequence: expected 8, got 9");
-    assert_eq!(say(&[text(&[1]), vectors(8, &[0.0; 8])]), "numbers in a step: expected 1, got 8");
+    assert_eq!(say(&[text(&[1]), vectors(8, &[0.0; 8])]), "kind of sequence: expected one kind in a batch, got several");
     assert_eq!(say(&[vectors(8, &[0.0, f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])]), "input holds NaN at index 1: expected a finite number");
     assert_eq!(say(&[vectors(8, &[f32::INFINITY; 8])]), "input holds inf at index 0: expected a finite number");
     assert_eq!(say(&[Example { target: Target::Class(2), ..text(&[1]) }]), "target 2 at item 0: expected below 2");
