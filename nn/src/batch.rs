@@ -121,7 +121,8 @@ impl<T: Real> Batch<T> {
         let mut rows: Vec<&[f32]> = Vec::new();
         for e in examples {
             match (&first.input, &e.input) {
-                (Sequence::Tokens(_), Sequence::Tokens(x)) | (Sequence::Chars { .. }, Sequence::Chars { ids: x, .. }) => ids.push(x),
+                (Sequence::Tokens(_), Sequence::Tokens(x))
+                | (Sequence::Chars { .. }, Sequence::Chars { ids: x, .. }) => ids.push(x),
                 (Sequence::Vectors { .. }, Sequence::Vectors { data, .. }) => rows.push(data),
                 _ => return Err(mixed("kind of sequence")),
             }
@@ -137,9 +138,17 @@ impl<T: Real> Batch<T> {
         let input = match &first.input {
             Sequence::Tokens(_) => Input::Tokens(pad(&ids, time, 1, 0, |id| id)),
             Sequence::Chars { .. } => Input::Chars(pad(&ids, time, width, 0, |id| id), width),
-            Sequence::Vectors { .. } => Input::Vectors(pad(&rows, time, width, T::ZERO, |x| T::of(f64::from(x))), width),
+            Sequence::Vectors { .. } => Input::Vectors(
+                pad(&rows, time, width, T::ZERO, |x| T::of(f64::from(x))),
+                width,
+            ),
         };
-        Ok(Batch { input, lens, targets: targets(examples)?, carry: None })
+        Ok(Batch {
+            input,
+            lens,
+            targets: targets(examples)?,
+            carry: None,
+        })
     }
 
     /// Items.
@@ -154,20 +163,37 @@ impl<T: Real> Batch<T> {
 
     /// The lengths, or the full length for every item when padding counts as text.
     pub fn lens_or_full(&self, through_padding: bool) -> Lens {
-        if through_padding { vec![self.time(); self.items()].into() } else { self.lens.clone() }
+        if through_padding {
+            vec![self.time(); self.items()].into()
+        } else {
+            self.lens.clone()
+        }
     }
 }
 
 fn mixed(what: &'static str) -> Error {
-    Error::Shape { what, expected: "one kind in a batch".into(), got: "several".into() }
+    Error::Shape {
+        what,
+        expected: "one kind in a batch".into(),
+        got: "several".into(),
+    }
 }
 
 /// Time-major copies, filled up with `filler`.
-fn pad<X: Copy, Y: Copy>(items: &[&[X]], time: usize, width: usize, filler: Y, cast: impl Fn(X) -> Y) -> Vec<Y> {
+fn pad<X: Copy, Y: Copy>(
+    items: &[&[X]],
+    time: usize,
+    width: usize,
+    filler: Y,
+    cast: impl Fn(X) -> Y,
+) -> Vec<Y> {
     let mut out = vec![filler; time * items.len() * width];
     for (b, item) in items.iter().enumerate() {
         for (t, row) in item.chunks_exact(width).enumerate() {
-            for (to, from) in out[(t * items.len() + b) * width..][..width].iter_mut().zip(row) {
+            for (to, from) in out[(t * items.len() + b) * width..][..width]
+                .iter_mut()
+                .zip(row)
+            {
                 *to = cast(*from);
             }
         }
@@ -181,7 +207,11 @@ fn targets(examples: &[&Example]) -> Result<Targets> {
         match (&examples[0].target, &e.target) {
             (Target::None, Target::None) => {}
             (Target::Class(_), Target::Class(c)) => classes.push(*c),
-            (Target::Tokens(_), Target::Tokens(t)) if t.is_empty() => return Err(Error::Empty { what: "target sequence" }),
+            (Target::Tokens(_), Target::Tokens(t)) if t.is_empty() => {
+                return Err(Error::Empty {
+                    what: "target sequence",
+                });
+            }
             (Target::Tokens(_), Target::Tokens(t)) => ids.push(t),
             _ => return Err(mixed("kind of target")),
         }

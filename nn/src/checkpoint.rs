@@ -43,20 +43,43 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// Before the first step.
     pub fn start(params: &Params<f32>, optimiser: &Optimiser) -> Self {
-        Checkpoint { position: Position::default(), trained: params.trained.clone(), memory: Memory::new(optimiser, params.trained.len()), best: None }
+        Checkpoint {
+            position: Position::default(),
+            trained: params.trained.clone(),
+            memory: Memory::new(optimiser, params.trained.len()),
+            best: None,
+        }
     }
 
     /// As bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let p = &self.position;
         let (dev, best) = self.best.clone().unwrap_or_default();
-        let header = [u64::from(p.attempt), p.epoch as u64, p.batch as u64, p.loss.to_bits(), u64::from(p.bad), u64::from(p.failures), self.memory.updates];
-        let dev = [u64::from(self.best.is_some()), dev.loss.to_bits(), dev.accuracy.to_bits(), dev.count];
+        let header = [
+            u64::from(p.attempt),
+            p.epoch as u64,
+            p.batch as u64,
+            p.loss.to_bits(),
+            u64::from(p.bad),
+            u64::from(p.failures),
+            self.memory.updates,
+        ];
+        let dev = [
+            u64::from(self.best.is_some()),
+            dev.loss.to_bits(),
+            dev.accuracy.to_bits(),
+            dev.count,
+        ];
         let mut out = MAGIC.to_vec();
         for n in header.into_iter().chain(dev) {
             out.extend(n.to_le_bytes());
         }
-        for array in [&self.trained, &self.memory.first, &self.memory.second, &best] {
+        for array in [
+            &self.trained,
+            &self.memory.first,
+            &self.memory.second,
+            &best,
+        ] {
             out.extend((array.len() as u64).to_le_bytes());
             array.iter().for_each(|x| out.extend(x.to_le_bytes()));
         }
@@ -67,16 +90,23 @@ impl Checkpoint {
 
     /// From bytes; damaged or foreign bytes are an error.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let bad = |why: &str| Error::Format { what: "checkpoint", why: why.into() };
+        let bad = |why: &str| Error::Format {
+            what: "checkpoint",
+            why: why.into(),
+        };
         let body = bytes.len().checked_sub(8).ok_or_else(|| bad("too short"))?;
         let (body, sum) = bytes.split_at(body);
-        let rest = body.strip_prefix(MAGIC).ok_or_else(|| bad("does not start with ablate-nn-checkpoint/1"))?;
+        let rest = body
+            .strip_prefix(MAGIC)
+            .ok_or_else(|| bad("does not start with ablate-nn-checkpoint/1"))?;
         if checksum(body).to_le_bytes() != *sum {
             return Err(bad("damaged: the checksum differs"));
         }
         let mut rest = rest;
         let number = |rest: &mut &[u8]| -> Result<u64> {
-            let (n, tail) = rest.split_first_chunk::<8>().ok_or_else(|| bad("too short"))?;
+            let (n, tail) = rest
+                .split_first_chunk::<8>()
+                .ok_or_else(|| bad("too short"))?;
             *rest = tail;
             Ok(u64::from_le_bytes(*n))
         };
@@ -89,17 +119,40 @@ impl Checkpoint {
             let len = number(&mut rest)? as usize;
             let bytes = len.checked_mul(4).and_then(|n| rest.split_at_checked(n));
             let (data, tail) = bytes.ok_or_else(|| bad("too short"))?;
-            *array = data.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+            *array = data
+                .chunks_exact(4)
+                .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+                .collect();
             rest = tail;
         }
         if !rest.is_empty() {
             return Err(bad("too long"));
         }
         let [trained, first, second, best] = arrays;
-        let position = Position { attempt: head[0] as u32, epoch: head[1] as usize, batch: head[2] as usize, loss: f64::from_bits(head[3]), bad: head[4] as u32, failures: head[5] as u32 };
-        let dev = Evaluation { loss: f64::from_bits(head[8]), accuracy: f64::from_bits(head[9]), count: head[10] };
+        let position = Position {
+            attempt: head[0] as u32,
+            epoch: head[1] as usize,
+            batch: head[2] as usize,
+            loss: f64::from_bits(head[3]),
+            bad: head[4] as u32,
+            failures: head[5] as u32,
+        };
+        let dev = Evaluation {
+            loss: f64::from_bits(head[8]),
+            accuracy: f64::from_bits(head[9]),
+            count: head[10],
+        };
         let best = (head[7] != 0).then_some((dev, best));
-        Ok(Checkpoint { position, trained, memory: Memory { updates: head[6], first, second }, best })
+        Ok(Checkpoint {
+            position,
+            trained,
+            memory: Memory {
+                updates: head[6],
+                first,
+                second,
+            },
+            best,
+        })
     }
 }
 
@@ -108,7 +161,9 @@ fn checksum(bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(0xcbf2_9ce4_8422_2325, |h: u64, part| {
         let mut word = [0; 8];
         word[..part.len()].copy_from_slice(part);
-        (h ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3).rotate_left(17)
+        (h ^ u64::from_le_bytes(word))
+            .wrapping_mul(0x0100_0000_01b3)
+            .rotate_left(17)
     })
 }
 
@@ -118,10 +173,30 @@ mod tests {
 
     #[test]
     fn bytes_come_back_and_damage_is_found() {
-        let dev = Evaluation { loss: 0.25, accuracy: 0.5, count: 8 };
-        let position = Position { attempt: 1, epoch: 2, batch: 3, loss: 4.5, bad: 5, failures: 6 };
-        let memory = Memory { updates: 9, first: vec![1.0, -0.0], second: vec![f32::MIN_POSITIVE / 8.0] };
-        let c = Checkpoint { position, trained: vec![1.5, 2.5], memory, best: Some((dev, vec![3.0])) };
+        let dev = Evaluation {
+            loss: 0.25,
+            accuracy: 0.5,
+            count: 8,
+        };
+        let position = Position {
+            attempt: 1,
+            epoch: 2,
+            batch: 3,
+            loss: 4.5,
+            bad: 5,
+            failures: 6,
+        };
+        let memory = Memory {
+            updates: 9,
+            first: vec![1.0, -0.0],
+            second: vec![f32::MIN_POSITIVE / 8.0],
+        };
+        let c = Checkpoint {
+            position,
+            trained: vec![1.5, 2.5],
+            memory,
+            best: Some((dev, vec![3.0])),
+        };
         let bytes = c.to_bytes();
         assert_eq!(Checkpoint::from_bytes(&bytes).unwrap(), c);
         for i in 0..bytes.len() {

@@ -42,7 +42,9 @@ pub enum Error {
         got: f64,
     },
     /// Training met NaN or infinity; the weights are those of the last good step.
-    #[error("training stopped at step {step}: the {what} is not finite; the last good loss was {last_good}. Lower the learning rate or clip the gradient")]
+    #[error(
+        "training stopped at step {step}: the {what} is not finite; the last good loss was {last_good}. Lower the learning rate or clip the gradient"
+    )]
     Diverged {
         /// The step that failed, counted from 0.
         step: u64,
@@ -82,18 +84,43 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error unless `got` is `expected`.
 pub(crate) fn same(what: &'static str, expected: usize, got: usize) -> Result<()> {
-    if expected == got { Ok(()) } else { Err(Error::Shape { what, expected: expected.to_string(), got: got.to_string() }) }
+    if expected == got {
+        Ok(())
+    } else {
+        Err(Error::Shape {
+            what,
+            expected: expected.to_string(),
+            got: got.to_string(),
+        })
+    }
 }
 
 /// An error at the first number that is NaN or infinite.
 pub(crate) fn finite<T: crate::Real>(what: &'static str, data: &[T]) -> Result<()> {
     match data.iter().position(|x| !x.is_finite()) {
         None => Ok(()),
-        Some(index) => Err(Error::NotFinite { what, index, got: data[index].to_f64() }),
+        Some(index) => Err(Error::NotFinite {
+            what,
+            index,
+            got: data[index].to_f64(),
+        }),
     }
 }
 
 /// An error unless `ok`.
-pub(crate) fn setting(what: &'static str, ok: bool, expected: &str, got: impl std::fmt::Display) -> Result<()> {
-    if ok { Ok(()) } else { Err(Error::Setting { what, expected: expected.into(), got: got.to_string() }) }
+pub(crate) fn setting(
+    what: &'static str,
+    ok: bool,
+    expected: &str,
+    got: impl std::fmt::Display,
+) -> Result<()> {
+    if ok {
+        Ok(())
+    } else {
+        Err(Error::Setting {
+            what,
+            expected: expected.into(),
+            got: got.to_string(),
+        })
+    }
 }

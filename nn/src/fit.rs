@@ -159,7 +159,12 @@ impl FitSpec {
         setting("epochs", self.epochs > 0, "above 0", self.epochs)?;
         setting("batch", self.batch > 0, "above 0", self.batch)?;
         setting("window", self.window > 0, "above 0", self.window)?;
-        setting("rate", self.rate > 0.0 && self.rate.is_finite(), "above 0", self.rate)?;
+        setting(
+            "rate",
+            self.rate > 0.0 && self.rate.is_finite(),
+            "above 0",
+            self.rate,
+        )?;
         let limit = match self.clip {
             Clip::No => 1.0,
             Clip::Norm(x) | Clip::Value(x) => x,
@@ -182,14 +187,22 @@ pub fn fit(
 ) -> Result<Fitted> {
     spec.check()?;
     if train.is_empty() {
-        return Err(Error::Empty { what: "list of training examples" });
+        return Err(Error::Empty {
+            what: "list of training examples",
+        });
     }
     // From inside the pool: entering it for every step makes the times jump.
     rayon::scope(|_| {
         let mut fitted = attempt(model, start.clone(), train, dev, spec, resume, tell)?;
-        while !fitted.stopped && fitted.checkpoint.position.attempt < spec.restarts && fitted.dev.is_some_and(|d| d.accuracy < spec.accept) {
+        while !fitted.stopped
+            && fitted.checkpoint.position.attempt < spec.restarts
+            && fitted.dev.is_some_and(|d| d.accuracy < spec.accept)
+        {
             let attempt_number = fitted.checkpoint.position.attempt + 1;
-            if tell(&Event::Restart { attempt: attempt_number }) == Flow::Stop {
+            if tell(&Event::Restart {
+                attempt: attempt_number,
+            }) == Flow::Stop
+            {
                 fitted.stopped = true;
                 break;
             }
@@ -198,18 +211,46 @@ pub fn fit(
             let mut again = Checkpoint::start(&fresh, &spec.optimiser);
             again.position.attempt = attempt_number;
             let next = attempt(model, fresh, train, dev, spec, Some(again), tell)?;
-            let better = next.dev.is_some_and(|d| spec.metric.better(&d, fitted.dev.as_ref()));
-            fitted = if better { next } else { Fitted { checkpoint: next.checkpoint, stopped: next.stopped, steps: next.steps, ..fitted } };
+            let better = next
+                .dev
+                .is_some_and(|d| spec.metric.better(&d, fitted.dev.as_ref()));
+            fitted = if better {
+                next
+            } else {
+                Fitted {
+                    checkpoint: next.checkpoint,
+                    stopped: next.stopped,
+                    steps: next.steps,
+                    ..fitted
+                }
+            };
         }
         Ok(fitted)
     })
 }
 
-fn attempt(model: &Model, start: Params<f32>, train: &[Example], dev: &[Example], spec: &FitSpec, resume: Option<Checkpoint>, tell: &mut (dyn FnMut(&Event) -> Flow + Send)) -> Result<Fitted> {
+fn attempt(
+    model: &Model,
+    start: Params<f32>,
+    train: &[Example],
+    dev: &[Example],
+    spec: &FitSpec,
+    resume: Option<Checkpoint>,
+    tell: &mut (dyn FnMut(&Event) -> Flow + Send),
+) -> Result<Fitted> {
     let from = resume.unwrap_or_else(|| Checkpoint::start(&start, &spec.optimiser));
     let (mut at, mut best) = (from.position, from.best);
     let seed = spec.seed.wrapping_add(u64::from(at.attempt) << 32);
-    let mut trainer = Trainer::new(model, Params { trained: from.trained, frozen: start.frozen }, spec.optimiser, spec.clip, seed)?;
+    let mut trainer = Trainer::new(
+        model,
+        Params {
+            trained: from.trained,
+            frozen: start.frozen,
+        },
+        spec.optimiser,
+        spec.clip,
+        seed,
+    )?;
     trainer.memory = from.memory;
     let lengths: Vec<usize> = train.iter().map(|e| e.input.len()).collect();
     let objective = match spec.loss {
@@ -221,16 +262,29 @@ fn attempt(model: &Model, start: Params<f32>, train: &[Example], dev: &[Example]
         let order = batches(&lengths, spec.batch, spec.window, seed, at.epoch as u64);
         for batch in &order[at.batch..] {
             let examples: Vec<&Example> = batch.iter().map(|&i| &train[i]).collect();
-            let rate = spec.rate * spec.schedule.factor(at.epoch, trainer.memory.updates, at.failures);
+            let rate = spec.rate
+                * spec
+                    .schedule
+                    .factor(at.epoch, trainer.memory.updates, at.failures);
             let step = trainer.step_on(&examples, &objective, rate)?;
             at.batch += 1;
             at.loss += step.loss;
-            if tell(&Event::Step { step: trainer.memory.updates, loss: step.loss, norm: step.norm, rate }) == Flow::Stop {
+            if tell(&Event::Step {
+                step: trainer.memory.updates,
+                loss: step.loss,
+                norm: step.norm,
+                rate,
+            }) == Flow::Stop
+            {
                 stopped = true;
                 break 'epochs;
             }
         }
-        let measured = if dev.is_empty() { None } else { Some(evaluate(model, &trainer.params, dev)?) };
+        let measured = if dev.is_empty() {
+            None
+        } else {
+            Some(evaluate(model, &trainer.params, dev)?)
+        };
         if let Some(now) = measured {
             if spec.metric.better(&now, best.as_ref().map(|(e, _)| e)) {
                 best = Some((now, trainer.params.trained.clone()));
@@ -240,15 +294,40 @@ fn attempt(model: &Model, start: Params<f32>, train: &[Example], dev: &[Example]
                 at.failures += 1;
             }
         }
-        let event = Event::Epoch { epoch: at.epoch, loss: at.loss / order.len() as f64, dev: measured };
-        at = Position { epoch: at.epoch + 1, batch: 0, loss: 0.0, ..at };
+        let event = Event::Epoch {
+            epoch: at.epoch,
+            loss: at.loss / order.len() as f64,
+            dev: measured,
+        };
+        at = Position {
+            epoch: at.epoch + 1,
+            batch: 0,
+            loss: 0.0,
+            ..at
+        };
         if tell(&event) == Flow::Stop {
             stopped = true;
             break;
         }
     }
-    let checkpoint = Checkpoint { position: at, trained: trainer.params.trained.clone(), memory: trainer.memory.clone(), best: best.clone() };
-    let trained = best.as_ref().map_or(trainer.params.trained, |(_, w)| w.clone());
-    let params = Params { trained, frozen: trainer.params.frozen };
-    Ok(Fitted { params, dev: best.map(|(e, _)| e), steps: trainer.memory.updates, checkpoint, stopped })
+    let checkpoint = Checkpoint {
+        position: at,
+        trained: trainer.params.trained.clone(),
+        memory: trainer.memory.clone(),
+        best: best.clone(),
+    };
+    let trained = best
+        .as_ref()
+        .map_or(trainer.params.trained, |(_, w)| w.clone());
+    let params = Params {
+        trained,
+        frozen: trainer.params.frozen,
+    };
+    Ok(Fitted {
+        params,
+        dev: best.map(|(e, _)| e),
+        steps: trainer.memory.updates,
+        checkpoint,
+        stopped,
+    })
 }

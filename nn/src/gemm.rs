@@ -43,13 +43,29 @@ impl<'a, T> Mat<'a, T> {
     /// # Panics
     /// If the slice is too short.
     pub fn strided(data: &'a [T], rows: usize, cols: usize, stride: usize) -> Self {
-        assert!(rows == 0 || cols == 0 || data.len() >= (rows - 1) * stride + cols, "matrix {rows} x {cols} needs more than {} numbers", data.len());
-        Mat { data, rows, cols, row_stride: stride, col_stride: 1 }
+        assert!(
+            rows == 0 || cols == 0 || data.len() >= (rows - 1) * stride + cols,
+            "matrix {rows} x {cols} needs more than {} numbers",
+            data.len()
+        );
+        Mat {
+            data,
+            rows,
+            cols,
+            row_stride: stride,
+            col_stride: 1,
+        }
     }
 
     /// The transpose, without moving anything.
     pub fn t(self) -> Self {
-        Mat { rows: self.cols, cols: self.rows, row_stride: self.col_stride, col_stride: self.row_stride, ..self }
+        Mat {
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+            ..self
+        }
     }
 }
 
@@ -101,9 +117,27 @@ pub fn gemm_strided<T: Real>(into: Into, c: &mut [T], ldc: usize, a: Mat<T>, b: 
         // So few rows that packing B would cost more than the product.
         for pc in (0..k).step_by(KC) {
             let kc = KC.min(k - pc);
-            let panels = Panels { data: &b.data[pc * b.row_stride..], step: b.row_stride, next: PANEL };
-            let first = Rows { data: &a.data[pc..], row: a.row_stride, step: 1, tile: TILE * a.row_stride };
-            T::launch(Block { add: into == Into::Add || pc > 0, c, ldc, a: first, b: panels, m, n, k: kc });
+            let panels = Panels {
+                data: &b.data[pc * b.row_stride..],
+                step: b.row_stride,
+                next: PANEL,
+            };
+            let first = Rows {
+                data: &a.data[pc..],
+                row: a.row_stride,
+                step: 1,
+                tile: TILE * a.row_stride,
+            };
+            T::launch(Block {
+                add: into == Into::Add || pc > 0,
+                c,
+                ldc,
+                a: first,
+                b: panels,
+                m,
+                n,
+                k: kc,
+            });
         }
         return;
     }
@@ -114,8 +148,22 @@ pub fn gemm_strided<T: Real>(into: Into, c: &mut [T], ldc: usize, a: Mat<T>, b: 
                 let kc = KC.min(k - pc);
                 pb.clear();
                 pack_b(pb, b, pc, kc, jc, nc);
-                let panels = Panels { data: pb, step: PANEL, next: kc * PANEL };
-                rows(into == Into::Add || pc > 0, &mut c[jc..], ldc, a, panels, pc, kc, nc, pa);
+                let panels = Panels {
+                    data: pb,
+                    step: PANEL,
+                    next: kc * PANEL,
+                };
+                rows(
+                    into == Into::Add || pc > 0,
+                    &mut c[jc..],
+                    ldc,
+                    a,
+                    panels,
+                    pc,
+                    kc,
+                    nc,
+                    pa,
+                );
             }
         }
     });
@@ -135,7 +183,11 @@ pub fn gemm_packed<T: Real>(into: Into, c: &mut [T], a: Mat<T>, b: &Packed<T>) {
     T::with_pack(|pa, _| {
         for pc in (0..k).step_by(KC) {
             let kc = KC.min(k - pc);
-            let panels = Panels { data: &b.data[pc * width..], step: PANEL, next: kc * PANEL };
+            let panels = Panels {
+                data: &b.data[pc * width..],
+                step: PANEL,
+                next: kc * PANEL,
+            };
             rows(into == Into::Add || pc > 0, c, n, a, panels, pc, kc, n, pa);
         }
     });
@@ -146,7 +198,11 @@ fn prepare<T: Real>(into: Into, c: &mut [T], ldc: usize, m: usize, n: usize, k: 
     if m == 0 || n == 0 {
         return false;
     }
-    assert!(ldc >= n && c.len() >= (m - 1) * ldc + n, "result of {m} x {n} needs more than {} numbers", c.len());
+    assert!(
+        ldc >= n && c.len() >= (m - 1) * ldc + n,
+        "result of {m} x {n} needs more than {} numbers",
+        c.len()
+    );
     if k == 0 && into == Into::Set {
         for row in c.chunks_mut(ldc).take(m) {
             row[..n].fill(T::ZERO);
@@ -157,17 +213,55 @@ fn prepare<T: Real>(into: Into, c: &mut [T], ldc: usize, m: usize, n: usize, k: 
 
 /// All rows of `A` against one packed block of `B`.
 #[expect(clippy::too_many_arguments, reason = "the loop bounds of one block")]
-fn rows<T: Real>(add: bool, c: &mut [T], ldc: usize, a: Mat<T>, b: Panels<T>, pc: usize, kc: usize, nc: usize, pa: &mut Vec<T>) {
+fn rows<T: Real>(
+    add: bool,
+    c: &mut [T],
+    ldc: usize,
+    a: Mat<T>,
+    b: Panels<T>,
+    pc: usize,
+    kc: usize,
+    nc: usize,
+    pa: &mut Vec<T>,
+) {
     for ic in (0..a.rows).step_by(MC) {
         let mc = MC.min(a.rows - ic);
         let c = &mut c[ic * ldc..];
         if a.col_stride == 1 {
-            let block = Rows { data: &a.data[ic * a.row_stride + pc..], row: a.row_stride, step: 1, tile: TILE * a.row_stride };
-            T::launch(Block { add, c, ldc, a: block, b, m: mc, n: nc, k: kc });
+            let block = Rows {
+                data: &a.data[ic * a.row_stride + pc..],
+                row: a.row_stride,
+                step: 1,
+                tile: TILE * a.row_stride,
+            };
+            T::launch(Block {
+                add,
+                c,
+                ldc,
+                a: block,
+                b,
+                m: mc,
+                n: nc,
+                k: kc,
+            });
         } else {
             pack_a(pa, a, ic, mc, pc, kc);
-            let block = Rows { data: pa, row: 1, step: TILE, tile: TILE * kc };
-            T::launch(Block { add, c, ldc, a: block, b, m: mc, n: nc, k: kc });
+            let block = Rows {
+                data: pa,
+                row: 1,
+                step: TILE,
+                tile: TILE * kc,
+            };
+            T::launch(Block {
+                add,
+                c,
+                ldc,
+                a: block,
+                b,
+                m: mc,
+                n: nc,
+                k: kc,
+            });
         }
     }
 }
@@ -176,7 +270,10 @@ fn rows<T: Real>(add: bool, c: &mut [T], ldc: usize, a: Mat<T>, b: Panels<T>, pc
 fn pack_b<T: Real>(out: &mut Vec<T>, b: Mat<T>, pc: usize, kc: usize, jc: usize, nc: usize) {
     let start = out.len();
     out.resize(start + nc.div_ceil(PANEL) * PANEL * kc, T::ZERO);
-    for (panel, j) in out[start..].chunks_exact_mut(PANEL * kc).zip((jc..jc + nc).step_by(PANEL)) {
+    for (panel, j) in out[start..]
+        .chunks_exact_mut(PANEL * kc)
+        .zip((jc..jc + nc).step_by(PANEL))
+    {
         let width = PANEL.min(jc + nc - j);
         if b.col_stride == 1 {
             for (p, to) in panel.chunks_exact_mut(PANEL).enumerate() {
@@ -203,7 +300,10 @@ fn pack_b<T: Real>(out: &mut Vec<T>, b: Mat<T>, pc: usize, kc: usize, jc: usize,
 fn pack_a<T: Real>(out: &mut Vec<T>, a: Mat<T>, ic: usize, mc: usize, pc: usize, kc: usize) {
     out.clear();
     out.resize(mc.div_ceil(TILE) * TILE * kc, T::ZERO);
-    for (tile, i) in out.chunks_exact_mut(TILE * kc).zip((ic..ic + mc).step_by(TILE)) {
+    for (tile, i) in out
+        .chunks_exact_mut(TILE * kc)
+        .zip((ic..ic + mc).step_by(TILE))
+    {
         let height = TILE.min(ic + mc - i);
         for (p, to) in tile.chunks_exact_mut(TILE).enumerate() {
             let at = i * a.row_stride + (pc + p) * a.col_stride;
@@ -250,7 +350,16 @@ impl<T: Real> Kernel<T> for Block<'_, '_, T> {
     type Out = ();
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        let Block { add, c, ldc, a, b, m, n, k } = self;
+        let Block {
+            add,
+            c,
+            ldc,
+            a,
+            b,
+            m,
+            n,
+            k,
+        } = self;
         let panels = n.div_ceil(PANEL);
         // The micro-kernel reads without checks; these are the last elements it touches.
         assert!(b.data.len() >= (panels - 1) * b.next + (k - 1) * b.step + PANEL);
@@ -271,7 +380,11 @@ impl<T: Real> Kernel<T> for Block<'_, '_, T> {
                 macro_rules! tile {
                     ($mr:literal, $nv:literal) => {{
                         // SAFETY: the assertions above cover every read; writes are checked.
-                        unsafe { micro::<V, $mr, $nv>(add, out, ldc, pa, a.row, a.step, pb, b.step, b.next, cols, k) }
+                        unsafe {
+                            micro::<V, $mr, $nv>(
+                                add, out, ldc, pa, a.row, a.step, pb, b.step, b.next, cols, k,
+                            )
+                        }
                     }};
                 }
                 if m <= 3 && left * per >= 8 && m == 1 {
@@ -368,21 +481,50 @@ mod tests {
     use super::*;
 
     fn numbers(n: usize, seed: u64) -> Vec<f64> {
-        (0..n as u64).map(|i| ((i * 2_654_435_761 + seed * 97) % 2003) as f64 / 1001.0 - 1.0).collect()
+        (0..n as u64)
+            .map(|i| ((i * 2_654_435_761 + seed * 97) % 2003) as f64 / 1001.0 - 1.0)
+            .collect()
     }
 
     fn naive(a: Mat<f64>, b: Mat<f64>) -> Vec<f64> {
         let at = |m: Mat<f64>, i, j| m.data[i * m.row_stride + j * m.col_stride];
-        (0..a.rows * b.cols).map(|c| (0..a.cols).map(|p| at(a, c / b.cols, p) * at(b, p, c % b.cols)).sum()).collect()
+        (0..a.rows * b.cols)
+            .map(|c| {
+                (0..a.cols)
+                    .map(|p| at(a, c / b.cols, p) * at(b, p, c % b.cols))
+                    .sum()
+            })
+            .collect()
     }
 
     #[test]
     fn every_shape_and_layout_agrees_with_the_definition() {
-        for (m, n, k) in [(1, 1, 1), (1, 256, 64), (2, 33, 7), (3, 64, 40), (5, 16, 300), (6, 17, 5), (7, 100, 257), (13, 530, 30), (100, 31, 520), (4, 128, 3), (6, 0, 3), (3, 5, 0)] {
+        for (m, n, k) in [
+            (1, 1, 1),
+            (1, 256, 64),
+            (2, 33, 7),
+            (3, 64, 40),
+            (5, 16, 300),
+            (6, 17, 5),
+            (7, 100, 257),
+            (13, 530, 30),
+            (100, 31, 520),
+            (4, 128, 3),
+            (6, 0, 3),
+            (3, 5, 0),
+        ] {
             let (x, y) = (numbers(m * k, 1), numbers(k * n, 2));
             for layout in 0..4 {
-                let a = if layout & 1 == 0 { Mat::new(&x, m, k) } else { Mat::new(&x, k, m).t() };
-                let b = if layout & 2 == 0 { Mat::new(&y, k, n) } else { Mat::new(&y, n, k).t() };
+                let a = if layout & 1 == 0 {
+                    Mat::new(&x, m, k)
+                } else {
+                    Mat::new(&x, k, m).t()
+                };
+                let b = if layout & 2 == 0 {
+                    Mat::new(&y, k, n)
+                } else {
+                    Mat::new(&y, n, k).t()
+                };
                 let expected = naive(a, b);
                 let mut c = vec![1.0; m * n];
                 gemm(Into::Set, &mut c, a, b);
@@ -391,7 +533,10 @@ mod tests {
                 packed.pack(b);
                 gemm_packed(Into::Add, &mut c, a, &packed);
                 for (got, one) in c.iter().zip(&expected) {
-                    assert!((got - 3.0 * one).abs() < 1e-9, "{m} {n} {k} layout {layout}: {got} {one}");
+                    assert!(
+                        (got - 3.0 * one).abs() < 1e-9,
+                        "{m} {n} {k} layout {layout}: {got} {one}"
+                    );
                 }
             }
         }
@@ -425,7 +570,12 @@ mod tests {
         gemm_strided(Into::Set, &mut wide, 10, a, b);
         let expected = naive(a, b);
         for (i, row) in wide.chunks(10).enumerate() {
-            assert!(row[..3].iter().zip(&expected[i * 3..]).all(|(g, e)| (g - e).abs() < 1e-12));
+            assert!(
+                row[..3]
+                    .iter()
+                    .zip(&expected[i * 3..])
+                    .all(|(g, e)| (g - e).abs() < 1e-12)
+            );
             assert!(row[3..].iter().all(|v| *v == 7.0));
         }
     }

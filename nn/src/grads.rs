@@ -29,7 +29,11 @@ pub struct Rows {
 impl Rows {
     /// All rows.
     pub fn all<T: Real>(tape: &Tape<T>, var: Var) -> Self {
-        Rows { var, skip: 0, rows: tape.shape(var).rows() }
+        Rows {
+            var,
+            skip: 0,
+            rows: tape.shape(var).rows(),
+        }
     }
 
     fn mat<'a, T: Real>(&self, tape: &'a Tape<T>) -> Mat<'a, T> {
@@ -70,7 +74,9 @@ impl<T: Real> Grads<T> {
 
     /// The gradient of one weight, to add to.
     pub fn get(&mut self, span: Span) -> &mut [T] {
-        &mut self.flat[span.in_shard().expect("a weight with a gradient of its own in a shard")]
+        &mut self.flat[span
+            .in_shard()
+            .expect("a weight with a gradient of its own in a shard")]
     }
 
     /// Adds `x^T dy`, the gradient of a linear map. Both stay on the tape until it is reset.
@@ -81,7 +87,13 @@ impl<T: Real> Grads<T> {
         if span.in_shard().is_none() {
             self.products.push((span, x, dy));
         } else {
-            gemm_strided(Into::Add, self.get(span), span.cols, x.mat(tape).t(), dy.mat(tape));
+            gemm_strided(
+                Into::Add,
+                self.get(span),
+                span.cols,
+                x.mat(tape).t(),
+                dy.mat(tape),
+            );
         }
     }
 
@@ -117,23 +129,30 @@ pub struct Shard<T: Real> {
 /// Adds the shards' gradients, in their order, into `total`: the same bits on any number of threads.
 pub fn reduce<T: Real>(shards: &[Shard<T>], layout: &Layout, total: &mut Vec<T>) -> Result<()> {
     if shards.is_empty() {
-        return Err(Error::Empty { what: "list of shards" });
+        return Err(Error::Empty {
+            what: "list of shards",
+        });
     }
     total.resize(layout.trained(), T::ZERO);
     for (_, span) in layout.entries().filter(|(_, span)| !span.frozen()) {
         let Some(from) = span.in_shard() else {
-            total[span.range()].par_chunks_mut(PIECE).for_each(|piece| piece.fill(T::ZERO));
+            total[span.range()]
+                .par_chunks_mut(PIECE)
+                .for_each(|piece| piece.fill(T::ZERO));
             continue;
         };
-        total[span.range()].par_chunks_mut(PIECE).enumerate().for_each(|(i, piece)| {
-            let here = from.start + i * PIECE..from.start + i * PIECE + piece.len();
-            piece.copy_from_slice(&shards[0].grads.flat[here.clone()]);
-            for shard in &shards[1..] {
-                for (t, g) in piece.iter_mut().zip(&shard.grads.flat[here.clone()]) {
-                    *t += *g;
+        total[span.range()]
+            .par_chunks_mut(PIECE)
+            .enumerate()
+            .for_each(|(i, piece)| {
+                let here = from.start + i * PIECE..from.start + i * PIECE + piece.len();
+                piece.copy_from_slice(&shards[0].grads.flat[here.clone()]);
+                for shard in &shards[1..] {
+                    for (t, g) in piece.iter_mut().zip(&shard.grads.flat[here.clone()]) {
+                        *t += *g;
+                    }
                 }
-            }
-        });
+            });
     }
     for i in 0..shards[0].grads.products.len() {
         add_product(shards, i, total);
@@ -156,25 +175,36 @@ pub fn reduce<T: Real>(shards: &[Shard<T>], layout: &Layout, total: &mut Vec<T>)
 fn add_product<T: Real>(shards: &[Shard<T>], i: usize, total: &mut [T]) {
     let span = shards[0].grads.products[i].0;
     // A task owns some columns of every row; they interleave, so the slices are collected first.
-    let mut tasks: Vec<Vec<&mut [T]>> = (0..span.cols.div_ceil(COLUMNS)).map(|_| Vec::with_capacity(span.rows)).collect();
+    let mut tasks: Vec<Vec<&mut [T]>> = (0..span.cols.div_ceil(COLUMNS))
+        .map(|_| Vec::with_capacity(span.rows))
+        .collect();
     for row in total[span.range()].chunks_mut(span.cols) {
         for (task, part) in tasks.iter_mut().zip(row.chunks_mut(COLUMNS)) {
             task.push(part);
         }
     }
-    tasks.par_iter_mut().enumerate().for_each_init(Vec::new, |sum, (task, rows)| {
-        let width = rows[0].len();
-        sum.clear();
-        sum.resize(span.rows * width, T::ZERO);
-        for shard in shards {
-            let (_, x, dy) = shard.grads.products[i];
-            let values = &shard.tape.get(dy.var)[dy.skip * span.cols + task * COLUMNS..];
-            gemm_strided(Into::Add, sum, width, x.mat(&shard.tape).t(), Mat::strided(values, dy.rows, width, span.cols));
-        }
-        for (to, from) in rows.iter_mut().zip(sum.chunks_exact(width)) {
-            for (t, f) in to.iter_mut().zip(from) {
-                *t += *f;
+    tasks
+        .par_iter_mut()
+        .enumerate()
+        .for_each_init(Vec::new, |sum, (task, rows)| {
+            let width = rows[0].len();
+            sum.clear();
+            sum.resize(span.rows * width, T::ZERO);
+            for shard in shards {
+                let (_, x, dy) = shard.grads.products[i];
+                let values = &shard.tape.get(dy.var)[dy.skip * span.cols + task * COLUMNS..];
+                gemm_strided(
+                    Into::Add,
+                    sum,
+                    width,
+                    x.mat(&shard.tape).t(),
+                    Mat::strided(values, dy.rows, width, span.cols),
+                );
             }
-        }
-    });
+            for (to, from) in rows.iter_mut().zip(sum.chunks_exact(width)) {
+                for (t, f) in to.iter_mut().zip(from) {
+                    *t += *f;
+                }
+            }
+        });
 }

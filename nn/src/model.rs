@@ -97,6 +97,10 @@ pub struct Model {
 }
 
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one a model, and it is never moved in a loop"
+)]
 enum Net {
     Recurrent(Recurrent),
     KimCnn(KimCnn),
@@ -121,7 +125,11 @@ impl Model {
             Spec::Seq2seq(s) => Net::Seq2seq(Seq2seq::new(l, s)?),
             Spec::TransformerSeq2seq(s) => Net::TransformerSeq2seq(TransformerSeq2seq::new(l, s)?),
         };
-        Ok(Model { spec: spec.clone(), layout, net })
+        Ok(Model {
+            spec: spec.clone(),
+            layout,
+            net,
+        })
     }
 
     /// What it was built from.
@@ -144,7 +152,12 @@ impl Model {
     }
 
     /// Runs forward; gradients follow when an objective has been applied.
-    pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Output> {
         params.check(&self.layout)?;
         check(batch)?;
         match &self.net {
@@ -159,7 +172,13 @@ impl Model {
     }
 
     /// What a sequence-to-sequence model answers, greedily: up to `most` tokens an item, without the end token.
-    pub fn decode<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>, most: usize) -> Result<Vec<Vec<u32>>> {
+    pub fn decode<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+        most: usize,
+    ) -> Result<Vec<Vec<u32>>> {
         params.check(&self.layout)?;
         check(batch)?;
         match &self.net {
@@ -173,7 +192,9 @@ impl Model {
     pub fn load_bert(&self, params: &mut Params<f32>, tensors: &Tensors) -> Result<()> {
         match (&self.net, self.layout.find("embedding")) {
             (Net::Transformer(net), Some(embedding)) => load_bert(net, params, tensors, embedding),
-            _ => Err(Error::Missing { what: "place for BERT's weights" }),
+            _ => Err(Error::Missing {
+                what: "place for BERT's weights",
+            }),
         }
     }
 
@@ -186,7 +207,13 @@ impl Model {
 
     /// The recurrent classifier inside, for whoever works step by step.
     pub(crate) fn recurrent(&self) -> Result<&Recurrent> {
-        if let Net::Recurrent(net) = &self.net { Ok(net) } else { Err(Error::Missing { what: "recurrent layers to step through" }) }
+        if let Net::Recurrent(net) = &self.net {
+            Ok(net)
+        } else {
+            Err(Error::Missing {
+                what: "recurrent layers to step through",
+            })
+        }
     }
 
     /// The states after the last step, to start the next batch from.
@@ -195,7 +222,10 @@ impl Model {
             let shape = tape.shape(v);
             tape.get(v)[(shape.time - 1) * shape.batch * shape.dim..].to_vec()
         };
-        out.states.iter().map(|s| (end(s.h), s.c.map(end).unwrap_or_default())).collect()
+        out.states
+            .iter()
+            .map(|s| (end(s.h), s.c.map(end).unwrap_or_default()))
+            .collect()
     }
 }
 
@@ -209,9 +239,22 @@ pub(crate) enum Reader {
 impl Reader {
     pub(crate) fn new(layout: &mut Layout, reads: &Reads, init: Init) -> Result<Self> {
         Ok(match *reads {
-            Reads::Tokens { vocabulary, dim, frozen } => {
-                crate::error::setting("vocabulary", vocabulary > 0 && dim > 0, "a size above 0", vocabulary)?;
-                Reader::Table(if frozen { Embedding::frozen(layout, "embedding", vocabulary, dim) } else { Embedding::new(layout, "embedding", vocabulary, dim, init) })
+            Reads::Tokens {
+                vocabulary,
+                dim,
+                frozen,
+            } => {
+                crate::error::setting(
+                    "vocabulary",
+                    vocabulary > 0 && dim > 0,
+                    "a size above 0",
+                    vocabulary,
+                )?;
+                Reader::Table(if frozen {
+                    Embedding::frozen(layout, "embedding", vocabulary, dim)
+                } else {
+                    Embedding::new(layout, "embedding", vocabulary, dim, init)
+                })
             }
             Reads::Vectors { dim } => Reader::Raw(dim),
         })
@@ -225,7 +268,12 @@ impl Reader {
     }
 
     /// The vectors of a batch. A model of tokens also takes vectors: perturbed embeddings.
-    pub(crate) fn read<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Var> {
+    pub(crate) fn read<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Var> {
         let (time, items) = (batch.time(), batch.items());
         match (self, &batch.input) {
             (Reader::Table(table), Input::Tokens(ids)) => {
@@ -238,8 +286,16 @@ impl Reader {
                 finite("input", data)?;
                 Ok(tape.input(Shape::new(time, items, *dim), data))
             }
-            (Reader::Raw(_), _) => Err(Error::Shape { what: "input", expected: "vectors".into(), got: "ids".into() }),
-            (Reader::Table(_), _) => Err(Error::Shape { what: "input", expected: "tokens or vectors".into(), got: "characters".into() }),
+            (Reader::Raw(_), _) => Err(Error::Shape {
+                what: "input",
+                expected: "vectors".into(),
+                got: "ids".into(),
+            }),
+            (Reader::Table(_), _) => Err(Error::Shape {
+                what: "input",
+                expected: "tokens or vectors".into(),
+                got: "characters".into(),
+            }),
         }
     }
 }
@@ -248,7 +304,12 @@ impl Reader {
 pub(crate) fn tokens(ids: &[u32], items: usize, below: usize) -> Result<()> {
     match ids.iter().position(|id| *id as usize >= below) {
         None => Ok(()),
-        Some(i) => Err(Error::Range { what: "token", item: i % items.max(1), got: ids[i] as usize, below }),
+        Some(i) => Err(Error::Range {
+            what: "token",
+            item: i % items.max(1),
+            got: ids[i] as usize,
+            below,
+        }),
     }
 }
 
@@ -272,7 +333,11 @@ fn check<T: Real>(batch: &Batch<T>) -> Result<()> {
         Targets::Classes(classes) => same("targets", items, classes.len()),
         Targets::Tokens(ids, lens) => {
             same("target lengths", items, lens.len())?;
-            same("targets", lens.iter().max().unwrap_or(&0) * items, ids.len())
+            same(
+                "targets",
+                lens.iter().max().unwrap_or(&0) * items,
+                ids.len(),
+            )
         }
     }
 }

@@ -67,13 +67,23 @@ pub struct StateTerm {
 
 impl Objective {
     /// Adds `scale` times the gradient to the tape and returns every item's value.
-    pub fn apply<T: Real>(&self, tape: &mut Tape<T>, out: &Output, batch: &Batch<T>, scale: f64) -> Result<Vec<f64>> {
+    pub fn apply<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        out: &Output,
+        batch: &Batch<T>,
+        scale: f64,
+    ) -> Result<Vec<f64>> {
         match self {
-            Objective::CrossEntropy | Objective::Margin | Objective::Hinge => self.against_target(tape, out.logits, &batch.targets, scale),
+            Objective::CrossEntropy | Objective::Margin | Objective::Hinge => {
+                self.against_target(tape, out.logits, &batch.targets, scale)
+            }
             Objective::Logit(k) => {
                 let shape = tape.shape(out.logits);
                 let k = below("class", *k, shape.dim)?;
-                let values = (0..shape.rows()).map(|row| tape.get(out.logits)[row * shape.dim + k].to_f64()).collect();
+                let values = (0..shape.rows())
+                    .map(|row| tape.get(out.logits)[row * shape.dim + k].to_f64())
+                    .collect();
                 let seed = tape.seed(out.logits);
                 (0..shape.rows()).for_each(|row| seed[row * shape.dim + k] += T::of(scale));
                 Ok(by_item(values, shape.batch))
@@ -87,10 +97,19 @@ impl Objective {
                     let from = (step * shape.batch + b) * shape.dim;
                     let z = &tape.get(out.logits)[from..from + shape.dim];
                     let mut order: Vec<usize> = (0..shape.dim).collect();
-                    order.sort_by(|&i, &j| z[j].partial_cmp(&z[i]).unwrap_or(std::cmp::Ordering::Equal).then(i.cmp(&j)));
-                    values.push(order[1..*last].iter().map(|&k| z[k].to_f64()).sum::<f64>() - z[order[0]].to_f64());
+                    order.sort_by(|&i, &j| {
+                        z[j].partial_cmp(&z[i])
+                            .unwrap_or(std::cmp::Ordering::Equal)
+                            .then(i.cmp(&j))
+                    });
+                    values.push(
+                        order[1..*last].iter().map(|&k| z[k].to_f64()).sum::<f64>()
+                            - z[order[0]].to_f64(),
+                    );
                     let seed = &mut tape.seed(out.logits)[from..from + shape.dim];
-                    order[1..*last].iter().for_each(|&k| seed[k] += T::of(scale));
+                    order[1..*last]
+                        .iter()
+                        .for_each(|&k| seed[k] += T::of(scale));
                     seed[order[0]] -= T::of(scale);
                 }
                 Ok(values)
@@ -105,7 +124,11 @@ impl Objective {
             Objective::Sum(parts) => {
                 let mut values = vec![0.0; batch.items()];
                 for (weight, part) in parts {
-                    for (v, p) in values.iter_mut().zip(part.apply(tape, out, batch, scale * weight)?) {
+                    for (v, p) in
+                        values
+                            .iter_mut()
+                            .zip(part.apply(tape, out, batch, scale * weight)?)
+                    {
                         *v += weight * p;
                     }
                 }
@@ -114,7 +137,13 @@ impl Objective {
         }
     }
 
-    fn against_target<T: Real>(&self, tape: &mut Tape<T>, logits: Var, targets: &Targets, scale: f64) -> Result<Vec<f64>> {
+    fn against_target<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        logits: Var,
+        targets: &Targets,
+        scale: f64,
+    ) -> Result<Vec<f64>> {
         let shape = tape.shape(logits);
         let z = tape.take(logits);
         let seed = tape.seed(logits);
@@ -163,14 +192,26 @@ impl Objective {
 }
 
 impl StateTerm {
-    fn apply<T: Real>(&self, tape: &mut Tape<T>, layers: &[States], values: &mut [f64], scale: f64) -> Result<()> {
+    fn apply<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        layers: &[States],
+        values: &mut [f64],
+        scale: f64,
+    ) -> Result<()> {
         let states = &layers[below("layer", self.layer, layers.len())?];
         let units = tape.shape(states.h).dim;
         let (var, from) = match self.kind {
             StateKind::Hidden => (states.h, 0),
             StateKind::Cell => (states.c.ok_or(Error::Missing { what: "cell state" })?, 0),
             StateKind::Gate(name) => {
-                let gate = states.gates.iter().find(|g| g.name == name).ok_or(Error::Missing { what: "gate of that name" })?;
+                let gate = states
+                    .gates
+                    .iter()
+                    .find(|g| g.name == name)
+                    .ok_or(Error::Missing {
+                        what: "gate of that name",
+                    })?;
                 (gate.var, gate.from)
             }
         };
@@ -211,5 +252,14 @@ fn by_item(rows: Vec<f64>, items: usize) -> Vec<f64> {
 }
 
 fn below(what: &'static str, got: usize, below: usize) -> Result<usize> {
-    if got < below { Ok(got) } else { Err(Error::Range { what, item: 0, got, below }) }
+    if got < below {
+        Ok(got)
+    } else {
+        Err(Error::Range {
+            what,
+            item: 0,
+            got,
+            below,
+        })
+    }
 }

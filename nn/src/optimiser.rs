@@ -58,7 +58,11 @@ fn eps() -> f64 {
 
 impl Optimiser {
     /// Adam with its usual constants.
-    pub const ADAM: Optimiser = Optimiser::Adam { b1: 0.9, b2: 0.999, eps: 1e-8 };
+    pub const ADAM: Optimiser = Optimiser::Adam {
+        b1: 0.9,
+        b2: 0.999,
+        eps: 1e-8,
+    };
     /// Plain descent.
     pub const SGD: Optimiser = Optimiser::Sgd { momentum: 0.0 };
 
@@ -67,8 +71,14 @@ impl Optimiser {
         let share = |what, x: f64| setting(what, (0.0..1.0).contains(&x), "in [0, 1)", x);
         match *self {
             Optimiser::Sgd { momentum } => share("momentum", momentum),
-            Optimiser::Adam { b1, b2, eps } => share("b1", b1).and(share("b2", b2)).and(setting("eps", eps > 0.0, "above 0", eps)),
-            Optimiser::Adadelta { rho, eps } => share("rho", rho).and(setting("eps", eps > 0.0, "above 0", eps)),
+            Optimiser::Adam { b1, b2, eps } => {
+                share("b1", b1)
+                    .and(share("b2", b2))
+                    .and(setting("eps", eps > 0.0, "above 0", eps))
+            }
+            Optimiser::Adadelta { rho, eps } => {
+                share("rho", rho).and(setting("eps", eps > 0.0, "above 0", eps))
+            }
         }
     }
 
@@ -109,11 +119,23 @@ impl<T: Real> Memory<T> {
     /// Nothing yet.
     pub fn new(optimiser: &Optimiser, weights: usize) -> Self {
         let of = |k| vec![T::ZERO; if optimiser.memories() > k { weights } else { 0 }];
-        Memory { updates: 0, first: of(0), second: of(1) }
+        Memory {
+            updates: 0,
+            first: of(0),
+            second: of(1),
+        }
     }
 
     /// Changes the weights by one step; `norm` is the gradient's, from [`norm`].
-    pub fn update(&mut self, optimiser: &Optimiser, clip: Clip, rate: f64, norm: f64, weights: &mut [T], grad: &[T]) {
+    pub fn update(
+        &mut self,
+        optimiser: &Optimiser,
+        clip: Clip,
+        rate: f64,
+        norm: f64,
+        weights: &mut [T],
+        grad: &[T],
+    ) {
         self.updates += 1;
         let t = self.updates as f64;
         let (scale, bound) = match clip {
@@ -124,15 +146,36 @@ impl<T: Real> Memory<T> {
         let rule = match *optimiser {
             Optimiser::Sgd { momentum: 0.0 } => Rule::Plain { rate },
             Optimiser::Sgd { momentum } => Rule::Momentum { rate, momentum },
-            Optimiser::Adam { b1, b2, eps } => Rule::Adam { rate: rate / (1.0 - libm::pow(b1, t)), b1, b2, root: (1.0 - libm::pow(b2, t)).sqrt(), eps },
+            Optimiser::Adam { b1, b2, eps } => Rule::Adam {
+                rate: rate / (1.0 - libm::pow(b1, t)),
+                b1,
+                b2,
+                root: (1.0 - libm::pow(b2, t)).sqrt(),
+                eps,
+            },
             Optimiser::Adadelta { rho, eps } => Rule::Adadelta { rate, rho, eps },
         };
-        let step = |w: &mut [T], g: &[T], m: &mut [T], s: &mut [T]| T::launch(Update { rule, scale, bound, w, g, m, s });
+        let step = |w: &mut [T], g: &[T], m: &mut [T], s: &mut [T]| {
+            T::launch(Update {
+                rule,
+                scale,
+                bound,
+                w,
+                g,
+                m,
+                s,
+            })
+        };
         let pairs = weights.par_chunks_mut(PIECE).zip(grad.par_chunks(PIECE));
         match optimiser.memories() {
             0 => pairs.for_each(|(w, g)| step(w, g, &mut [], &mut [])),
-            1 => pairs.zip(self.first.par_chunks_mut(PIECE)).for_each(|((w, g), m)| step(w, g, m, &mut [])),
-            _ => pairs.zip(self.first.par_chunks_mut(PIECE)).zip(self.second.par_chunks_mut(PIECE)).for_each(|(((w, g), m), s)| step(w, g, m, s)),
+            1 => pairs
+                .zip(self.first.par_chunks_mut(PIECE))
+                .for_each(|((w, g), m)| step(w, g, m, &mut [])),
+            _ => pairs
+                .zip(self.first.par_chunks_mut(PIECE))
+                .zip(self.second.par_chunks_mut(PIECE))
+                .for_each(|(((w, g), m), s)| step(w, g, m, s)),
         }
     }
 }
@@ -141,16 +184,34 @@ const PIECE: usize = 1 << 14;
 
 /// The Euclidean norm; NaN or infinite when any number is.
 pub fn norm<T: Real>(grad: &[T]) -> f64 {
-    let pieces: Vec<f64> = grad.par_chunks(PIECE).map(|g| sum_of_squares(g).to_f64()).collect();
+    let pieces: Vec<f64> = grad
+        .par_chunks(PIECE)
+        .map(|g| sum_of_squares(g).to_f64())
+        .collect();
     pieces.iter().sum::<f64>().sqrt()
 }
 
 #[derive(Clone, Copy)]
 enum Rule {
-    Plain { rate: f64 },
-    Momentum { rate: f64, momentum: f64 },
-    Adam { rate: f64, b1: f64, b2: f64, root: f64, eps: f64 },
-    Adadelta { rate: f64, rho: f64, eps: f64 },
+    Plain {
+        rate: f64,
+    },
+    Momentum {
+        rate: f64,
+        momentum: f64,
+    },
+    Adam {
+        rate: f64,
+        b1: f64,
+        b2: f64,
+        root: f64,
+        eps: f64,
+    },
+    Adadelta {
+        rate: f64,
+        rho: f64,
+        eps: f64,
+    },
 }
 
 struct Update<'a, T> {
@@ -170,7 +231,11 @@ impl<T: Real> Kernel<T> for Update<'_, T> {
         let (scale, low, high): (V, V, V) = (v(self.scale), v(-self.bound), v(self.bound));
         let (m, s) = (self.m, self.s);
         for (k, (w, g)) in self.w.chunks_mut(V::N).zip(self.g.chunks(V::N)).enumerate() {
-            let (now, g, here) = (V::load(w), V::load(g).mul(scale), k * V::N..k * V::N + w.len());
+            let (now, g, here) = (
+                V::load(w),
+                V::load(g).mul(scale),
+                k * V::N..k * V::N + w.len(),
+            );
             let g = g.lt(low, low, g);
             let g = high.lt(g, high, g);
             match self.rule {
@@ -181,18 +246,31 @@ impl<T: Real> Kernel<T> for Update<'_, T> {
                     speed.store(m);
                     speed.fma(v(-rate), now).store(w);
                 }
-                Rule::Adam { rate, b1, b2, root, eps } => {
+                Rule::Adam {
+                    rate,
+                    b1,
+                    b2,
+                    root,
+                    eps,
+                } => {
                     let (m, s) = (&mut m[here.clone()], &mut s[here]);
                     let mean = V::load(m).fma(v(b1), g.mul(v(1.0 - b1)));
                     let square = V::load(s).fma(v(b2), g.mul(g).mul(v(1.0 - b2)));
                     mean.store(m);
                     square.store(s);
-                    mean.mul(v(-rate)).div(square.sqrt().div(v(root)).add(v(eps))).add(now).store(w);
+                    mean.mul(v(-rate))
+                        .div(square.sqrt().div(v(root)).add(v(eps)))
+                        .add(now)
+                        .store(w);
                 }
                 Rule::Adadelta { rate, rho, eps } => {
                     let (s, u) = (&mut m[here.clone()], &mut s[here]);
                     let square = V::load(s).fma(v(rho), g.mul(g).mul(v(1.0 - rho)));
-                    let d = V::load(u).add(v(eps)).sqrt().div(square.add(v(eps)).sqrt()).mul(g);
+                    let d = V::load(u)
+                        .add(v(eps))
+                        .sqrt()
+                        .div(square.add(v(eps)).sqrt())
+                        .mul(g);
                     V::load(u).fma(v(rho), d.mul(d).mul(v(1.0 - rho))).store(u);
                     square.store(s);
                     d.fma(v(-rate), now).store(w);
@@ -242,10 +320,24 @@ mod tests {
 
     #[test]
     fn every_rule_follows_its_formula() {
-        let rules = [Optimiser::SGD, Optimiser::Sgd { momentum: 0.9 }, Optimiser::ADAM, Optimiser::Adadelta { rho: 0.95, eps: 1e-6 }];
+        let rules = [
+            Optimiser::SGD,
+            Optimiser::Sgd { momentum: 0.9 },
+            Optimiser::ADAM,
+            Optimiser::Adadelta {
+                rho: 0.95,
+                eps: 1e-6,
+            },
+        ];
         for rule in rules {
             let n = 37;
-            let grads: Vec<Vec<f64>> = (0..3).map(|t| (0..n).map(|i| ((i * 7 + t * 11) % 13) as f64 / 3.0 - 2.0).collect()).collect();
+            let grads: Vec<Vec<f64>> = (0..3)
+                .map(|t| {
+                    (0..n)
+                        .map(|i| ((i * 7 + t * 11) % 13) as f64 / 3.0 - 2.0)
+                        .collect()
+                })
+                .collect();
             let mut weights: Vec<f64> = (0..n).map(|i| i as f64 / 10.0).collect();
             let start = weights.clone();
             let mut memory = Memory::new(&rule, n);
@@ -254,7 +346,10 @@ mod tests {
             }
             for i in 0..n {
                 let g: Vec<f64> = grads.iter().map(|g| g[i]).collect();
-                assert!((weights[i] - by_hand(&rule, &g, 0.1, start[i])).abs() < 1e-12, "{rule:?} {i}");
+                assert!(
+                    (weights[i] - by_hand(&rule, &g, 0.1, start[i])).abs() < 1e-12,
+                    "{rule:?} {i}"
+                );
             }
         }
     }
@@ -262,10 +357,24 @@ mod tests {
     #[test]
     fn clipping_by_norm_keeps_the_direction_and_by_value_cuts() {
         let g = vec![3.0f64, -4.0];
-        for (clip, expected) in [(Clip::Norm(1.0), [-0.6, 0.8]), (Clip::Norm(9.0), [-3.0, 4.0]), (Clip::Value(3.5), [-3.0, 3.5])] {
+        for (clip, expected) in [
+            (Clip::Norm(1.0), [-0.6, 0.8]),
+            (Clip::Norm(9.0), [-3.0, 4.0]),
+            (Clip::Value(3.5), [-3.0, 3.5]),
+        ] {
             let mut w = vec![0.0; 2];
-            Memory::new(&Optimiser::SGD, 2).update(&Optimiser::SGD, clip, 1.0, norm(&g), &mut w, &g);
-            assert!(w.iter().zip(expected).all(|(w, e)| (w - e).abs() < 1e-12), "{clip:?} {w:?}");
+            Memory::new(&Optimiser::SGD, 2).update(
+                &Optimiser::SGD,
+                clip,
+                1.0,
+                norm(&g),
+                &mut w,
+                &g,
+            );
+            assert!(
+                w.iter().zip(expected).all(|(w, e)| (w - e).abs() < 1e-12),
+                "{clip:?} {w:?}"
+            );
         }
     }
 

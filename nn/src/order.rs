@@ -6,7 +6,13 @@
 use crate::Stream;
 
 /// The batches of one epoch, as indices of examples.
-pub fn batches(lengths: &[usize], size: usize, window: usize, seed: u64, epoch: u64) -> Vec<Vec<usize>> {
+pub fn batches(
+    lengths: &[usize],
+    size: usize,
+    window: usize,
+    seed: u64,
+    epoch: u64,
+) -> Vec<Vec<usize>> {
     let stream = Stream::new(seed, "shuffle").item(epoch);
     let mut order: Vec<usize> = (0..lengths.len()).collect();
     stream.item(0).shuffle(&mut order);
@@ -41,9 +47,17 @@ mod tests {
     fn windows_cut_the_padding() {
         let lengths: Vec<usize> = (0..400).map(|i| 1 + (i * 31) % 97).collect();
         let padding = |window| -> usize {
-            let waste = |b: &Vec<usize>| b.iter().map(|&i| lengths[i]).max().unwrap_or(0) * b.len() - b.iter().map(|&i| lengths[i]).sum::<usize>();
+            let waste = |b: &Vec<usize>| {
+                b.iter().map(|&i| lengths[i]).max().unwrap_or(0) * b.len()
+                    - b.iter().map(|&i| lengths[i]).sum::<usize>()
+            };
             batches(&lengths, 10, window, 1, 0).iter().map(waste).sum()
         };
-        assert!(padding(20) * 4 < padding(1), "{} {}", padding(20), padding(1));
+        assert!(
+            padding(20) * 4 < padding(1),
+            "{} {}",
+            padding(20),
+            padding(1)
+        );
     }
 }

@@ -84,7 +84,13 @@ impl Layout {
     }
 
     fn push(&mut self, name: &str, rows: usize, cols: usize, init: Init, in_shard: bool) -> Span {
-        let span = Span { start: self.trained, rows, cols, frozen: false, shard: in_shard.then_some(self.in_shard) };
+        let span = Span {
+            start: self.trained,
+            rows,
+            cols,
+            frozen: false,
+            shard: in_shard.then_some(self.in_shard),
+        };
         self.trained += span.len();
         self.in_shard += if in_shard { span.len() } else { 0 };
         self.entries.push((name.to_string(), span, init));
@@ -93,9 +99,16 @@ impl Layout {
 
     /// Adds a weight that training leaves alone; it starts at zero until [`Params::set`].
     pub fn add_frozen(&mut self, name: &str, rows: usize, cols: usize) -> Span {
-        let span = Span { start: self.frozen, rows, cols, frozen: true, shard: None };
+        let span = Span {
+            start: self.frozen,
+            rows,
+            cols,
+            frozen: true,
+            shard: None,
+        };
         self.frozen += span.len();
-        self.entries.push((name.to_string(), span, Init::Constant(0.0)));
+        self.entries
+            .push((name.to_string(), span, Init::Constant(0.0)));
         span
     }
 
@@ -122,15 +135,22 @@ impl Layout {
     /// Fresh weights: number `i` of weight `w` depends on (seed, `w`, `i`) only, so that
     /// adding a layer leaves the start of the others unchanged.
     pub fn init<T: Real>(&self, seed: u64) -> Params<T> {
-        let mut params = Params { trained: vec![T::ZERO; self.trained], frozen: vec![T::ZERO; self.frozen] };
+        let mut params = Params {
+            trained: vec![T::ZERO; self.trained],
+            frozen: vec![T::ZERO; self.frozen],
+        };
         for (name, span, init) in &self.entries {
             let stream = Stream::new(seed, &format!("init/{name}"));
             let draw = |i: u64| match *init {
                 Init::Constant(c) => c,
                 Init::Uniform(a) => a * (2.0 * stream.uniform(i) - 1.0),
-                Init::Glorot => (6.0 / (span.rows + span.cols) as f64).sqrt() * (2.0 * stream.uniform(i) - 1.0),
+                Init::Glorot => {
+                    (6.0 / (span.rows + span.cols) as f64).sqrt() * (2.0 * stream.uniform(i) - 1.0)
+                }
                 Init::Truncated(std) => {
-                    let inside = (0..).map(|retry| stream.item(i).normal(retry)).find(|x| x.abs() <= 2.0);
+                    let inside = (0..)
+                        .map(|retry| stream.item(i).normal(retry))
+                        .find(|x| x.abs() <= 2.0);
                     std * inside.expect("a normal number falls inside two deviations")
                 }
             };
@@ -154,12 +174,20 @@ pub struct Params<T> {
 impl<T: Real> Params<T> {
     /// The numbers of one weight.
     pub fn get(&self, span: Span) -> &[T] {
-        if span.frozen { &self.frozen[span.range()] } else { &self.trained[span.range()] }
+        if span.frozen {
+            &self.frozen[span.range()]
+        } else {
+            &self.trained[span.range()]
+        }
     }
 
     /// The same, to change.
     pub fn get_mut(&mut self, span: Span) -> &mut [T] {
-        if span.frozen { &mut self.frozen[span.range()] } else { &mut self.trained[span.range()] }
+        if span.frozen {
+            &mut self.frozen[span.range()]
+        } else {
+            &mut self.trained[span.range()]
+        }
     }
 
     /// One weight as a matrix.
@@ -178,7 +206,10 @@ impl<T: Real> Params<T> {
     /// The same weights in the other precision.
     pub fn cast<U: Real>(&self) -> Params<U> {
         let cast = |v: &[T]| v.iter().map(|x| U::of(x.to_f64())).collect();
-        Params { trained: cast(&self.trained), frozen: cast(&self.frozen) }
+        Params {
+            trained: cast(&self.trained),
+            frozen: cast(&self.frozen),
+        }
     }
 
     /// An error when the buffers do not belong to `layout`.

@@ -20,18 +20,28 @@ pub struct Stream {
 impl Stream {
     /// The stream for one purpose.
     pub fn new(seed: u64, purpose: &str) -> Self {
-        let key = purpose.bytes().fold(mix(seed ^ 0x6a09_e667_f3bc_c908), |h, b| mix(h ^ u64::from(b)));
-        Stream { key: mix(key ^ purpose.len() as u64) }
+        let key = purpose
+            .bytes()
+            .fold(mix(seed ^ 0x6a09_e667_f3bc_c908), |h, b| {
+                mix(h ^ u64::from(b))
+            });
+        Stream {
+            key: mix(key ^ purpose.len() as u64),
+        }
     }
 
     /// The stream of item `k` within this one: an epoch, a step, a row.
     pub fn item(&self, k: u64) -> Self {
-        Stream { key: mix(self.key ^ mix(k ^ 0xbb67_ae85_84ca_a73b)) }
+        Stream {
+            key: mix(self.key ^ mix(k ^ 0xbb67_ae85_84ca_a73b)),
+        }
     }
 
     /// 64 random bits.
     pub fn bits(&self, i: u64) -> u64 {
-        mix(self.key.wrapping_add(mix(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))))
+        mix(self
+            .key
+            .wrapping_add(mix(i.wrapping_mul(0x9e37_79b9_7f4a_7c15))))
     }
 
     /// Uniform in [0, 1), 53 bits.
@@ -77,8 +87,14 @@ mod tests {
         let n = 100_000u64;
         let mean = |f: &dyn Fn(u64) -> f64| (0..n).map(f).sum::<f64>() / n as f64;
         assert!((mean(&|i| s.uniform(i)) - 0.5).abs() < 0.005);
-        assert!((mean(&|i| s.uniform(i) * s.uniform(i + 1)) - 0.25).abs() < 0.005, "neighbours are independent");
-        assert!(mean(&|i| s.normal(i)).abs() < 0.02 && (mean(&|i| s.normal(i).powi(2)) - 1.0).abs() < 0.03);
+        assert!(
+            (mean(&|i| s.uniform(i) * s.uniform(i + 1)) - 0.25).abs() < 0.005,
+            "neighbours are independent"
+        );
+        assert!(
+            mean(&|i| s.normal(i)).abs() < 0.02
+                && (mean(&|i| s.normal(i).powi(2)) - 1.0).abs() < 0.03
+        );
         assert!((mean(&|i| s.item(i).uniform(0)) - 0.5).abs() < 0.005);
         assert!((mean(&|i| s.below(i, 10) as f64) - 4.5).abs() < 0.05);
     }

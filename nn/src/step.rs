@@ -37,12 +37,20 @@ impl<'m, T: Real> Stepper<'m, T> {
         params.check(model.layout())?;
         let net = model.recurrent()?;
         net.forward_only()?;
-        Ok(Stepper { net, params, shard: Shard::default(), passes: Default::default() })
+        Ok(Stepper {
+            net,
+            params,
+            shard: Shard::default(),
+            passes: Default::default(),
+        })
     }
 
     /// Numbers in a state.
     pub fn state_len(&self) -> usize {
-        self.net.cells().map(|c| c.units() * if c.has_cell() { 2 } else { 1 }).sum()
+        self.net
+            .cells()
+            .map(|c| c.units() * if c.has_cell() { 2 } else { 1 })
+            .sum()
     }
 
     /// Numbers in an input.
@@ -85,7 +93,9 @@ impl<'m, T: Real> Stepper<'m, T> {
         same("state", n, state.len())?;
         // One copy of the item for each row of the Jacobian.
         let (states, inputs) = (state.repeat(n), input.repeat(n));
-        let unit: Vec<T> = (0..n * n).map(|i| if i / n == i % n { T::ONE } else { T::ZERO }).collect();
+        let unit: Vec<T> = (0..n * n)
+            .map(|i| if i / n == i % n { T::ONE } else { T::ZERO })
+            .collect();
         let (input, state) = self.vjp(&states, &inputs, &unit)?;
         Ok(Jacobian { input, state })
     }
@@ -95,8 +105,13 @@ impl<'m, T: Real> Stepper<'m, T> {
         same("ds", self.state_len(), ds.len())?;
         same("dx", self.input_len(), dx.len())?;
         let j = self.jacobian(state, input)?;
-        let rows = j.input.chunks_exact(dx.len()).zip(j.state.chunks_exact(ds.len()));
-        Ok(rows.map(|(fx, fs)| crate::simd::dot(fx, dx) + crate::simd::dot(fs, ds)).collect())
+        let rows = j
+            .input
+            .chunks_exact(dx.len())
+            .zip(j.state.chunks_exact(ds.len()));
+        Ok(rows
+            .map(|(fx, fs)| crate::simd::dot(fx, dx) + crate::simd::dot(fs, ds))
+            .collect())
     }
 
     /// The logits of every item's state.
@@ -128,7 +143,14 @@ impl<'m, T: Real> Stepper<'m, T> {
         for cell in self.net.cells() {
             let width = if cell.has_cell() { 2 } else { 1 };
             let initial = (starts[at], cell.has_cell().then(|| starts[at + 1]));
-            let s = cell.forward(tape, self.params, x, &lens, Some(initial), Direction::Forward);
+            let s = cell.forward(
+                tape,
+                self.params,
+                x,
+                &lens,
+                Some(initial),
+                Direction::Forward,
+            );
             ends.extend([Some(s.h), s.c].into_iter().flatten());
             x = s.h;
             at += width;
@@ -140,7 +162,10 @@ impl<'m, T: Real> Stepper<'m, T> {
         let (_, starts) = self.place(states, want)?;
         let has_cell = self.net.cells().last().is_some_and(Cell::has_cell);
         let top = starts[starts.len() - if has_cell { 2 } else { 1 }];
-        Ok((starts, self.net.head_of(&mut self.shard.tape, self.params, top)))
+        Ok((
+            starts,
+            self.net.head_of(&mut self.shard.tape, self.params, top),
+        ))
     }
 
     /// Resets the tape and puts the parts of the states on it.
@@ -148,17 +173,26 @@ impl<'m, T: Real> Stepper<'m, T> {
         let n = self.state_len();
         let items = states.len() / n;
         if items == 0 {
-            return Err(crate::Error::Empty { what: "list of states" });
+            return Err(crate::Error::Empty {
+                what: "list of states",
+            });
         }
         same("states", items * n, states.len())?;
         finite("state", states)?;
         self.shard.tape.reset(want);
         self.shard.grads.forget();
         self.passes.forwards += items as u64;
-        let parts = self.net.cells().flat_map(|c| std::iter::repeat_n(c.units(), if c.has_cell() { 2 } else { 1 }));
+        let parts = self
+            .net
+            .cells()
+            .flat_map(|c| std::iter::repeat_n(c.units(), if c.has_cell() { 2 } else { 1 }));
         let (mut starts, mut at) = (Vec::new(), 0);
         for units in parts {
-            let part: Vec<T> = states.chunks_exact(n).flat_map(|s| &s[at..at + units]).copied().collect();
+            let part: Vec<T> = states
+                .chunks_exact(n)
+                .flat_map(|s| &s[at..at + units])
+                .copied()
+                .collect();
             starts.push(self.shard.tape.input(Shape::new(1, items, units), &part));
             at += units;
         }
@@ -168,8 +202,12 @@ impl<'m, T: Real> Stepper<'m, T> {
     /// Values side by side, (items, all).
     fn flat(&self, parts: &[Var], items: usize) -> Vec<T> {
         let tape = &self.shard.tape;
-        let row = |b: usize, v: &Var| tape.get(*v)[b * tape.shape(*v).dim..(b + 1) * tape.shape(*v).dim].to_vec();
-        (0..items).flat_map(|b| parts.iter().flat_map(move |v| row(b, v))).collect()
+        let row = |b: usize, v: &Var| {
+            tape.get(*v)[b * tape.shape(*v).dim..(b + 1) * tape.shape(*v).dim].to_vec()
+        };
+        (0..items)
+            .flat_map(|b| parts.iter().flat_map(move |v| row(b, v)))
+            .collect()
     }
 
     /// Gradients side by side, zero where none arrived.
@@ -177,9 +215,13 @@ impl<'m, T: Real> Stepper<'m, T> {
         let tape = &self.shard.tape;
         let row = |b: usize, v: &Var| {
             let dim = tape.shape(*v).dim;
-            tape.grad(*v).get(b * dim..(b + 1) * dim).map_or_else(|| vec![T::ZERO; dim], <[T]>::to_vec)
+            tape.grad(*v)
+                .get(b * dim..(b + 1) * dim)
+                .map_or_else(|| vec![T::ZERO; dim], <[T]>::to_vec)
         };
-        (0..items).flat_map(|b| parts.iter().flat_map(move |v| row(b, v))).collect()
+        (0..items)
+            .flat_map(|b| parts.iter().flat_map(move |v| row(b, v)))
+            .collect()
     }
 }
 

@@ -60,13 +60,25 @@ pub struct Want {
 
 impl Want {
     /// Only the forward pass.
-    pub const NOTHING: Want = Want { weights: false, input: false };
+    pub const NOTHING: Want = Want {
+        weights: false,
+        input: false,
+    };
     /// What training wants.
-    pub const WEIGHTS: Want = Want { weights: true, input: false };
+    pub const WEIGHTS: Want = Want {
+        weights: true,
+        input: false,
+    };
     /// What an attack wants.
-    pub const INPUT: Want = Want { weights: false, input: true };
+    pub const INPUT: Want = Want {
+        weights: false,
+        input: true,
+    };
     /// Both.
-    pub const BOTH: Want = Want { weights: true, input: true };
+    pub const BOTH: Want = Want {
+        weights: true,
+        input: true,
+    };
 }
 
 /// The backward half of a layer.
@@ -95,7 +107,15 @@ pub struct Tape<T> {
 
 impl<T: Real> Default for Tape<T> {
     fn default() -> Self {
-        Tape { values: Vec::new(), ops: Vec::new(), spare: BTreeMap::new(), want: Want::NOTHING, noise: None, first: 0, dropouts: 0 }
+        Tape {
+            values: Vec::new(),
+            ops: Vec::new(),
+            spare: BTreeMap::new(),
+            want: Want::NOTHING,
+            noise: None,
+            first: 0,
+            dropouts: 0,
+        }
     }
 }
 
@@ -147,7 +167,12 @@ impl<T: Real> Tape<T> {
     /// Room for a layer's output or saved numbers, with whatever the memory held before.
     pub fn value(&mut self, shape: Shape, wants: bool) -> Var {
         let data = self.dirty(shape.len());
-        self.values.push(Value { shape, data, grad: Vec::new(), wants });
+        self.values.push(Value {
+            shape,
+            data,
+            grad: Vec::new(),
+            wants,
+        });
         Var(self.values.len() - 1)
     }
 
@@ -159,7 +184,12 @@ impl<T: Real> Tape<T> {
 
     /// Keeps a gradient on the tape as a value, for products that are computed later.
     pub fn keep(&mut self, shape: Shape, data: Vec<T>) -> Var {
-        self.values.push(Value { shape, data, grad: Vec::new(), wants: false });
+        self.values.push(Value {
+            shape,
+            data,
+            grad: Vec::new(),
+            wants: false,
+        });
         Var(self.values.len() - 1)
     }
 
@@ -232,8 +262,13 @@ impl<T: Real> Tape<T> {
     /// Memory of that length with any contents.
     pub fn dirty(&mut self, len: usize) -> Vec<T> {
         // Spare memory is filed by capacity; up to twice the need is close enough when lengths vary.
-        let fit = self.spare.range_mut(len..=2 * len).find(|(_, v)| !v.is_empty());
-        let mut v = fit.and_then(|(_, v)| v.pop()).unwrap_or_else(|| Vec::with_capacity(len));
+        let fit = self
+            .spare
+            .range_mut(len..=2 * len)
+            .find(|(_, v)| !v.is_empty());
+        let mut v = fit
+            .and_then(|(_, v)| v.pop())
+            .unwrap_or_else(|| Vec::with_capacity(len));
         v.resize(len, T::ZERO);
         v
     }

@@ -19,7 +19,9 @@ use std::ops::Range;
 /// The items of each shard of a batch: about 16 each, 32 in large batches.
 pub fn shards(items: usize) -> Vec<Range<usize>> {
     let count = items.div_ceil(if items > 128 { 32 } else { 16 }).max(1);
-    (0..count).map(|k| k * items / count..(k + 1) * items / count).collect()
+    (0..count)
+        .map(|k| k * items / count..(k + 1) * items / count)
+        .collect()
 }
 
 /// The state of a training run between two steps.
@@ -51,29 +53,61 @@ pub struct Step {
 
 impl<'m> Trainer<'m> {
     /// Starts from these weights; `seed` names the dropout.
-    pub fn new(model: &'m Model, params: Params<f32>, optimiser: Optimiser, clip: Clip, seed: u64) -> Result<Self> {
+    pub fn new(
+        model: &'m Model,
+        params: Params<f32>,
+        optimiser: Optimiser,
+        clip: Clip,
+        seed: u64,
+    ) -> Result<Self> {
         params.check(model.layout())?;
         optimiser.check()?;
         let memory = Memory::new(&optimiser, params.trained.len());
         let noise = Stream::new(seed, "dropout");
-        Ok(Trainer { model, params, memory, optimiser, clip, noise, work: Vec::new(), total: Vec::new(), last_good: f64::NAN })
+        Ok(Trainer {
+            model,
+            params,
+            memory,
+            optimiser,
+            clip,
+            noise,
+            work: Vec::new(),
+            total: Vec::new(),
+            last_good: f64::NAN,
+        })
     }
 
     /// Cuts examples into shards and takes a step.
-    pub fn step_on(&mut self, examples: &[&Example], objective: &Objective, rate: f64) -> Result<Step> {
-        let batches: Vec<Batch<f32>> = shards(examples.len()).into_iter().map(|r| Batch::new(&examples[r])).collect::<Result<_>>()?;
+    pub fn step_on(
+        &mut self,
+        examples: &[&Example],
+        objective: &Objective,
+        rate: f64,
+    ) -> Result<Step> {
+        let batches: Vec<Batch<f32>> = shards(examples.len())
+            .into_iter()
+            .map(|r| Batch::new(&examples[r]))
+            .collect::<Result<_>>()?;
         self.step(&batches, objective, rate)
     }
 
     /// Takes a step on one batch a shard. The loss is the mean over items of sums over steps.
     /// When it or its gradient is not finite, the weights stay as they were.
-    pub fn step(&mut self, batches: &[Batch<f32>], objective: &Objective, rate: f64) -> Result<Step> {
+    pub fn step(
+        &mut self,
+        batches: &[Batch<f32>],
+        objective: &Objective,
+        rate: f64,
+    ) -> Result<Step> {
         let items: usize = batches.iter().map(Batch::items).sum();
         let step = self.memory.updates;
         let noise = self.noise.item(step);
         let (model, params, scale) = (self.model, &self.params, 1.0 / items.max(1) as f64);
         self.work.resize_with(batches.len(), Shard::default);
-        let firsts: Vec<usize> = batches.iter().scan(0, |sum, b| Some(std::mem::replace(sum, *sum + b.items()))).collect();
+        let firsts: Vec<usize> = batches
+            .iter()
+            .scan(0, |sum, b| Some(std::mem::replace(sum, *sum + b.items())))
+            .collect();
         let results: Vec<Result<(f64, Carry<f32>)>> = self
             .work
             .par_iter_mut()
@@ -84,9 +118,15 @@ impl<'m> Trainer<'m> {
                 shard.tape.train(noise, first);
                 shard.grads.reset(model.layout());
                 let out = model.forward(&mut shard.tape, params, batch)?;
-                let carry = if batch.carry.is_some() { model.carry(&shard.tape, &out) } else { Carry::new() };
+                let carry = if batch.carry.is_some() {
+                    model.carry(&shard.tape, &out)
+                } else {
+                    Carry::new()
+                };
                 let values = match objective {
-                    Objective::CrossEntropy => cross_entropy_in_place(&mut shard.tape, out.logits, &batch.targets, scale)?,
+                    Objective::CrossEntropy => {
+                        cross_entropy_in_place(&mut shard.tape, out.logits, &batch.targets, scale)?
+                    }
                     other => other.apply(&mut shard.tape, &out, batch, scale)?,
                 };
                 shard.tape.backward(params, &mut shard.grads);
@@ -105,18 +145,34 @@ impl<'m> Trainer<'m> {
         let norm = norm(&self.total);
         for (what, x) in [("loss", loss), ("gradient", norm)] {
             if !x.is_finite() {
-                return Err(Error::Diverged { step, what, last_good: self.last_good });
+                return Err(Error::Diverged {
+                    step,
+                    what,
+                    last_good: self.last_good,
+                });
             }
         }
         self.last_good = loss;
-        self.memory.update(&self.optimiser, self.clip, rate, norm, &mut self.params.trained, &self.total);
+        self.memory.update(
+            &self.optimiser,
+            self.clip,
+            rate,
+            norm,
+            &mut self.params.trained,
+            &self.total,
+        );
         self.model.constrain(&mut self.params);
         Ok(Step { loss, norm, carry })
     }
 }
 
 /// Cross-entropy that turns the logits into their own gradient: no second array of the vocabulary's size.
-fn cross_entropy_in_place<T: Real>(tape: &mut Tape<T>, logits: Var, targets: &Targets, scale: f64) -> Result<Vec<f64>> {
+fn cross_entropy_in_place<T: Real>(
+    tape: &mut Tape<T>,
+    logits: Var,
+    targets: &Targets,
+    scale: f64,
+) -> Result<Vec<f64>> {
     let shape = tape.shape(logits);
     let (mut z, scale) = (tape.take(logits), T::of(scale));
     let mut values = vec![0.0; shape.batch];
@@ -131,7 +187,12 @@ fn cross_entropy_in_place<T: Real>(tape: &mut Tape<T>, logits: Var, targets: &Ta
             }
             Targets::Tokens(ids, _) => ids[row] as usize,
         };
-        let target = *z.get(y).ok_or(Error::Range { what: "target", item: b, got: y, below: shape.dim })?;
+        let target = *z.get(y).ok_or(Error::Range {
+            what: "target",
+            item: b,
+            got: y,
+            below: shape.dim,
+        })?;
         values[b] += (softmax(z) - target).to_f64();
         z[y] -= T::ONE;
         z.iter_mut().for_each(|z| *z *= scale);

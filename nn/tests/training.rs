@@ -36,9 +36,13 @@ fn go_on(_: &Event) -> Flow {
 }
 
 fn run(model: &Model, train: &[Example], spec: &FitSpec, threads: usize) -> Fitted {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .unwrap();
     let dev = &train[..train.len() / 4];
-    pool.install(|| fit(model, model.init(1), train, dev, spec, None, &mut go_on)).unwrap()
+    pool.install(|| fit(model, model.init(1), train, dev, spec, None, &mut go_on))
+        .unwrap()
 }
 
 fn digest(weights: &[f32]) -> String {
@@ -73,32 +77,65 @@ fn every_model_has_the_same_weights_on_1_2_and_8_threads_and_those_pinned() {
         let one = run(&model, &train, &spec(), 1);
         for threads in [1, 2, 8] {
             let again = run(&model, &train, &spec(), threads);
-            assert_eq!(one.params, again.params, "{} on {threads} threads", case.name);
+            assert_eq!(
+                one.params, again.params,
+                "{} on {threads} threads",
+                case.name
+            );
             assert_eq!(one.dev, again.dev, "{}", case.name);
         }
         found.push((case.name, digest(&one.checkpoint.trained)));
     }
     if isa() != Isa::Portable {
         let found: Vec<(&str, &str)> = found.iter().map(|(n, d)| (*n, d.as_str())).collect();
-        assert_eq!(found, PINNED, "results changed: say so in the changelog, since every cached model is stale");
+        assert_eq!(
+            found, PINNED,
+            "results changed: say so in the changelog, since every cached model is stale"
+        );
     }
 }
 
 #[test]
 fn a_run_that_was_stopped_and_resumed_ends_with_the_same_bits() {
-    for optimiser in [Optimiser::ADAM, Optimiser::Sgd { momentum: 0.9 }, Optimiser::Adadelta { rho: 0.95, eps: 1e-6 }] {
+    for optimiser in [
+        Optimiser::ADAM,
+        Optimiser::Sgd { momentum: 0.9 },
+        Optimiser::Adadelta {
+            rho: 0.95,
+            eps: 1e-6,
+        },
+    ] {
         let list = cases();
         let case = list.iter().find(|c| c.name == "lstm").unwrap();
         let (model, train) = (case.model(), case.examples(70));
         let dev = &train[..20];
-        let spec = FitSpec { optimiser, schedule: Schedule::Plateau { factor: 0.5 }, ..spec() };
+        let spec = FitSpec {
+            optimiser,
+            schedule: Schedule::Plateau { factor: 0.5 },
+            ..spec()
+        };
         let whole = fit(&model, model.init(1), &train, dev, &spec, None, &mut go_on).unwrap();
         for stop in [1, 3, 4, 7, 11] {
-            let mut halt = |e: &Event| if matches!(e, Event::Step { step, .. } if *step == stop) { Flow::Stop } else { Flow::Continue };
+            let mut halt = |e: &Event| {
+                if matches!(e, Event::Step { step, .. } if *step == stop) {
+                    Flow::Stop
+                } else {
+                    Flow::Continue
+                }
+            };
             let part = fit(&model, model.init(1), &train, dev, &spec, None, &mut halt).unwrap();
             assert!(part.stopped && part.steps == stop);
             let kept = Checkpoint::from_bytes(&part.checkpoint.to_bytes()).unwrap();
-            let rest = fit(&model, model.init(1), &train, dev, &spec, Some(kept), &mut go_on).unwrap();
+            let rest = fit(
+                &model,
+                model.init(1),
+                &train,
+                dev,
+                &spec,
+                Some(kept),
+                &mut go_on,
+            )
+            .unwrap();
             assert_eq!(rest, whole, "{optimiser:?} stopped after {stop}");
         }
     }
@@ -108,15 +145,30 @@ fn a_run_that_was_stopped_and_resumed_ends_with_the_same_bits() {
 fn easy(n: usize, tokens: usize) -> Vec<Example> {
     let s = Stream::new(3, "easy");
     let text = |i: u64| {
-        let ids: Vec<u32> = (0..2 + s.item(i).below(99, 7) as u64).map(|t| s.item(i).below(t, tokens) as u32).collect();
+        let ids: Vec<u32> = (0..2 + s.item(i).below(99, 7) as u64)
+            .map(|t| s.item(i).below(t, tokens) as u32)
+            .collect();
         let class = ids[0] % 2;
-        Example { input: Sequence::Tokens(ids), target: Target::Class(class) }
+        Example {
+            input: Sequence::Tokens(ids),
+            target: Target::Class(class),
+        }
     };
     (0..n as u64).map(text).collect()
 }
 
 fn classifier(cell: CellKind) -> Model {
-    Model::new(&Spec::Recurrent(RecurrentSpec::new(cell, Reads::Tokens { vocabulary: 20, dim: 8, frozen: false }, 16, 2))).unwrap()
+    Model::new(&Spec::Recurrent(RecurrentSpec::new(
+        cell,
+        Reads::Tokens {
+            vocabulary: 20,
+            dim: 8,
+            frozen: false,
+        },
+        16,
+        2,
+    )))
+    .unwrap()
 }
 
 #[test]
@@ -125,9 +177,19 @@ fn recurrent_models_learn_to_remember_the_first_token() {
     for cell in [CellKind::Rnn, CellKind::Gru, CellKind::Lstm] {
         for loss in [Loss::CrossEntropy, Loss::Hinge] {
             let model = classifier(cell);
-            let spec = FitSpec { epochs: 30, metric: Metric::Accuracy, loss, patience: 6, ..spec() };
+            let spec = FitSpec {
+                epochs: 30,
+                metric: Metric::Accuracy,
+                loss,
+                patience: 6,
+                ..spec()
+            };
             let fitted = fit(&model, model.init(1), &train, dev, &spec, None, &mut go_on).unwrap();
-            assert!(fitted.dev.unwrap().accuracy > 0.95, "{cell:?} {loss:?}: {:?}", fitted.dev);
+            assert!(
+                fitted.dev.unwrap().accuracy > 0.95,
+                "{cell:?} {loss:?}: {:?}",
+                fitted.dev
+            );
         }
     }
 }
@@ -144,11 +206,19 @@ fn patience_ends_a_fit_and_the_best_weights_are_kept() {
         }
         Flow::Continue
     };
-    let spec = FitSpec { epochs: 200, patience: 3, rate: 0.05, ..spec() };
+    let spec = FitSpec {
+        epochs: 200,
+        patience: 3,
+        rate: 0.05,
+        ..spec()
+    };
     let fitted = fit(&model, model.init(1), &train, &dev, &spec, None, &mut watch).unwrap();
     assert!(epochs < 200);
     assert_eq!(fitted.dev.unwrap().loss, best);
-    assert_eq!(nn::evaluate::evaluate(&model, &fitted.params, &dev).unwrap(), fitted.dev.unwrap());
+    assert_eq!(
+        nn::evaluate::evaluate(&model, &fitted.params, &dev).unwrap(),
+        fitted.dev.unwrap()
+    );
 }
 
 #[test]
@@ -160,11 +230,34 @@ fn restarts_go_on_until_dev_is_accepted() {
         restarts += u32::from(matches!(e, Event::Restart { .. }));
         Flow::Continue
     };
-    let spec = FitSpec { epochs: 1, restarts: 3, accept: 1.1, ..spec() };
+    let spec = FitSpec {
+        epochs: 1,
+        restarts: 3,
+        accept: 1.1,
+        ..spec()
+    };
     let hopeless = fit(&model, model.init(1), &train, &dev, &spec, None, &mut count).unwrap();
     assert_eq!((restarts, hopeless.checkpoint.position.attempt), (3, 3));
-    let easy_going = FitSpec { accept: 0.0, ..spec };
-    assert_eq!(fit(&model, model.init(1), &train, &dev, &easy_going, None, &mut go_on).unwrap().checkpoint.position.attempt, 0);
+    let easy_going = FitSpec {
+        accept: 0.0,
+        ..spec
+    };
+    assert_eq!(
+        fit(
+            &model,
+            model.init(1),
+            &train,
+            &dev,
+            &easy_going,
+            None,
+            &mut go_on
+        )
+        .unwrap()
+        .checkpoint
+        .position
+        .attempt,
+        0
+    );
 }
 
 #[test]
@@ -172,35 +265,112 @@ fn divergence_is_an_error_with_the_step_and_the_last_good_loss() {
     let model = classifier(CellKind::Rnn);
     let mut params = model.init(1);
     let train = easy(40, 20);
-    let spec = FitSpec { clip: Clip::No, optimiser: Optimiser::SGD, rate: 1e38, epochs: 50, ..spec() };
+    let spec = FitSpec {
+        clip: Clip::No,
+        optimiser: Optimiser::SGD,
+        rate: 1e38,
+        epochs: 50,
+        ..spec()
+    };
     match fit(&model, params.clone(), &train, &[], &spec, None, &mut go_on) {
-        Err(Error::Diverged { step, last_good, .. }) => assert!(step > 0 && last_good.is_finite()),
+        Err(Error::Diverged {
+            step, last_good, ..
+        }) => assert!(step > 0 && last_good.is_finite()),
         other => panic!("{other:?}"),
     }
     params.trained[0] = f32::NAN;
     let error = fit(&model, params, &easy(40, 1), &[], &spec, None, &mut go_on).unwrap_err();
-    assert!(matches!(error, Error::Diverged { step: 0, last_good, .. } if last_good.is_nan()), "{error}");
+    assert!(
+        matches!(error, Error::Diverged { step: 0, last_good, .. } if last_good.is_nan()),
+        "{error}"
+    );
 }
 
 #[test]
 fn wrong_inputs_are_errors_that_say_what_was_expected() {
     let model = classifier(CellKind::Lstm);
-    let text = |ids: &[u32]| Example { input: Sequence::Tokens(ids.to_vec()), target: Target::Class(0) };
-    let vectors = |dim: usize, data: &[f32]| Example { input: Sequence::Vectors { dim, data: data.to_vec() }, target: Target::Class(0) };
-    let say = |examples: &[Example]| fit(&model, model.init(1), examples, &[], &spec(), None, &mut go_on).unwrap_err().to_string();
-    assert_eq!(say(&[]), "list of training examples is empty: give at least one");
+    let text = |ids: &[u32]| Example {
+        input: Sequence::Tokens(ids.to_vec()),
+        target: Target::Class(0),
+    };
+    let vectors = |dim: usize, data: &[f32]| Example {
+        input: Sequence::Vectors {
+            dim,
+            data: data.to_vec(),
+        },
+        target: Target::Class(0),
+    };
+    let say = |examples: &[Example]| {
+        fit(
+            &model,
+            model.init(1),
+            examples,
+            &[],
+            &spec(),
+            None,
+            &mut go_on,
+        )
+        .unwrap_err()
+        .to_string()
+    };
+    assert_eq!(
+        say(&[]),
+        "list of training examples is empty: give at least one"
+    );
     assert_eq!(say(&[text(&[])]), "sequence is empty: give at least one");
-    assert_eq!(say(&[text(&[1, 20])]), "token 20 at item 0: expected below 20");
-    assert_eq!(say(&[vectors(3, &[0.0; 6])]), "numbers in a step: expected 8, got 3");
-    assert_eq!(say(&[vectors(8, &[0.0; 9])]), "numbers in a sequence: expected 8, got 9");
-    assert_eq!(say(&[text(&[1]), vectors(8, &[0.0; 8])]), "kind of sequence: expected one kind in a batch, got several");
-    assert_eq!(say(&[vectors(8, &[0.0, f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])]), "input holds NaN at index 1: expected a finite number");
-    assert_eq!(say(&[vectors(8, &[f32::INFINITY; 8])]), "input holds inf at index 0: expected a finite number");
-    assert_eq!(say(&[Example { target: Target::Class(2), ..text(&[1]) }]), "target 2 at item 0: expected below 2");
-    assert_eq!(say(&[Example { target: Target::None, ..text(&[1]) }]), "this model has no target");
+    assert_eq!(
+        say(&[text(&[1, 20])]),
+        "token 20 at item 0: expected below 20"
+    );
+    assert_eq!(
+        say(&[vectors(3, &[0.0; 6])]),
+        "numbers in a step: expected 8, got 3"
+    );
+    assert_eq!(
+        say(&[vectors(8, &[0.0; 9])]),
+        "numbers in a sequence: expected 8, got 9"
+    );
+    assert_eq!(
+        say(&[text(&[1]), vectors(8, &[0.0; 8])]),
+        "kind of sequence: expected one kind in a batch, got several"
+    );
+    assert_eq!(
+        say(&[vectors(8, &[0.0, f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])]),
+        "input holds NaN at index 1: expected a finite number"
+    );
+    assert_eq!(
+        say(&[vectors(8, &[f32::INFINITY; 8])]),
+        "input holds inf at index 0: expected a finite number"
+    );
+    assert_eq!(
+        say(&[Example {
+            target: Target::Class(2),
+            ..text(&[1])
+        }]),
+        "target 2 at item 0: expected below 2"
+    );
+    assert_eq!(
+        say(&[Example {
+            target: Target::None,
+            ..text(&[1])
+        }]),
+        "this model has no target"
+    );
     assert!(Batch::<f32>::new(&[]).is_err());
-    let zero = FitSpec { rate: 0.0, ..spec() };
-    let error = fit(&model, model.init(1), &[text(&[1])], &[], &zero, None, &mut go_on).unwrap_err();
+    let zero = FitSpec {
+        rate: 0.0,
+        ..spec()
+    };
+    let error = fit(
+        &model,
+        model.init(1),
+        &[text(&[1])],
+        &[],
+        &zero,
+        None,
+        &mut go_on,
+    )
+    .unwrap_err();
     assert_eq!(error.to_string(), "rate is 0: expected above 0");
     let mut short = model.init(1);
     short.trained.pop();

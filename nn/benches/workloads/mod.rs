@@ -32,17 +32,72 @@ const fn products(rows: usize, inputs: usize, outputs: usize) -> f64 {
 }
 
 pub const WORKLOADS: &[Workload] = &[
-    Workload { name: "GEMM", repeats: 5, flops: 2.0 * 1024.0 * 1024.0 * 1024.0, make: peak },
-    Workload { name: "W1", repeats: 5, flops: products(250 * 24, 114, 256), make: || lstm(24) },
-    Workload { name: "W1b", repeats: 1, flops: products(250 * 256, 114, 256), make: || lstm(256) },
-    Workload { name: "W3x1", repeats: 20, flops: 0.0, make: || input_gradient(1) },
-    Workload { name: "W3x64", repeats: 1, flops: 0.0, make: || input_gradient(64) },
-    Workload { name: "W2", repeats: 2, flops: products(400, 400, 800) * 2.0 + products(400, 200, 10_000), make: language },
-    Workload { name: "W4", repeats: 1, flops: 0.0, make: characters },
-    Workload { name: "transformer", repeats: 1, flops: 0.0, make: transformer },
-    Workload { name: "seq2seq", repeats: 2, flops: 0.0, make: seq2seq },
-    Workload { name: "GRU", repeats: 5, flops: 0.0, make: || recurrent(CellKind::Gru, 128, 64, 9, 50, 6, 50) },
-    Workload { name: "RNN", repeats: 10, flops: 0.0, make: || recurrent(CellKind::Rnn, 28, 128, 28, 56, 10, 0) },
+    Workload {
+        name: "GEMM",
+        repeats: 5,
+        flops: 2.0 * 1024.0 * 1024.0 * 1024.0,
+        make: peak,
+    },
+    Workload {
+        name: "W1",
+        repeats: 5,
+        flops: products(250 * 24, 114, 256),
+        make: || lstm(24),
+    },
+    Workload {
+        name: "W1b",
+        repeats: 1,
+        flops: products(250 * 256, 114, 256),
+        make: || lstm(256),
+    },
+    Workload {
+        name: "W3x1",
+        repeats: 20,
+        flops: 0.0,
+        make: || input_gradient(1),
+    },
+    Workload {
+        name: "W3x64",
+        repeats: 1,
+        flops: 0.0,
+        make: || input_gradient(64),
+    },
+    Workload {
+        name: "W2",
+        repeats: 2,
+        flops: products(400, 400, 800) * 2.0 + products(400, 200, 10_000),
+        make: language,
+    },
+    Workload {
+        name: "W4",
+        repeats: 1,
+        flops: 0.0,
+        make: characters,
+    },
+    Workload {
+        name: "transformer",
+        repeats: 1,
+        flops: 0.0,
+        make: transformer,
+    },
+    Workload {
+        name: "seq2seq",
+        repeats: 2,
+        flops: 0.0,
+        make: seq2seq,
+    },
+    Workload {
+        name: "GRU",
+        repeats: 5,
+        flops: 0.0,
+        make: || recurrent(CellKind::Gru, 128, 64, 9, 50, 6, 50),
+    },
+    Workload {
+        name: "RNN",
+        repeats: 10,
+        flops: 0.0,
+        make: || recurrent(CellKind::Rnn, 28, 128, 28, 56, 10, 0),
+    },
 ];
 
 fn noise(n: usize) -> Vec<f32> {
@@ -54,12 +109,27 @@ fn noise(n: usize) -> Vec<f32> {
 fn peak() -> Step {
     let (a, b, mut c) = (noise(1 << 20), noise(1 << 20), vec![0.0; 1 << 20]);
     Box::new(move || {
-        c.par_chunks_mut(128 * 1024).zip(a.par_chunks(128 * 1024)).for_each(|(c, a)| gemm(Into::Set, c, Mat::new(a, 128, 1024), Mat::new(&b, 1024, 1024)));
+        c.par_chunks_mut(128 * 1024)
+            .zip(a.par_chunks(128 * 1024))
+            .for_each(|(c, a)| {
+                gemm(
+                    Into::Set,
+                    c,
+                    Mat::new(a, 128, 1024),
+                    Mat::new(&b, 1024, 1024),
+                )
+            });
     })
 }
 
 fn signals(time: usize, items: usize, dim: usize, classes: usize) -> Vec<Example> {
-    let example = |b: usize| Example { input: Sequence::Vectors { dim, data: noise(time * dim) }, target: Target::Class((b % classes) as u32) };
+    let example = |b: usize| Example {
+        input: Sequence::Vectors {
+            dim,
+            data: noise(time * dim),
+        },
+        target: Target::Class((b % classes) as u32),
+    };
     (0..items).map(example).collect()
 }
 
@@ -67,20 +137,40 @@ fn build(spec: Spec) -> &'static Model {
     Box::leak(Box::new(Model::new(&spec).expect("a model")))
 }
 
-fn classifier(cell: CellKind, dim: usize, units: usize, classes: usize, hidden: usize) -> &'static Model {
-    build(Spec::Recurrent(RecurrentSpec { hidden, ..RecurrentSpec::new(cell, Reads::Vectors { dim }, units, classes) }))
+fn classifier(
+    cell: CellKind,
+    dim: usize,
+    units: usize,
+    classes: usize,
+    hidden: usize,
+) -> &'static Model {
+    build(Spec::Recurrent(RecurrentSpec {
+        hidden,
+        ..RecurrentSpec::new(cell, Reads::Vectors { dim }, units, classes)
+    }))
 }
 
-fn recurrent(cell: CellKind, time: usize, items: usize, dim: usize, units: usize, classes: usize, hidden: usize) -> Step {
+fn recurrent(
+    cell: CellKind,
+    time: usize,
+    items: usize,
+    dim: usize,
+    units: usize,
+    classes: usize,
+    hidden: usize,
+) -> Step {
     let model = classifier(cell, dim, units, classes, hidden);
     train(model, signals(time, items, dim, classes))
 }
 
 fn train(model: &'static Model, examples: Vec<Example>) -> Step {
-    let mut trainer = Trainer::new(model, model.init(1), Optimiser::ADAM, Clip::No, 1).expect("a trainer");
+    let mut trainer =
+        Trainer::new(model, model.init(1), Optimiser::ADAM, Clip::No, 1).expect("a trainer");
     Box::new(move || {
         let batch: Vec<&Example> = examples.iter().collect();
-        trainer.step_on(&batch, &Objective::CrossEntropy, 1e-3).expect("a step");
+        trainer
+            .step_on(&batch, &Objective::CrossEntropy, 1e-3)
+            .expect("a step");
     })
 }
 
@@ -95,7 +185,9 @@ fn input_gradient(items: usize) -> Step {
     let examples = signals(250, items, 50, 2);
     Box::new(move || {
         let batch: Vec<&Example> = examples.iter().collect();
-        victim.gradients(&batch, &Objective::CrossEntropy).expect("gradients");
+        victim
+            .gradients(&batch, &Objective::CrossEntropy)
+            .expect("gradients");
     })
 }
 
@@ -106,23 +198,58 @@ fn ids(n: usize, below: usize, purpose: &str) -> Vec<u32> {
 
 /// States are carried from step to step, as PyTorch's side does.
 fn language() -> Step {
-    let model = build(Spec::Language(LanguageSpec { vocabulary: 10_000, dim: 200, units: 200, layers: 2, dropout: 0.0, tie_layers: false, init: 0.1 }));
-    let mut trainer = Trainer::new(model, model.init(1), Optimiser::SGD, Clip::Norm(5.0), 1).expect("a trainer");
-    let example = |k: usize| Example { input: Sequence::Tokens(ids(20, 10_000, &format!("x{k}"))), target: Target::Tokens(ids(20, 10_000, &format!("y{k}"))) };
+    let model = build(Spec::Language(LanguageSpec {
+        vocabulary: 10_000,
+        dim: 200,
+        units: 200,
+        layers: 2,
+        dropout: 0.0,
+        tie_layers: false,
+        init: 0.1,
+    }));
+    let mut trainer =
+        Trainer::new(model, model.init(1), Optimiser::SGD, Clip::Norm(5.0), 1).expect("a trainer");
+    let example = |k: usize| Example {
+        input: Sequence::Tokens(ids(20, 10_000, &format!("x{k}"))),
+        target: Target::Tokens(ids(20, 10_000, &format!("y{k}"))),
+    };
     let examples: Vec<Example> = (0..20).map(example).collect();
-    let mut batches: Vec<Batch<f32>> = shards(20).into_iter().map(|r| Batch::new(&examples[r].iter().collect::<Vec<_>>()).expect("a batch")).collect();
+    let mut batches: Vec<Batch<f32>> = shards(20)
+        .into_iter()
+        .map(|r| Batch::new(&examples[r].iter().collect::<Vec<_>>()).expect("a batch"))
+        .collect();
     for batch in &mut batches {
-        batch.carry = Some(vec![(vec![0.0; batch.items() * 200], vec![0.0; batch.items() * 200]); 2]);
+        batch.carry = Some(vec![
+            (
+                vec![0.0; batch.items() * 200],
+                vec![0.0; batch.items() * 200]
+            );
+            2
+        ]);
     }
     Box::new(move || {
-        let step = trainer.step(&batches, &Objective::CrossEntropy, 1.0).expect("a step");
-        batches.iter_mut().zip(step.carry).for_each(|(batch, carry)| batch.carry = Some(carry));
+        let step = trainer
+            .step(&batches, &Objective::CrossEntropy, 1.0)
+            .expect("a step");
+        batches
+            .iter_mut()
+            .zip(step.carry)
+            .for_each(|(batch, carry)| batch.carry = Some(carry));
     })
 }
 
 fn characters() -> Step {
     let mut layout = Layout::default();
-    let conv = ConvMax::new(&mut layout, "c", 25, 6, 1000, 0, Activation::Tanh, Init::Uniform(0.08));
+    let conv = ConvMax::new(
+        &mut layout,
+        "c",
+        25,
+        6,
+        1000,
+        0,
+        Activation::Tanh,
+        Init::Uniform(0.08),
+    );
     let params: Params<f32> = layout.init(1);
     let x = noise(3840 * 20 * 25);
     let mut shard: Shard<f32> = Shard::default();
@@ -137,13 +264,41 @@ fn characters() -> Step {
 }
 
 fn transformer() -> Step {
-    let spec = TransformerSpec { vocabulary: 5000, positions: 64, dim: 128, heads: 4, inner: 512, layers: 3, dropout: 0.0, pooler: false, classes: 2 };
-    let example = |k: usize| Example { input: Sequence::Tokens(ids(64, 5000, &format!("t{k}"))), target: Target::Class(k as u32 % 2) };
-    train(build(Spec::Transformer(spec)), (0..32).map(example).collect())
+    let spec = TransformerSpec {
+        vocabulary: 5000,
+        positions: 64,
+        dim: 128,
+        heads: 4,
+        inner: 512,
+        layers: 3,
+        dropout: 0.0,
+        pooler: false,
+        classes: 2,
+    };
+    let example = |k: usize| Example {
+        input: Sequence::Tokens(ids(64, 5000, &format!("t{k}"))),
+        target: Target::Class(k as u32 % 2),
+    };
+    train(
+        build(Spec::Transformer(spec)),
+        (0..32).map(example).collect(),
+    )
 }
 
 fn seq2seq() -> Step {
-    let spec = Seq2seqSpec { source: 80, target: 80, go: 0, eos: 1, dim: 32, units: 64, attention: 64, dropout: 0.0 };
-    let example = |k: usize| Example { input: Sequence::Tokens(ids(30, 80, &format!("s{k}"))), target: Target::Tokens(ids(30, 80, &format!("d{k}"))) };
+    let spec = Seq2seqSpec {
+        source: 80,
+        target: 80,
+        go: 0,
+        eos: 1,
+        dim: 32,
+        units: 64,
+        attention: 64,
+        dropout: 0.0,
+    };
+    let example = |k: usize| Example {
+        input: Sequence::Tokens(ids(30, 80, &format!("s{k}"))),
+        target: Target::Tokens(ids(30, 80, &format!("d{k}"))),
+    };
     train(build(Spec::Seq2seq(spec)), (0..32).map(example).collect())
 }

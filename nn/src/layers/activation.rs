@@ -4,11 +4,11 @@
 //! GELU: `f = x P(x)`, `f' = P(x) + x p(x)`, `P` and `p` the normal distribution and density
 //! (the exact form with erf, as in BERT).
 
+use crate::Real;
 use crate::grads::Grads;
 use crate::params::Params;
 use crate::simd::{Kernel, Lanes};
 use crate::tape::{Op, Tape, Var};
-use crate::Real;
 
 /// Which function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -28,7 +28,11 @@ pub enum Activation {
 pub fn activate<T: Real>(tape: &mut Tape<T>, x: Var, f: Activation) -> Var {
     let y = tape.output(tape.shape(x), &[x], false);
     let mut out = tape.take(y);
-    T::launch(Forward { x: tape.get(x), y: &mut out, f });
+    T::launch(Forward {
+        x: tape.get(x),
+        y: &mut out,
+        f,
+    });
     tape.put(y, out);
     tape.record(y, Backward { x, y, f });
     y
@@ -42,9 +46,17 @@ struct Backward {
 
 impl<T: Real> Op<T> for Backward {
     fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
         if let Some(mut dx) = tape.grad_to_add(self.x) {
-            T::launch(Slope { x: tape.get(self.x), y: tape.get(self.y), dy: &dy, dx: &mut dx, f: self.f });
+            T::launch(Slope {
+                x: tape.get(self.x),
+                y: tape.get(self.y),
+                dy: &dy,
+                dx: &mut dx,
+                f: self.f,
+            });
             tape.put_grad(self.x, dx);
         }
         tape.recycle(dy);
@@ -87,7 +99,11 @@ impl<T: Real> Kernel<T> for Slope<'_, T> {
     type Out = ();
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        let chunks = self.x.chunks(V::N).zip(self.y.chunks(V::N)).zip(self.dy.chunks(V::N));
+        let chunks = self
+            .x
+            .chunks(V::N)
+            .zip(self.y.chunks(V::N))
+            .zip(self.dy.chunks(V::N));
         for (((x, y), dy), dx) in chunks.zip(self.dx.chunks_mut(V::N)) {
             let (x, y, dy) = (V::load(x), V::load(y), V::load(dy));
             let slope = match self.f {

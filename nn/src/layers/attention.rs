@@ -9,12 +9,12 @@
 
 use super::lstm::add;
 use super::{Dense, Lens};
+use crate::Real;
 use crate::gemm::{Into, Mat, gemm};
 use crate::grads::Grads;
 use crate::params::{Init, Layout, Params};
 use crate::simd::{dot, softmax};
 use crate::tape::{Op, Shape, Tape, Var};
-use crate::Real;
 
 /// Attention with its four linear maps.
 #[derive(Clone, Copy, Debug)]
@@ -45,11 +45,24 @@ impl MultiHead {
     /// `heads` must divide `dim`.
     pub fn new(layout: &mut Layout, name: &str, dim: usize, heads: usize, init: Init) -> Self {
         let mut map = |part: &str| Dense::new(layout, &format!("{name}.{part}"), dim, dim, init);
-        MultiHead { query: map("query"), key: map("key"), value: map("value"), out: map("out"), heads }
+        MultiHead {
+            query: map("query"),
+            key: map("key"),
+            value: map("value"),
+            out: map("out"),
+            heads,
+        }
     }
 
     /// Rows of `x` look at rows of `memory` (itself for self-attention). Returns the output and the weights.
-    pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, x: Var, memory: Var, sight: &Sight) -> (Var, Var) {
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        x: Var,
+        memory: Var,
+        sight: &Sight,
+    ) -> (Var, Var) {
         let q = self.query.forward(tape, params, x);
         let k = self.key.forward(tape, params, memory);
         let v = self.value.forward(tape, params, memory);
@@ -59,16 +72,26 @@ impl MultiHead {
 }
 
 /// The heads themselves.
-pub fn attend<T: Real>(tape: &mut Tape<T>, q: Var, k: Var, v: Var, heads: usize, sight: &Sight) -> (Var, Var) {
+pub fn attend<T: Real>(
+    tape: &mut Tape<T>,
+    q: Var,
+    k: Var,
+    v: Var,
+    heads: usize,
+    sight: &Sight,
+) -> (Var, Var) {
     let (sq, keys) = (tape.shape(q), tape.shape(k).time);
     let y = tape.output(sq, &[q, k, v], false);
     let weights = tape.value(Shape::new(heads * sq.time, sq.batch, keys), false);
     let (mut out, mut p) = (tape.take(y), tape.take(weights));
     out.fill(T::ZERO);
     p.fill(T::ZERO);
-    let head = Heads { dim: sq.dim / heads, batch: sq.batch, width: sq.dim };
-    let (mut hq, mut hk, mut hv): (Vec<T>, Vec<T>, Vec<T>) = Default::default();
-    let (mut scores, mut hy): (Vec<T>, Vec<T>) = Default::default();
+    let head = Heads {
+        dim: sq.dim / heads,
+        batch: sq.batch,
+        width: sq.dim,
+    };
+    let [mut hq, mut hk, mut hv, mut scores, mut hy]: [Vec<T>; 5] = Default::default();
     for b in 0..sq.batch {
         let (nq, nk) = (sight.queries[b].min(sq.time), sight.keys[b].min(keys));
         for h in 0..heads {
@@ -79,7 +102,12 @@ pub fn attend<T: Real>(tape: &mut Tape<T>, q: Var, k: Var, v: Var, heads: usize,
             hq.iter_mut().for_each(|x| *x *= scale);
             scores.clear();
             scores.resize(nq * nk, T::ZERO);
-            gemm(Into::Set, &mut scores, Mat::new(&hq, nq, head.dim), Mat::new(&hk, nk, head.dim).t());
+            gemm(
+                Into::Set,
+                &mut scores,
+                Mat::new(&hq, nq, head.dim),
+                Mat::new(&hk, nk, head.dim).t(),
+            );
             for (t, row) in scores.chunks_exact_mut(nk).enumerate() {
                 let seen = if sight.causal { nk.min(t + 1) } else { nk };
                 softmax(&mut row[..seen]);
@@ -88,13 +116,29 @@ pub fn attend<T: Real>(tape: &mut Tape<T>, q: Var, k: Var, v: Var, heads: usize,
             }
             hy.clear();
             hy.resize(nq * head.dim, T::ZERO);
-            gemm(Into::Set, &mut hy, Mat::new(&scores, nq, nk), Mat::new(&hv, nk, head.dim));
+            gemm(
+                Into::Set,
+                &mut hy,
+                Mat::new(&scores, nq, nk),
+                Mat::new(&hv, nk, head.dim),
+            );
             head.add(&mut out, h, b, &hy);
         }
     }
     tape.put(y, out);
     tape.put(weights, p);
-    tape.record(y, Backward { q, k, v, y, weights, heads, sight: sight.clone() });
+    tape.record(
+        y,
+        Backward {
+            q,
+            k,
+            v,
+            y,
+            weights,
+            heads,
+            sight: sight.clone(),
+        },
+    );
     (y, weights)
 }
 
@@ -109,13 +153,18 @@ impl Heads {
     fn read<T: Real>(&self, from: &[T], h: usize, b: usize, rows: usize, to: &mut Vec<T>) {
         to.clear();
         for t in 0..rows {
-            to.extend_from_slice(&from[(t * self.batch + b) * self.width + h * self.dim..][..self.dim]);
+            to.extend_from_slice(
+                &from[(t * self.batch + b) * self.width + h * self.dim..][..self.dim],
+            );
         }
     }
 
     fn add<T: Real>(&self, to: &mut [T], h: usize, b: usize, from: &[T]) {
         for (t, row) in from.chunks_exact(self.dim).enumerate() {
-            add(&mut to[(t * self.batch + b) * self.width + h * self.dim..][..self.dim], row);
+            add(
+                &mut to[(t * self.batch + b) * self.width + h * self.dim..][..self.dim],
+                row,
+            );
         }
     }
 }
@@ -132,15 +181,28 @@ struct Backward {
 
 impl<T: Real> Op<T> for Backward {
     fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
         let (sq, keys) = (tape.shape(self.q), tape.shape(self.k).time);
-        let (mut dq, mut dk, mut dv) = (tape.grad_to_add(self.q), tape.grad_to_add(self.k), tape.grad_to_add(self.v));
-        let head = Heads { dim: sq.dim / self.heads, batch: sq.batch, width: sq.dim };
+        let (mut dq, mut dk, mut dv) = (
+            tape.grad_to_add(self.q),
+            tape.grad_to_add(self.k),
+            tape.grad_to_add(self.v),
+        );
+        let head = Heads {
+            dim: sq.dim / self.heads,
+            batch: sq.batch,
+            width: sq.dim,
+        };
         let scale = T::ONE / T::of(head.dim as f64).sqrt();
-        let (mut hq, mut hk, mut hv, mut hd, mut p): (Vec<T>, Vec<T>, Vec<T>, Vec<T>, Vec<T>) = Default::default();
-        let (mut ds, mut part): (Vec<T>, Vec<T>) = Default::default();
+        let [mut hq, mut hk, mut hv, mut hd, mut p, mut ds, mut part]: [Vec<T>; 7] =
+            Default::default();
         for b in 0..sq.batch {
-            let (nq, nk) = (self.sight.queries[b].min(sq.time), self.sight.keys[b].min(keys));
+            let (nq, nk) = (
+                self.sight.queries[b].min(sq.time),
+                self.sight.keys[b].min(keys),
+            );
             for h in 0..self.heads {
                 head.read(tape.get(self.q), h, b, nq, &mut hq);
                 head.read(tape.get(self.k), h, b, nk, &mut hk);
@@ -148,9 +210,15 @@ impl<T: Real> Op<T> for Backward {
                 head.read(&dy, h, b, nq, &mut hd);
                 p.clear();
                 for t in 0..nq {
-                    p.extend_from_slice(&tape.get(self.weights)[((h * sq.time + t) * sq.batch + b) * keys..][..nk]);
+                    p.extend_from_slice(
+                        &tape.get(self.weights)[((h * sq.time + t) * sq.batch + b) * keys..][..nk],
+                    );
                 }
-                let (hq, hk, hv) = (Mat::new(&hq, nq, head.dim), Mat::new(&hk, nk, head.dim), Mat::new(&hv, nk, head.dim));
+                let (hq, hk, hv) = (
+                    Mat::new(&hq, nq, head.dim),
+                    Mat::new(&hk, nk, head.dim),
+                    Mat::new(&hv, nk, head.dim),
+                );
                 let d = Mat::new(&hd, nq, head.dim);
                 let product = |part: &mut Vec<T>, rows: usize, a: Mat<T>, b: Mat<T>| {
                     part.resize(rows * head.dim, T::ZERO);
@@ -164,7 +232,9 @@ impl<T: Real> Op<T> for Backward {
                 gemm(Into::Set, &mut ds, d, hv.t());
                 for (ds, p) in ds.chunks_exact_mut(nk).zip(p.chunks_exact(nk)) {
                     let mean = dot(ds, p);
-                    ds.iter_mut().zip(p).for_each(|(d, p)| *d = *p * (*d - mean) * scale);
+                    ds.iter_mut()
+                        .zip(p)
+                        .for_each(|(d, p)| *d = *p * (*d - mean) * scale);
                 }
                 if let Some(dq) = &mut dq {
                     product(&mut part, nq, Mat::new(&ds, nq, nk), hk);

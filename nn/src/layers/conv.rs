@@ -9,12 +9,12 @@
 //! `dW[:, k] += d window(p)`, `db[k] += d`, `dwindow(p) += d W[:, k]`.
 
 use super::{Activation, Lens};
+use crate::Real;
 use crate::gemm::{Into, Mat, Packed, gemm_packed};
 use crate::grads::Grads;
 use crate::params::{Init, Layout, Params, Span};
 use crate::simd::{Kernel, Lanes};
 use crate::tape::{Op, Shape, Tape, Var};
-use crate::Real;
 use rayon::prelude::*;
 
 /// Sequences handled together.
@@ -45,15 +45,40 @@ pub enum Windows {
 
 impl ConvMax {
     /// `kernels` windows of `width` rows of `dim` numbers; the activation is tanh or ReLU.
-    pub fn new(layout: &mut Layout, name: &str, dim: usize, width: usize, kernels: usize, padding: usize, activation: Activation, init: Init) -> Self {
-        assert!(matches!(activation, Activation::Tanh | Activation::Relu), "the maximum needs a monotone activation");
+    #[expect(clippy::too_many_arguments, reason = "the sizes of a convolution")]
+    pub fn new(
+        layout: &mut Layout,
+        name: &str,
+        dim: usize,
+        width: usize,
+        kernels: usize,
+        padding: usize,
+        activation: Activation,
+        init: Init,
+    ) -> Self {
+        assert!(
+            matches!(activation, Activation::Tanh | Activation::Relu),
+            "the maximum needs a monotone activation"
+        );
         let weight = layout.add(&format!("{name}.weight"), width * dim, kernels, init);
         let bias = layout.add(&format!("{name}.bias"), 1, kernels, Init::Constant(0.0));
-        ConvMax { weight, bias, width, padding, activation }
+        ConvMax {
+            weight,
+            bias,
+            width,
+            padding,
+            activation,
+        }
     }
 
     /// The maximum of every kernel over every sequence.
-    pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, x: Var, windows: Windows) -> Var {
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        x: Var,
+        windows: Windows,
+    ) -> Var {
         let shape = tape.shape(x);
         let (n, kernels) = (shape.dim, self.weight.cols);
         let out_shape = match &windows {
@@ -63,38 +88,71 @@ impl ConvMax {
         let y = tape.output(out_shape, &[x], true);
         let winners = tape.value(out_shape, false);
         let (mut out, mut won) = (tape.take(y), tape.take(winners));
-        let rows = Sequences { data: tape.get(x), shape, windows: &windows, layer: self };
+        let rows = Sequences {
+            data: tape.get(x),
+            shape,
+            windows: &windows,
+            layer: self,
+        };
         let w = params.get(self.weight);
         let tiles: Vec<(usize, Packed<T>)> = (0..kernels)
             .step_by(COLUMNS)
             .map(|from| {
                 let mut packed = Packed::default();
-                packed.pack(Mat::strided(&w[from..], self.weight.rows, COLUMNS.min(kernels - from), kernels));
+                packed.pack(Mat::strided(
+                    &w[from..],
+                    self.weight.rows,
+                    COLUMNS.min(kernels - from),
+                    kernels,
+                ));
                 (from, packed)
             })
             .collect();
-        let groups = out.par_chunks_mut(GROUP * kernels).zip(won.par_chunks_mut(GROUP * kernels)).enumerate();
-        groups.for_each_init(Default::default, |(im, z): &mut (Vec<T>, Vec<T>), (g, (out, won))| {
-            im.clear();
-            let sequences = g * GROUP..g * GROUP + out.len() / kernels;
-            let counts: Vec<usize> = sequences.map(|s| rows.windows(s, im)).collect();
-            let total: usize = counts.iter().sum();
-            for (from, packed) in &tiles {
-                let width = COLUMNS.min(kernels - from);
-                z.resize(total * width, T::ZERO);
-                gemm_packed(Into::Set, z, Mat::new(im, total, self.width * n), packed);
-                let mut start = 0;
-                for (s, count) in counts.iter().enumerate() {
-                    let at = s * kernels + from..s * kernels + from + width;
-                    T::launch(Best { z: &z[start * width..(start + count) * width], best: &mut out[at.clone()], won: &mut won[at] });
-                    start += count;
+        let groups = out
+            .par_chunks_mut(GROUP * kernels)
+            .zip(won.par_chunks_mut(GROUP * kernels))
+            .enumerate();
+        groups.for_each_init(
+            Default::default,
+            |(im, z): &mut (Vec<T>, Vec<T>), (g, (out, won))| {
+                im.clear();
+                let sequences = g * GROUP..g * GROUP + out.len() / kernels;
+                let counts: Vec<usize> = sequences.map(|s| rows.windows(s, im)).collect();
+                let total: usize = counts.iter().sum();
+                for (from, packed) in &tiles {
+                    let width = COLUMNS.min(kernels - from);
+                    z.resize(total * width, T::ZERO);
+                    gemm_packed(Into::Set, z, Mat::new(im, total, self.width * n), packed);
+                    let mut start = 0;
+                    for (s, count) in counts.iter().enumerate() {
+                        let at = s * kernels + from..s * kernels + from + width;
+                        T::launch(Best {
+                            z: &z[start * width..(start + count) * width],
+                            best: &mut out[at.clone()],
+                            won: &mut won[at],
+                        });
+                        start += count;
+                    }
                 }
-            }
-            T::launch(Finish { y: out, bias: params.get(self.bias), tanh: self.activation == Activation::Tanh });
-        });
+                T::launch(Finish {
+                    y: out,
+                    bias: params.get(self.bias),
+                    tanh: self.activation == Activation::Tanh,
+                });
+            },
+        );
         tape.put(y, out);
         tape.put(winners, won);
-        tape.record(y, Backward { layer: *self, x, y, winners, windows });
+        tape.record(
+            y,
+            Backward {
+                layer: *self,
+                x,
+                y,
+                winners,
+                windows,
+            },
+        );
         y
     }
 }
@@ -122,7 +180,11 @@ impl<T: Real> Sequences<'_, T> {
         let (width, padding) = (self.layer.width, self.layer.padding);
         let skip = padding.saturating_sub(p);
         let row = (p + skip).saturating_sub(padding);
-        (skip, row, (width.saturating_sub(skip)).min(length.saturating_sub(row)))
+        (
+            skip,
+            row,
+            (width.saturating_sub(skip)).min(length.saturating_sub(row)),
+        )
     }
 
     /// Appends the windows of sequence `s`; returns their number.
@@ -153,7 +215,9 @@ struct Backward {
 
 impl<T: Real> Op<T> for Backward {
     fn backward(&self, tape: &mut Tape<T>, params: &Params<T>, grads: &mut Grads<T>) {
-        let Some(mut d) = tape.take_grad(self.y) else { return };
+        let Some(mut d) = tape.take_grad(self.y) else {
+            return;
+        };
         let layer = &self.layer;
         let (kernels, size) = (layer.weight.cols, layer.weight.rows);
         for (d, y) in d.iter_mut().zip(tape.get(self.y)) {
@@ -167,25 +231,40 @@ impl<T: Real> Op<T> for Backward {
         let count = d.len() / kernels;
         let mut dx = tape.grad_to_add(self.x);
         let shape = tape.shape(self.x);
-        let rows = Sequences { data: tape.get(self.x), shape, windows: &self.windows, layer };
+        let rows = Sequences {
+            data: tape.get(self.x),
+            shape,
+            windows: &self.windows,
+            layer,
+        };
         let winners = tape.get(self.winners);
         if grads.wants(layer.weight) {
             let mut transposed = vec![T::ZERO; size * kernels];
-            transposed.par_chunks_mut(OWNED * size).enumerate().for_each_init(Vec::new, |window: &mut Vec<T>, (chunk, to)| {
-                for s in 0..count {
-                    window.clear();
-                    rows.windows(s, window);
-                    for (k, to) in to.chunks_exact_mut(size).enumerate() {
-                        let at = s * kernels + chunk * OWNED + k;
-                        if d[at] != T::ZERO {
-                            T::launch(Axpy { a: d[at], x: &window[winners[at].to_f64() as usize * size..][..size], y: to });
+            transposed
+                .par_chunks_mut(OWNED * size)
+                .enumerate()
+                .for_each_init(Vec::new, |window: &mut Vec<T>, (chunk, to)| {
+                    for s in 0..count {
+                        window.clear();
+                        rows.windows(s, window);
+                        for (k, to) in to.chunks_exact_mut(size).enumerate() {
+                            let at = s * kernels + chunk * OWNED + k;
+                            if d[at] != T::ZERO {
+                                T::launch(Axpy {
+                                    a: d[at],
+                                    x: &window[winners[at].to_f64() as usize * size..][..size],
+                                    y: to,
+                                });
+                            }
                         }
                     }
-                }
-            });
+                });
             let to = grads.get(layer.weight);
             for (k, column) in transposed.chunks_exact(size).enumerate() {
-                column.iter().enumerate().for_each(|(r, g)| to[r * kernels + k] += *g);
+                column
+                    .iter()
+                    .enumerate()
+                    .for_each(|(r, g)| to[r * kernels + k] += *g);
             }
             grads.bias(layer.bias, &d);
         }
@@ -193,9 +272,14 @@ impl<T: Real> Op<T> for Backward {
             let w = params.get(layer.weight);
             let mut transposed = vec![T::ZERO; size * kernels];
             for (r, row) in w.chunks_exact(kernels).enumerate() {
-                row.iter().enumerate().for_each(|(k, w)| transposed[k * size + r] = *w);
+                row.iter()
+                    .enumerate()
+                    .for_each(|(k, w)| transposed[k * size + r] = *w);
             }
-            let parts: Vec<Vec<T>> = (0..count).into_par_iter().map(|s| self.sequence(&rows, &transposed, winners, &d, s)).collect();
+            let parts: Vec<Vec<T>> = (0..count)
+                .into_par_iter()
+                .map(|s| self.sequence(&rows, &transposed, winners, &d, s))
+                .collect();
             for (s, part) in parts.iter().enumerate() {
                 let (_, start, step) = rows.place(s);
                 for (t, row) in part.chunks_exact(shape.dim).enumerate() {
@@ -212,7 +296,14 @@ impl<T: Real> Op<T> for Backward {
 
 impl Backward {
     /// The gradient of one sequence's rows.
-    fn sequence<T: Real>(&self, rows: &Sequences<T>, weights: &[T], winners: &[T], d: &[T], s: usize) -> Vec<T> {
+    fn sequence<T: Real>(
+        &self,
+        rows: &Sequences<T>,
+        weights: &[T],
+        winners: &[T],
+        d: &[T],
+        s: usize,
+    ) -> Vec<T> {
         let (size, dim) = (self.layer.weight.rows, rows.shape.dim);
         let kernels = self.layer.weight.cols;
         let (length, ..) = rows.place(s);
@@ -224,7 +315,11 @@ impl Backward {
             }
             let (skip, row, count) = rows.inside(length, winners[at].to_f64() as usize);
             let w = &weights[k * size + skip * dim..][..count * dim];
-            T::launch(Axpy { a: d[at], x: w, y: &mut part[row * dim..][..count * dim] });
+            T::launch(Axpy {
+                a: d[at],
+                x: w,
+                y: &mut part[row * dim..][..count * dim],
+            });
         }
         part
     }
@@ -287,7 +382,12 @@ impl<T: Real> Kernel<T> for Finish<'_, T> {
         for y in self.y.chunks_exact_mut(self.bias.len()) {
             for (y, b) in y.chunks_mut(V::N).zip(self.bias.chunks(V::N)) {
                 let v = V::load(y).add(V::load(b));
-                (if self.tanh { v.tanh() } else { v.lt(zero, zero, v) }).store(y);
+                (if self.tanh {
+                    v.tanh()
+                } else {
+                    v.lt(zero, zero, v)
+                })
+                .store(y);
             }
         }
     }

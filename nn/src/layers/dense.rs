@@ -3,11 +3,11 @@
 //! `x` is (time, batch, inputs), `W` (inputs, outputs), `b` (outputs), `y` (time, batch, outputs).
 //! Backward: `dx = dy W^T`, `dW = x^T dy`, `db = sum of the rows of dy`.
 
+use crate::Real;
 use crate::gemm::{Into, Mat, gemm};
 use crate::grads::{Grads, Rows};
 use crate::params::{Init, Layout, Params, Span};
 use crate::tape::{Op, Tape, Var};
-use crate::Real;
 
 /// A linear map with or without a bias.
 #[derive(Clone, Copy, Debug)]
@@ -25,14 +25,33 @@ impl Dense {
     }
 
     /// A map whose bias starts at `bias`.
-    pub fn with_bias(layout: &mut Layout, name: &str, inputs: usize, outputs: usize, init: Init, bias: f64) -> Self {
+    pub fn with_bias(
+        layout: &mut Layout,
+        name: &str,
+        inputs: usize,
+        outputs: usize,
+        init: Init,
+        bias: f64,
+    ) -> Self {
         let weight = layout.add_map(&format!("{name}.weight"), inputs, outputs, init);
-        Dense { weight, bias: Some(layout.add(&format!("{name}.bias"), 1, outputs, Init::Constant(bias))) }
+        Dense {
+            weight,
+            bias: Some(layout.add(&format!("{name}.bias"), 1, outputs, Init::Constant(bias))),
+        }
     }
 
     /// A map without a bias.
-    pub fn without_bias(layout: &mut Layout, name: &str, inputs: usize, outputs: usize, init: Init) -> Self {
-        Dense { weight: layout.add_map(&format!("{name}.weight"), inputs, outputs, init), bias: None }
+    pub fn without_bias(
+        layout: &mut Layout,
+        name: &str,
+        inputs: usize,
+        outputs: usize,
+        init: Init,
+    ) -> Self {
+        Dense {
+            weight: layout.add_map(&format!("{name}.weight"), inputs, outputs, init),
+            bias: None,
+        }
     }
 
     /// Maps every row of `x`.
@@ -67,10 +86,17 @@ struct Backward {
 
 impl<T: Real> Op<T> for Backward {
     fn backward(&self, tape: &mut Tape<T>, params: &Params<T>, grads: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
         let (w, shape) = (self.layer.weight, tape.shape(self.y));
         if let Some(mut dx) = tape.grad_to_add(self.x) {
-            gemm(Into::Add, &mut dx, Mat::new(&dy, shape.rows(), w.cols), params.mat(w).t());
+            gemm(
+                Into::Add,
+                &mut dx,
+                Mat::new(&dy, shape.rows(), w.cols),
+                params.mat(w).t(),
+            );
             tape.put_grad(self.x, dx);
         }
         if let Some(bias) = self.layer.bias {

@@ -3,15 +3,17 @@
 //! `m` for number `j` of item `b` at step `t` is a hash of (step of training, layer, `b`, `t`, `j`),
 //! so it does not depend on shards or threads. Outside training the layer does nothing.
 
+use crate::Real;
 use crate::grads::Grads;
 use crate::params::Params;
 use crate::tape::{Op, Tape, Var};
-use crate::Real;
 
 /// Drops numbers of `x` while training.
 pub fn dropout<T: Real>(tape: &mut Tape<T>, x: Var, rate: f64) -> Var {
     let noise = tape.noise();
-    let Some((stream, first)) = noise.filter(|_| rate > 0.0) else { return x };
+    let Some((stream, first)) = noise.filter(|_| rate > 0.0) else {
+        return x;
+    };
     let shape = tape.shape(x);
     let (y, mask) = (tape.output(shape, &[x], false), tape.value(shape, false));
     let (mut out, mut m) = (tape.take(y), tape.take(mask));
@@ -24,7 +26,11 @@ pub fn dropout<T: Real>(tape: &mut Tape<T>, x: Var, rate: f64) -> Var {
         for (i, pair) in m.chunks_mut(2).enumerate() {
             let bits = stream.bits(i as u64);
             for (half, m) in pair.iter_mut().enumerate() {
-                *m = if (bits >> (32 * half)) as u32 >= threshold { scale } else { T::ZERO };
+                *m = if (bits >> (32 * half)) as u32 >= threshold {
+                    scale
+                } else {
+                    T::ZERO
+                };
             }
         }
     }
@@ -45,7 +51,9 @@ struct Backward {
 
 impl<T: Real> Op<T> for Backward {
     fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
         if let Some(mut dx) = tape.grad_to_add(self.x) {
             for ((dx, dy), m) in dx.iter_mut().zip(&dy).zip(tape.get(self.mask)) {
                 *dx += *dy * *m;

@@ -4,10 +4,10 @@
 //! Backward adds row `dy[t, b]` to row `id[t, b]` of the table's gradient. The output is
 //! where attacks read the gradient of the input, so it wants one whenever inputs do.
 
+use crate::Real;
 use crate::grads::Grads;
 use crate::params::{Init, Layout, Params, Span};
 use crate::tape::{Op, Shape, Tape, Var};
-use crate::Real;
 
 /// A table of vectors.
 #[derive(Clone, Copy, Debug)]
@@ -19,25 +19,51 @@ pub struct Embedding {
 impl Embedding {
     /// A trained table.
     pub fn new(layout: &mut Layout, name: &str, vocabulary: usize, dim: usize, init: Init) -> Self {
-        Embedding { table: layout.add_table(name, vocabulary, dim, init) }
+        Embedding {
+            table: layout.add_table(name, vocabulary, dim, init),
+        }
     }
 
     /// A frozen table, zero until it is set.
     pub fn frozen(layout: &mut Layout, name: &str, vocabulary: usize, dim: usize) -> Self {
-        Embedding { table: layout.add_frozen(name, vocabulary, dim) }
+        Embedding {
+            table: layout.add_frozen(name, vocabulary, dim),
+        }
     }
 
     /// The vectors of `ids`, which are (time, batch), as the model's input. Ids were checked with the batch.
-    pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, ids: &[u32], time: usize, batch: usize) -> Var {
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        ids: &[u32],
+        time: usize,
+        batch: usize,
+    ) -> Var {
         self.look_up(tape, params, ids, time, batch, tape.want().input)
     }
 
     /// The same for what a decoder reads: no input gradient is kept.
-    pub fn forward_target<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, ids: &[u32], time: usize, batch: usize) -> Var {
+    pub fn forward_target<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        ids: &[u32],
+        time: usize,
+        batch: usize,
+    ) -> Var {
         self.look_up(tape, params, ids, time, batch, false)
     }
 
-    fn look_up<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, ids: &[u32], time: usize, batch: usize, input: bool) -> Var {
+    fn look_up<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        ids: &[u32],
+        time: usize,
+        batch: usize,
+        input: bool,
+    ) -> Var {
         let dim = self.table.cols;
         let trained = tape.want().weights && !self.table.frozen();
         let y = tape.value(Shape::new(time, batch, dim), trained || input);
@@ -48,7 +74,14 @@ impl Embedding {
         }
         tape.put(y, out);
         if trained {
-            tape.record(y, Backward { table: self.table, ids: ids.to_vec(), y });
+            tape.record(
+                y,
+                Backward {
+                    table: self.table,
+                    ids: ids.to_vec(),
+                    y,
+                },
+            );
         }
         y
     }

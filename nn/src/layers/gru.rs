@@ -11,12 +11,12 @@
 use super::Lens;
 use super::lstm::{add, split};
 use super::recurrent::{Direction, Gate, Recurrent, States, recurrent_product};
+use crate::Real;
 use crate::gemm::{Into, Mat, gemm};
 use crate::grads::{Grads, Rows};
 use crate::params::{Init, Layout, Params, Span};
 use crate::simd::{Kernel, Lanes};
 use crate::tape::{Op, Shape, Tape, Var};
-use crate::Real;
 
 /// Gated recurrent unit.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,8 @@ pub struct Gru {
 impl Gru {
     /// Weights start as `init`, biases at zero.
     pub fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self {
-        let mut map = |part: &str, rows, cols| layout.add_map(&format!("{name}.{part}"), rows, cols, init);
+        let mut map =
+            |part: &str, rows, cols| layout.add_map(&format!("{name}.{part}"), rows, cols, init);
         Gru {
             input: map("input", inputs, 2 * units),
             input_new: map("input_new", inputs, units),
@@ -53,7 +54,15 @@ impl Gru {
     }
 
     /// Runs over all steps from `initial`, or from zero.
-    pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, x: Var, lens: &Lens, initial: Option<Var>, direction: Direction) -> States {
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        x: Var,
+        lens: &Lens,
+        initial: Option<Var>,
+        direction: Direction,
+    ) -> States {
         let shape = tape.shape(x);
         let Shape { time, batch, .. } = shape;
         let (n, row) = (self.units, batch * self.units);
@@ -63,35 +72,98 @@ impl Gru {
         let gates = tape.value(shape.with_dim(2 * n), wants);
         let new = tape.value(shape.with_dim(n), wants);
         let reset = tape.value(shape.with_dim(n), false);
-        let (mut vh, mut vg, mut vn, mut vr) = (tape.take(h), tape.take(gates), tape.take(new), tape.take(reset));
+        let (mut vh, mut vg, mut vn, mut vr) = (
+            tape.take(h),
+            tape.take(gates),
+            tape.take(new),
+            tape.take(reset),
+        );
 
         let all = Mat::new(tape.get(x), shape.rows(), shape.dim);
         gemm(Into::Set, &mut vg, all, params.mat(self.input));
         gemm(Into::Set, &mut vn, all, params.mat(self.input_new));
-        let (u, un) = (Recurrent::new(params.mat(self.recurrent), time), Recurrent::new(params.mat(self.recurrent_new), time));
+        let (u, un) = (
+            Recurrent::new(params.mat(self.recurrent), time),
+            Recurrent::new(params.mat(self.recurrent_new), time),
+        );
         let zero = tape.zeros(row);
         let h0 = initial.map_or(&zero[..], |h| tape.get(h));
         for t in direction.steps(time) {
             let before = direction.before(t, time);
             let (h_before, now) = split(&mut vh, before, t, row, h0);
-            let (g, a, q) = (&mut vg[t * 2 * row..(t + 1) * 2 * row], &mut vn[t * row..(t + 1) * row], &mut vr[t * row..(t + 1) * row]);
+            let (g, a, q) = (
+                &mut vg[t * 2 * row..(t + 1) * 2 * row],
+                &mut vn[t * row..(t + 1) * row],
+                &mut vr[t * row..(t + 1) * row],
+            );
             let recur = before.is_some() || initial.is_some();
             if recur {
                 u.add(g, Mat::new(h_before, batch, n));
             }
-            T::launch(Gates { t, n, lens, bias: params.get(self.bias), g, before: h_before, q });
+            T::launch(Gates {
+                t,
+                n,
+                lens,
+                bias: params.get(self.bias),
+                g,
+                before: h_before,
+                q,
+            });
             if recur {
                 un.add(a, Mat::new(q, batch, n));
             }
-            T::launch(New { t, n, lens, bias: params.get(self.bias_new), g, a, before: h_before, h: now });
+            T::launch(New {
+                t,
+                n,
+                lens,
+                bias: params.get(self.bias_new),
+                g,
+                a,
+                before: h_before,
+                h: now,
+            });
         }
         tape.recycle(zero);
         for (v, data) in [(h, vh), (gates, vg), (new, vn), (reset, vr)] {
             tape.put(v, data);
         }
-        tape.record(h, Backward { layer: *self, x, h, gates, new, reset, lens: lens.clone(), initial, direction });
-        let list = vec![Gate { name: 'z', var: gates, from: 0 }, Gate { name: 'r', var: gates, from: n }, Gate { name: 'n', var: new, from: 0 }];
-        States { h, c: None, gates: list, direction }
+        tape.record(
+            h,
+            Backward {
+                layer: *self,
+                x,
+                h,
+                gates,
+                new,
+                reset,
+                lens: lens.clone(),
+                initial,
+                direction,
+            },
+        );
+        let list = vec![
+            Gate {
+                name: 'z',
+                var: gates,
+                from: 0,
+            },
+            Gate {
+                name: 'r',
+                var: gates,
+                from: n,
+            },
+            Gate {
+                name: 'n',
+                var: new,
+                from: 0,
+            },
+        ];
+        States {
+            h,
+            c: None,
+            gates: list,
+            direction,
+        }
     }
 }
 
@@ -109,17 +181,28 @@ struct Backward {
 
 impl<T: Real> Op<T> for Backward {
     fn backward(&self, tape: &mut Tape<T>, params: &Params<T>, grads: &mut Grads<T>) {
-        let outs = [tape.take_grad(self.h), tape.take_grad(self.gates), tape.take_grad(self.new)];
+        let outs = [
+            tape.take_grad(self.h),
+            tape.take_grad(self.gates),
+            tape.take_grad(self.new),
+        ];
         if outs.iter().all(Option::is_none) {
             return;
         }
         let layer = &self.layer;
-        let Shape { time, batch, dim: n } = tape.shape(self.h);
+        let Shape {
+            time,
+            batch,
+            dim: n,
+        } = tape.shape(self.h);
         let row = batch * n;
         let (mut dg, mut da) = (tape.dirty(2 * row * time), tape.dirty(row * time));
         let (mut dh, mut dq, zero) = (tape.zeros(row), tape.zeros(row), tape.zeros(row));
         let h0 = self.initial.map_or(&zero[..], |h| tape.get(h));
-        let (u, un) = (Recurrent::new(params.mat(layer.recurrent).t(), time), Recurrent::new(params.mat(layer.recurrent_new).t(), time));
+        let (u, un) = (
+            Recurrent::new(params.mat(layer.recurrent).t(), time),
+            Recurrent::new(params.mat(layer.recurrent_new).t(), time),
+        );
         for t in self.direction.steps(time).rev() {
             let (one, two) = (t * row..(t + 1) * row, t * 2 * row..(t + 1) * 2 * row);
             if let Some(out) = &outs[0] {
@@ -127,13 +210,40 @@ impl<T: Real> Op<T> for Backward {
             }
             let before = self.direction.before(t, time);
             let h_before = before.map_or(h0, |b| &tape.get(self.h)[b * row..(b + 1) * row]);
-            let (g, a) = (&tape.get(self.gates)[two.clone()], &tape.get(self.new)[one.clone()]);
+            let (g, a) = (
+                &tape.get(self.gates)[two.clone()],
+                &tape.get(self.new)[one.clone()],
+            );
             let (dg, da) = (&mut dg[two.clone()], &mut da[one.clone()]);
-            let (more_g, more_a) = (outs[1].as_ref().map(|v| &v[two.clone()]), outs[2].as_ref().map(|v| &v[one.clone()]));
-            T::launch(BackNew { t, n, lens: &self.lens, g, a, before: h_before, more_g, more_a, dh: &mut dh, dg, da });
+            let (more_g, more_a) = (
+                outs[1].as_ref().map(|v| &v[two.clone()]),
+                outs[2].as_ref().map(|v| &v[one.clone()]),
+            );
+            T::launch(BackNew {
+                t,
+                n,
+                lens: &self.lens,
+                g,
+                a,
+                before: h_before,
+                more_g,
+                more_a,
+                dh: &mut dh,
+                dg,
+                da,
+            });
             dq.fill(T::ZERO);
             un.add(&mut dq, Mat::new(da, batch, n));
-            T::launch(BackGates { t, n, lens: &self.lens, g, before: h_before, dq: &dq, dh: &mut dh, dg });
+            T::launch(BackGates {
+                t,
+                n,
+                lens: &self.lens,
+                g,
+                before: h_before,
+                dq: &dq,
+                dh: &mut dh,
+                dg,
+            });
             if before.is_some() || self.initial.is_some() {
                 u.add(&mut dh, Mat::new(dg, batch, 2 * n));
             }
@@ -145,17 +255,53 @@ impl<T: Real> Op<T> for Backward {
             tape.put_grad(h0, to);
         }
         if let Some(mut dx) = tape.grad_to_add(self.x) {
-            gemm(Into::Add, &mut dx, Mat::new(&dg, time * batch, 2 * n), params.mat(layer.input).t());
-            gemm(Into::Add, &mut dx, Mat::new(&da, time * batch, n), params.mat(layer.input_new).t());
+            gemm(
+                Into::Add,
+                &mut dx,
+                Mat::new(&dg, time * batch, 2 * n),
+                params.mat(layer.input).t(),
+            );
+            gemm(
+                Into::Add,
+                &mut dx,
+                Mat::new(&da, time * batch, n),
+                params.mat(layer.input_new).t(),
+            );
             tape.put_grad(self.x, dx);
         }
         grads.bias(layer.bias, &dg);
         grads.bias(layer.bias_new, &da);
-        let (dg, da) = (tape.keep(Shape::new(time, batch, 2 * n), dg), tape.keep(Shape::new(time, batch, n), da));
-        grads.product(tape, layer.input, Rows::all(tape, self.x), Rows::all(tape, dg));
-        grads.product(tape, layer.input_new, Rows::all(tape, self.x), Rows::all(tape, da));
-        recurrent_product(tape, grads, layer.recurrent, self.h, self.initial, dg, self.direction);
-        grads.product(tape, layer.recurrent_new, Rows::all(tape, self.reset), Rows::all(tape, da));
+        let (dg, da) = (
+            tape.keep(Shape::new(time, batch, 2 * n), dg),
+            tape.keep(Shape::new(time, batch, n), da),
+        );
+        grads.product(
+            tape,
+            layer.input,
+            Rows::all(tape, self.x),
+            Rows::all(tape, dg),
+        );
+        grads.product(
+            tape,
+            layer.input_new,
+            Rows::all(tape, self.x),
+            Rows::all(tape, da),
+        );
+        recurrent_product(
+            tape,
+            grads,
+            layer.recurrent,
+            self.h,
+            self.initial,
+            dg,
+            self.direction,
+        );
+        grads.product(
+            tape,
+            layer.recurrent_new,
+            Rows::all(tape, self.reset),
+            Rows::all(tape, da),
+        );
         for v in [dh, dq, zero].into_iter().chain(outs.into_iter().flatten()) {
             tape.recycle(v);
         }
@@ -177,7 +323,12 @@ impl<T: Real> Kernel<T> for Gates<'_, T> {
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
         let n = self.n;
-        for (b, (g, q)) in self.g.chunks_exact_mut(2 * n).zip(self.q.chunks_exact_mut(n)).enumerate() {
+        for (b, (g, q)) in self
+            .g
+            .chunks_exact_mut(2 * n)
+            .zip(self.q.chunks_exact_mut(n))
+            .enumerate()
+        {
             if self.t >= self.lens[b] {
                 g.fill(T::ZERO);
                 q.fill(T::ZERO);
@@ -187,7 +338,11 @@ impl<T: Real> Kernel<T> for Gates<'_, T> {
             for (g, bias) in g.chunks_mut(V::N).zip(self.bias.chunks(V::N)) {
                 V::load(g).add(V::load(bias)).sigmoid().store(g);
             }
-            for ((r, h), q) in g[n..].chunks(V::N).zip(before.chunks(V::N)).zip(q.chunks_mut(V::N)) {
+            for ((r, h), q) in g[n..]
+                .chunks(V::N)
+                .zip(before.chunks(V::N))
+                .zip(q.chunks_mut(V::N))
+            {
                 V::load(r).mul(V::load(h)).store(q);
             }
         }
@@ -223,7 +378,9 @@ impl<T: Real> Kernel<T> for New<'_, T> {
                 let new = V::load(&a[j..e]).add(V::load(&self.bias[j..e])).tanh();
                 let z = V::load(&z[j..e]);
                 new.store(&mut a[j..e]);
-                one.sub(z).fma(new, z.mul(V::load(&before[j..e]))).store(&mut h[j..e]);
+                one.sub(z)
+                    .fma(new, z.mul(V::load(&before[j..e])))
+                    .store(&mut h[j..e]);
             }
         }
     }
@@ -248,7 +405,12 @@ impl<T: Real> Kernel<T> for BackNew<'_, T> {
     /// `dh` becomes `dh z`; `dg` gets the gradient before the sigmoid for `z`, and only what was asked for of `r`.
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        let (n, zero, one, tiny) = (self.n, V::splat(T::ZERO), V::splat(T::ONE), V::splat(T::TINY));
+        let (n, zero, one, tiny) = (
+            self.n,
+            V::splat(T::ZERO),
+            V::splat(T::ONE),
+            V::splat(T::TINY),
+        );
         for (b, dg) in self.dg.chunks_exact_mut(2 * n).enumerate() {
             let row = b * n..(b + 1) * n;
             let (a, before) = (&self.a[row.clone()], &self.before[row.clone()]);
@@ -306,7 +468,11 @@ impl<T: Real> Kernel<T> for BackGates<'_, T> {
             }
             let row = b * n..(b + 1) * n;
             let (r, dr) = (&self.g[b * 2 * n + n..(b + 1) * 2 * n], &mut dg[n..]);
-            let (before, dq, dh) = (&self.before[row.clone()], &self.dq[row.clone()], &mut self.dh[row]);
+            let (before, dq, dh) = (
+                &self.before[row.clone()],
+                &self.dq[row.clone()],
+                &mut self.dh[row],
+            );
             for j in (0..n).step_by(V::N) {
                 let e = n.min(j + V::N);
                 let (r, q) = (V::load(&r[j..e]), V::load(&dq[j..e]));

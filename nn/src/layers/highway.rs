@@ -3,10 +3,10 @@
 //! All are (time, batch, dim). Backward of the mixture: `dt = dy (h - x)`, `dh = dy t`, `dx += dy (1 - t)`.
 
 use super::{Activation, Dense, activate};
+use crate::Real;
 use crate::grads::Grads;
 use crate::params::{Init, Layout, Params};
 use crate::tape::{Op, Tape, Var};
-use crate::Real;
 
 /// A gate between a layer and its input.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,12 @@ impl Highway {
         let h = activate(tape, h, Activation::Relu);
         let y = tape.output(tape.shape(x), &[gate, h, x], false);
         let mut out = tape.take(y);
-        for (((y, t), h), x) in out.iter_mut().zip(tape.get(gate)).zip(tape.get(h)).zip(tape.get(x)) {
+        for (((y, t), h), x) in out
+            .iter_mut()
+            .zip(tape.get(gate))
+            .zip(tape.get(h))
+            .zip(tape.get(x))
+        {
             *y = *t * *h + (T::ONE - *t) * *x;
         }
         tape.put(y, out);
@@ -50,9 +55,16 @@ struct Backward {
 
 impl<T: Real> Op<T> for Backward {
     fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
         if let Some(mut dt) = tape.grad_to_add(self.gate) {
-            for (((dt, dy), h), x) in dt.iter_mut().zip(&dy).zip(tape.get(self.h)).zip(tape.get(self.x)) {
+            for (((dt, dy), h), x) in dt
+                .iter_mut()
+                .zip(&dy)
+                .zip(tape.get(self.h))
+                .zip(tape.get(self.x))
+            {
                 *dt += *dy * (*h - *x);
             }
             tape.put_grad(self.gate, dt);

@@ -4,10 +4,10 @@
 //! `sum`: `y = a + b`; backward hands `dy` to both.
 
 use super::lstm::add;
+use crate::Real;
 use crate::grads::Grads;
 use crate::params::Params;
 use crate::tape::{Op, Tape, Var};
-use crate::Real;
 
 /// Rows of `a` followed by rows of `b`.
 pub fn concat<T: Real>(tape: &mut Tape<T>, a: Var, b: Var) -> Var {
@@ -43,7 +43,9 @@ struct Concat {
 
 impl<T: Real> Op<T> for Concat {
     fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
         let (whole, cut) = (tape.shape(self.y).dim, tape.shape(self.a).dim);
         for (v, part) in [(self.a, 0..cut), (self.b, cut..whole)] {
             if let Some(mut d) = tape.grad_to_add(v) {
@@ -65,7 +67,9 @@ struct Sum {
 
 impl<T: Real> Op<T> for Sum {
     fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
         for v in [self.a, self.b] {
             if let Some(mut d) = tape.grad_to_add(v) {
                 add(&mut d, &dy);

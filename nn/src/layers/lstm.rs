@@ -10,14 +10,14 @@
 //! through the activations to `dpre`; `dh[t-1] = dpre U^T`, `dc[t-1] = dc f`.
 //! One product at the end for each of `dx = dpre W^T`, `dW = x^T dpre`, `dU = h[t-1]^T dpre`.
 
-use super::recurrent::{Direction, Gate, Recurrent, States, recurrent_product};
 use super::Lens;
+use super::recurrent::{Direction, Gate, Recurrent, States, recurrent_product};
+use crate::Real;
 use crate::gemm::{Into, Mat, gemm};
 use crate::grads::{Grads, Rows};
 use crate::params::{Init, Layout, Params, Span};
 use crate::simd::{Kernel, Lanes};
 use crate::tape::{Op, Shape, Tape, Var};
-use crate::Real;
 
 /// Long short-term memory.
 #[derive(Clone, Copy, Debug)]
@@ -49,19 +49,40 @@ impl Lstm {
     }
 
     /// Runs over all steps from `initial` (hidden, cell), or from zero.
-    pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, x: Var, lens: &Lens, initial: Option<(Var, Var)>, direction: Direction) -> States {
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        x: Var,
+        lens: &Lens,
+        initial: Option<(Var, Var)>,
+        direction: Direction,
+    ) -> States {
         let shape = tape.shape(x);
         let Shape { time, batch, .. } = shape;
-        let (n, inputs) = (self.units, &[Some(x), initial.map(|s| s.0), initial.map(|s| s.1)]);
+        let (n, inputs) = (
+            self.units,
+            &[Some(x), initial.map(|s| s.0), initial.map(|s| s.1)],
+        );
         let inputs: Vec<Var> = inputs.iter().flatten().copied().collect();
         let h = tape.output(shape.with_dim(n), &inputs, true);
         let wants = tape.wants(h);
         let c = tape.value(shape.with_dim(n), wants);
         let tanh_c = tape.value(shape.with_dim(n), false);
         let gates = tape.value(shape.with_dim(4 * n), wants);
-        let (mut vh, mut vc, mut vt, mut vg) = (tape.take(h), tape.take(c), tape.take(tanh_c), tape.take(gates));
+        let (mut vh, mut vc, mut vt, mut vg) = (
+            tape.take(h),
+            tape.take(c),
+            tape.take(tanh_c),
+            tape.take(gates),
+        );
 
-        gemm(Into::Set, &mut vg, Mat::new(tape.get(x), shape.rows(), shape.dim), params.mat(self.input));
+        gemm(
+            Into::Set,
+            &mut vg,
+            Mat::new(tape.get(x), shape.rows(), shape.dim),
+            params.mat(self.input),
+        );
         let u = Recurrent::new(params.mat(self.recurrent), time);
         let zero = tape.zeros(batch * n);
         let (h0, c0) = initial.map_or((&zero[..], &zero[..]), |(h, c)| (tape.get(h), tape.get(c)));
@@ -75,20 +96,63 @@ impl Lstm {
                 u.add(g, Mat::new(h_before, batch, n));
             }
             let bias = params.get(self.bias);
-            T::launch(Forward { t, n, lens, bias, g, h_before, c_before, h: h_now, c: c_now, tanh_c: &mut vt[t * row..(t + 1) * row] });
+            T::launch(Forward {
+                t,
+                n,
+                lens,
+                bias,
+                g,
+                h_before,
+                c_before,
+                h: h_now,
+                c: c_now,
+                tanh_c: &mut vt[t * row..(t + 1) * row],
+            });
         }
         tape.recycle(zero);
         for (v, data) in [(h, vh), (c, vc), (tanh_c, vt), (gates, vg)] {
             tape.put(v, data);
         }
-        tape.record(h, Backward { layer: *self, x, h, c, tanh_c, gates, lens: lens.clone(), initial, direction });
-        let gates = ['i', 'f', 'g', 'o'].iter().enumerate().map(|(k, &name)| Gate { name, var: gates, from: k * n }).collect();
-        States { h, c: Some(c), gates, direction }
+        tape.record(
+            h,
+            Backward {
+                layer: *self,
+                x,
+                h,
+                c,
+                tanh_c,
+                gates,
+                lens: lens.clone(),
+                initial,
+                direction,
+            },
+        );
+        let gates = ['i', 'f', 'g', 'o']
+            .iter()
+            .enumerate()
+            .map(|(k, &name)| Gate {
+                name,
+                var: gates,
+                from: k * n,
+            })
+            .collect();
+        States {
+            h,
+            c: Some(c),
+            gates,
+            direction,
+        }
     }
 }
 
 /// Step `before` to read (the initial row when there is none) and step `t` to write.
-pub(crate) fn split<'a, T>(all: &'a mut [T], before: Option<usize>, t: usize, row: usize, initial: &'a [T]) -> (&'a [T], &'a mut [T]) {
+pub(crate) fn split<'a, T>(
+    all: &'a mut [T],
+    before: Option<usize>,
+    t: usize,
+    row: usize,
+    initial: &'a [T],
+) -> (&'a [T], &'a mut [T]) {
     match before {
         None => (initial, &mut all[t * row..(t + 1) * row]),
         Some(b) if b < t => {
@@ -116,11 +180,19 @@ struct Backward {
 
 impl<T: Real> Op<T> for Backward {
     fn backward(&self, tape: &mut Tape<T>, params: &Params<T>, grads: &mut Grads<T>) {
-        let (dh_out, dc_out, dg_out) = (tape.take_grad(self.h), tape.take_grad(self.c), tape.take_grad(self.gates));
+        let (dh_out, dc_out, dg_out) = (
+            tape.take_grad(self.h),
+            tape.take_grad(self.c),
+            tape.take_grad(self.gates),
+        );
         if dh_out.is_none() && dc_out.is_none() && dg_out.is_none() {
             return;
         }
-        let Shape { time, batch, dim: n } = tape.shape(self.h);
+        let Shape {
+            time,
+            batch,
+            dim: n,
+        } = tape.shape(self.h);
         let row = batch * n;
         let mut dpre = tape.dirty(4 * row * time);
         let (mut dh, mut dc, zero) = (tape.zeros(row), tape.zeros(row), tape.zeros(row));
@@ -138,7 +210,18 @@ impl<T: Real> Op<T> for Backward {
             let extra = dg_out.as_ref().map(|v| &v[t * 4 * row..(t + 1) * 4 * row]);
             let gates = &tape.get(self.gates)[t * 4 * row..(t + 1) * 4 * row];
             let tanh_c = &tape.get(self.tanh_c)[t * row..(t + 1) * row];
-            T::launch(Back { t, n, lens: &self.lens, gates, tanh_c, c_before, extra, dh: &mut dh, dc: &mut dc, d });
+            T::launch(Back {
+                t,
+                n,
+                lens: &self.lens,
+                gates,
+                tanh_c,
+                c_before,
+                extra,
+                dh: &mut dh,
+                dc: &mut dc,
+                d,
+            });
             if before.is_some() || self.initial.is_some() {
                 u.add(&mut dh, Mat::new(d, batch, 4 * n));
             }
@@ -152,14 +235,35 @@ impl<T: Real> Op<T> for Backward {
             }
         }
         if let Some(mut dx) = tape.grad_to_add(self.x) {
-            gemm(Into::Add, &mut dx, Mat::new(&dpre, time * batch, 4 * n), params.mat(self.layer.input).t());
+            gemm(
+                Into::Add,
+                &mut dx,
+                Mat::new(&dpre, time * batch, 4 * n),
+                params.mat(self.layer.input).t(),
+            );
             tape.put_grad(self.x, dx);
         }
         grads.bias(self.layer.bias, &dpre);
         let dpre = tape.keep(Shape::new(time, batch, 4 * n), dpre);
-        grads.product(tape, self.layer.input, Rows::all(tape, self.x), Rows::all(tape, dpre));
-        recurrent_product(tape, grads, self.layer.recurrent, self.h, self.initial.map(|s| s.0), dpre, self.direction);
-        for v in [Some(dh), Some(dc), Some(zero), dh_out, dc_out, dg_out].into_iter().flatten() {
+        grads.product(
+            tape,
+            self.layer.input,
+            Rows::all(tape, self.x),
+            Rows::all(tape, dpre),
+        );
+        recurrent_product(
+            tape,
+            grads,
+            self.layer.recurrent,
+            self.h,
+            self.initial.map(|s| s.0),
+            dpre,
+            self.direction,
+        );
+        for v in [Some(dh), Some(dc), Some(zero), dh_out, dc_out, dg_out]
+            .into_iter()
+            .flatten()
+        {
             tape.recycle(v);
         }
     }
@@ -197,7 +301,11 @@ impl<T: Real> Kernel<T> for Forward<'_, T> {
         let n = self.n;
         for (b, g) in self.g.chunks_exact_mut(4 * n).enumerate() {
             let row = b * n..(b + 1) * n;
-            let (h, c, tanh_c) = (&mut self.h[row.clone()], &mut self.c[row.clone()], &mut self.tanh_c[row.clone()]);
+            let (h, c, tanh_c) = (
+                &mut self.h[row.clone()],
+                &mut self.c[row.clone()],
+                &mut self.tanh_c[row.clone()],
+            );
             let c_before = &self.c_before[row.clone()];
             if self.t >= self.lens[b] {
                 h.copy_from_slice(&self.h_before[row]);
@@ -208,10 +316,18 @@ impl<T: Real> Kernel<T> for Forward<'_, T> {
             }
             for j in (0..n).step_by(V::N) {
                 let e = n.min(j + V::N);
-                let i = gate::<V>(g, n, 0, j, e).add(gate(self.bias, n, 0, j, e)).sigmoid();
-                let f = gate::<V>(g, n, 1, j, e).add(gate(self.bias, n, 1, j, e)).sigmoid();
-                let a = gate::<V>(g, n, 2, j, e).add(gate(self.bias, n, 2, j, e)).tanh();
-                let o = gate::<V>(g, n, 3, j, e).add(gate(self.bias, n, 3, j, e)).sigmoid();
+                let i = gate::<V>(g, n, 0, j, e)
+                    .add(gate(self.bias, n, 0, j, e))
+                    .sigmoid();
+                let f = gate::<V>(g, n, 1, j, e)
+                    .add(gate(self.bias, n, 1, j, e))
+                    .sigmoid();
+                let a = gate::<V>(g, n, 2, j, e)
+                    .add(gate(self.bias, n, 2, j, e))
+                    .tanh();
+                let o = gate::<V>(g, n, 3, j, e)
+                    .add(gate(self.bias, n, 3, j, e))
+                    .sigmoid();
                 let cell = f.fma(V::load(&c_before[j..e]), i.mul(a));
                 let squashed = cell.tanh();
                 o.mul(squashed).store(&mut h[j..e]);
@@ -246,14 +362,20 @@ impl<T: Real> Kernel<T> for Back<'_, T> {
         let n = self.n;
         let (zero, one, tiny) = (V::splat(T::ZERO), V::splat(T::ONE), V::splat(T::TINY));
         for (b, d) in self.d.chunks_exact_mut(4 * n).enumerate() {
-            let (dh, dc) = (&mut self.dh[b * n..(b + 1) * n], &mut self.dc[b * n..(b + 1) * n]);
+            let (dh, dc) = (
+                &mut self.dh[b * n..(b + 1) * n],
+                &mut self.dc[b * n..(b + 1) * n],
+            );
             if self.t >= self.lens[b] {
                 // The state was carried unchanged: dh and dc pass through.
                 d.fill(T::ZERO);
                 continue;
             }
             let gates = &self.gates[b * 4 * n..(b + 1) * 4 * n];
-            let (tanh_c, c_before) = (&self.tanh_c[b * n..(b + 1) * n], &self.c_before[b * n..(b + 1) * n]);
+            let (tanh_c, c_before) = (
+                &self.tanh_c[b * n..(b + 1) * n],
+                &self.c_before[b * n..(b + 1) * n],
+            );
             let extra = self.extra.map(|v| &v[b * 4 * n..(b + 1) * 4 * n]);
             for j in (0..n).step_by(V::N) {
                 let e = n.min(j + V::N);
@@ -275,8 +397,11 @@ impl<T: Real> Kernel<T> for Back<'_, T> {
                 let dout = dh_now.fma(squashed, mo);
                 di.mul(i).mul(one.sub(i)).store(&mut d[j..e]);
                 df.mul(f).mul(one.sub(f)).store(&mut d[n + j..n + e]);
-                da.mul(one.sub(a.mul(a))).store(&mut d[2 * n + j..2 * n + e]);
-                dout.mul(o).mul(one.sub(o)).store(&mut d[3 * n + j..3 * n + e]);
+                da.mul(one.sub(a.mul(a)))
+                    .store(&mut d[2 * n + j..2 * n + e]);
+                dout.mul(o)
+                    .mul(one.sub(o))
+                    .store(&mut d[3 * n + j..3 * n + e]);
                 dc_now.mul(f).store(&mut dc[j..e]);
                 zero.store(&mut dh[j..e]);
             }

@@ -3,11 +3,11 @@
 //! `x`, `y` are (time, batch, dim), `g`, `b` (dim). With `n = (x - mean) / s` and `e = dy g`:
 //! `dx = (e - mean(e) - n mean(e n)) / s`, `dg = sum of rows of dy n`, `db = sum of rows of dy`.
 
+use crate::Real;
 use crate::grads::Grads;
 use crate::params::{Init, Layout, Params, Span};
 use crate::simd::{dot, sum_of_squares, total};
 use crate::tape::{Op, Tape, Var};
-use crate::Real;
 
 /// Normalises each row.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,16 @@ impl LayerNorm {
         tape.put(y, out);
         tape.put(normal, n);
         tape.put(inverse, inv);
-        tape.record(y, Backward { layer: *self, x, y, normal, inverse });
+        tape.record(
+            y,
+            Backward {
+                layer: *self,
+                x,
+                y,
+                normal,
+                inverse,
+            },
+        );
         y
     }
 }
@@ -70,12 +79,17 @@ struct Backward {
 
 impl<T: Real> Op<T> for Backward {
     fn backward(&self, tape: &mut Tape<T>, params: &Params<T>, grads: &mut Grads<T>) {
-        let Some(mut dy) = tape.take_grad(self.y) else { return };
+        let Some(mut dy) = tape.take_grad(self.y) else {
+            return;
+        };
         let dim = tape.shape(self.x).dim;
         grads.bias(self.layer.shift, &dy);
         if grads.wants(self.layer.scale) {
             let to = grads.get(self.layer.scale);
-            for (dy, n) in dy.chunks_exact(dim).zip(tape.get(self.normal).chunks_exact(dim)) {
+            for (dy, n) in dy
+                .chunks_exact(dim)
+                .zip(tape.get(self.normal).chunks_exact(dim))
+            {
                 for ((t, d), n) in to.iter_mut().zip(dy).zip(n) {
                     *t += *d * *n;
                 }
@@ -83,7 +97,10 @@ impl<T: Real> Op<T> for Backward {
         }
         if let Some(mut dx) = tape.grad_to_add(self.x) {
             let (g, size) = (params.get(self.layer.scale), T::of(dim as f64));
-            let rows = dy.chunks_exact_mut(dim).zip(tape.get(self.normal).chunks_exact(dim)).zip(tape.get(self.inverse));
+            let rows = dy
+                .chunks_exact_mut(dim)
+                .zip(tape.get(self.normal).chunks_exact(dim))
+                .zip(tape.get(self.inverse));
             for (((e, n), s), dx) in rows.zip(dx.chunks_exact_mut(dim)) {
                 e.iter_mut().zip(g).for_each(|(e, g)| *e *= *g);
                 let (mean, along) = (total(e) / size, dot(e, n) / size);

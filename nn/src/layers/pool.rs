@@ -8,11 +8,11 @@
 
 use super::lstm::add;
 use super::{Activation, Dense, Lens, activate};
+use crate::Real;
 use crate::grads::Grads;
 use crate::params::{Init, Layout, Params};
 use crate::simd::{dot, softmax};
 use crate::tape::{Op, Shape, Tape, Var};
-use crate::Real;
 
 /// Additive attention pooling.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,13 @@ impl AttentionPool {
     }
 
     /// The pooled vector and the weights.
-    pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, h: Var, lens: &Lens) -> (Var, Var) {
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        h: Var,
+        lens: &Lens,
+    ) -> (Var, Var) {
         let hidden = self.hidden.forward(tape, params, h);
         let hidden = activate(tape, hidden, Activation::Tanh);
         let scores = self.query.forward(tape, params, hidden);
@@ -47,7 +53,10 @@ pub fn mean<T: Real>(tape: &mut Tape<T>, h: Var, lens: &Lens) -> Var {
 fn weigh<T: Real>(tape: &mut Tape<T>, h: Var, scores: Option<Var>, lens: &Lens) -> (Var, Var) {
     let Shape { time, batch, dim } = tape.shape(h);
     let inputs: Vec<Var> = [Some(h), scores].into_iter().flatten().collect();
-    let (y, weights) = (tape.output(Shape::new(1, batch, dim), &inputs, false), tape.value(Shape::new(time, batch, 1), false));
+    let (y, weights) = (
+        tape.output(Shape::new(1, batch, dim), &inputs, false),
+        tape.value(Shape::new(time, batch, 1), false),
+    );
     let (mut out, mut a) = (tape.zeros(batch * dim), tape.zeros(time * batch));
     for b in 0..batch {
         let n = lens[b].min(time);
@@ -66,7 +75,15 @@ fn weigh<T: Real>(tape: &mut Tape<T>, h: Var, scores: Option<Var>, lens: &Lens) 
     }
     tape.put(y, out);
     tape.put(weights, a);
-    tape.record(y, Weigh { h, scores, weights, y });
+    tape.record(
+        y,
+        Weigh {
+            h,
+            scores,
+            weights,
+            y,
+        },
+    );
     (y, weights)
 }
 
@@ -79,7 +96,9 @@ struct Weigh {
 
 impl<T: Real> Op<T> for Weigh {
     fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
         let Shape { time, batch, dim } = tape.shape(self.h);
         let a = tape.take(self.weights);
         if let Some(mut dh) = tape.grad_to_add(self.h) {
@@ -96,10 +115,24 @@ impl<T: Real> Op<T> for Weigh {
         {
             for b in 0..batch {
                 let h = tape.get(self.h);
-                let da: Vec<T> = (0..time).map(|t| dot(&dy[b * dim..(b + 1) * dim], &h[(t * batch + b) * dim..][..dim])).collect();
+                let da: Vec<T> = (0..time)
+                    .map(|t| {
+                        dot(
+                            &dy[b * dim..(b + 1) * dim],
+                            &h[(t * batch + b) * dim..][..dim],
+                        )
+                    })
+                    .collect();
                 let mean: T = (0..time).map(|t| a[t * batch + b] * da[t]).sum();
-                let item: Vec<T> = (0..time).map(|t| a[t * batch + b] * (da[t] - mean)).collect();
-                item.iter().enumerate().for_each(|(t, d)| add(&mut ds[t * batch + b..=t * batch + b], std::slice::from_ref(d)));
+                let item: Vec<T> = (0..time)
+                    .map(|t| a[t * batch + b] * (da[t] - mean))
+                    .collect();
+                item.iter().enumerate().for_each(|(t, d)| {
+                    add(
+                        &mut ds[t * batch + b..=t * batch + b],
+                        std::slice::from_ref(d),
+                    )
+                });
             }
             tape.put_grad(scores, ds);
         }

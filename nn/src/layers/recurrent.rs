@@ -4,11 +4,11 @@
 //! state at the end of the batch is the state at the end of the item.
 
 use super::{Gru, Lens, Lstm, Rnn};
+use crate::Real;
 use crate::gemm::{Into, Mat, Packed, gemm, gemm_packed};
 use crate::grads::{Grads, Rows};
 use crate::params::{Init, Layout, Params, Span};
 use crate::tape::{Op, Shape, Tape, Var};
-use crate::Real;
 
 /// The order in which steps are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,13 @@ pub enum Direction {
 impl Direction {
     /// Steps in order of reading.
     pub(crate) fn steps(self, time: usize) -> impl DoubleEndedIterator<Item = usize> {
-        (0..time).map(move |k| if self == Direction::Forward { k } else { time - 1 - k })
+        (0..time).map(move |k| {
+            if self == Direction::Forward {
+                k
+            } else {
+                time - 1 - k
+            }
+        })
     }
 
     /// The step read before `t`.
@@ -71,10 +77,22 @@ pub enum Cell {
 
 impl Cell {
     /// Runs over all steps from `initial` (hidden, and cell for an LSTM), or from zero.
-    pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, x: Var, lens: &Lens, initial: Option<(Var, Option<Var>)>, direction: Direction) -> States {
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        x: Var,
+        lens: &Lens,
+        initial: Option<(Var, Option<Var>)>,
+        direction: Direction,
+    ) -> States {
         match self {
-            Cell::Rnn(layer) => layer.forward(tape, params, x, lens, initial.map(|s| s.0), direction),
-            Cell::Gru(layer) => layer.forward(tape, params, x, lens, initial.map(|s| s.0), direction),
+            Cell::Rnn(layer) => {
+                layer.forward(tape, params, x, lens, initial.map(|s| s.0), direction)
+            }
+            Cell::Gru(layer) => {
+                layer.forward(tape, params, x, lens, initial.map(|s| s.0), direction)
+            }
             Cell::Lstm(layer) => {
                 let initial = initial.and_then(|(h, c)| Some((h, c?)));
                 layer.forward(tape, params, x, lens, initial, direction)
@@ -117,24 +135,41 @@ impl LearnedState {
     /// Starts at zero.
     pub fn new(layout: &mut Layout, name: &str, units: usize, cell: bool) -> Self {
         let h = layout.add(&format!("{name}.h0"), 1, units, Init::Constant(0.0));
-        LearnedState { h, c: cell.then(|| layout.add(&format!("{name}.c0"), 1, units, Init::Constant(0.0))) }
+        LearnedState {
+            h,
+            c: cell.then(|| layout.add(&format!("{name}.c0"), 1, units, Init::Constant(0.0))),
+        }
     }
 
     /// The learned numbers, hidden then cell.
     pub fn values<T: Real>(&self, params: &Params<T>) -> Vec<T> {
-        [Some(self.h), self.c].iter().flatten().flat_map(|s| params.get(*s)).copied().collect()
+        [Some(self.h), self.c]
+            .iter()
+            .flatten()
+            .flat_map(|s| params.get(*s))
+            .copied()
+            .collect()
     }
 
     /// The states for `batch` items.
-    pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, batch: usize) -> (Var, Option<Var>) {
-        (repeat(tape, params, self.h, batch), self.c.map(|c| repeat(tape, params, c, batch)))
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: usize,
+    ) -> (Var, Option<Var>) {
+        (
+            repeat(tape, params, self.h, batch),
+            self.c.map(|c| repeat(tape, params, c, batch)),
+        )
     }
 }
 
 fn repeat<T: Real>(tape: &mut Tape<T>, params: &Params<T>, span: Span, batch: usize) -> Var {
     let y = tape.output(Shape::new(1, batch, span.cols), &[], true);
     let mut out = tape.take(y);
-    out.chunks_exact_mut(span.cols).for_each(|row| row.copy_from_slice(params.get(span)));
+    out.chunks_exact_mut(span.cols)
+        .for_each(|row| row.copy_from_slice(params.get(span)));
     tape.put(y, out);
     tape.record(y, Repeat { span, y });
     y
@@ -157,7 +192,11 @@ impl<T: Real> Op<T> for Repeat {
 /// The state after the last step read, (1, batch, units).
 pub fn last<T: Real>(tape: &mut Tape<T>, h: Var, direction: Direction) -> Var {
     let shape = tape.shape(h);
-    let at = if direction == Direction::Forward { shape.time - 1 } else { 0 };
+    let at = if direction == Direction::Forward {
+        shape.time - 1
+    } else {
+        0
+    };
     let y = tape.output(Shape { time: 1, ..shape }, &[h], false);
     let mut out = tape.take(y);
     let rows = at * shape.batch * shape.dim..(at + 1) * shape.batch * shape.dim;
@@ -175,7 +214,9 @@ struct Last {
 
 impl<T: Real> Op<T> for Last {
     fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
         if let Some(mut dh) = tape.grad_to_add(self.h) {
             for (h, y) in dh[self.rows.clone()].iter_mut().zip(&dy) {
                 *h += *y;
@@ -213,15 +254,49 @@ impl<'a, T: Real> Recurrent<'a, T> {
 
 /// The gradient of recurrent weights: `sum_t before(t)^T dpre[t]`, where `before` is the
 /// previous row of `states`, or of `initial` at the first step.
-pub(crate) fn recurrent_product<T: Real>(tape: &Tape<T>, grads: &mut Grads<T>, span: Span, states: Var, initial: Option<Var>, dpre: Var, direction: Direction) {
+pub(crate) fn recurrent_product<T: Real>(
+    tape: &Tape<T>,
+    grads: &mut Grads<T>,
+    span: Span,
+    states: Var,
+    initial: Option<Var>,
+    dpre: Var,
+    direction: Direction,
+) {
     let Shape { time, batch, .. } = tape.shape(states);
     let rows = (time - 1) * batch;
     let (skip_states, skip_dpre, start) = match direction {
         Direction::Forward => (0, batch, 0),
         Direction::Backward => (batch, 0, rows),
     };
-    grads.product(tape, span, Rows { var: states, skip: skip_states, rows }, Rows { var: dpre, skip: skip_dpre, rows });
+    grads.product(
+        tape,
+        span,
+        Rows {
+            var: states,
+            skip: skip_states,
+            rows,
+        },
+        Rows {
+            var: dpre,
+            skip: skip_dpre,
+            rows,
+        },
+    );
     if let Some(h0) = initial {
-        grads.product(tape, span, Rows { var: h0, skip: 0, rows: batch }, Rows { var: dpre, skip: start, rows: batch });
+        grads.product(
+            tape,
+            span,
+            Rows {
+                var: h0,
+                skip: 0,
+                rows: batch,
+            },
+            Rows {
+                var: dpre,
+                skip: start,
+                rows: batch,
+            },
+        );
     }
 }

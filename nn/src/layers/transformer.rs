@@ -5,10 +5,10 @@
 //! Positions: `y[t, b] = x[t, b] + P[t]`; backward adds `dy[t, b]` to row `t` of `dP`.
 
 use super::{Activation, Dense, LayerNorm, MultiHead, Sight, activate, dropout, sum};
+use crate::Real;
 use crate::grads::Grads;
 use crate::params::{Init, Layout, Params, Span};
 use crate::tape::{Op, Tape, Var};
-use crate::Real;
 
 /// Attention, then a two-layer network, each with a residual and a norm.
 #[derive(Clone, Copy, Debug)]
@@ -58,11 +58,23 @@ impl Block {
     }
 
     fn new(layout: &mut Layout, name: &str, size: BlockSize, init: Init, decoder: bool) -> Self {
-        let BlockSize { dim, heads, inner, activation, dropout, eps } = size;
+        let BlockSize {
+            dim,
+            heads,
+            inner,
+            activation,
+            dropout,
+            eps,
+        } = size;
         Block {
             attention: MultiHead::new(layout, &format!("{name}.attention"), dim, heads, init),
             norm: LayerNorm::new(layout, &format!("{name}.norm"), dim, eps),
-            cross: decoder.then(|| (MultiHead::new(layout, &format!("{name}.cross"), dim, heads, init), LayerNorm::new(layout, &format!("{name}.norm_cross"), dim, eps))),
+            cross: decoder.then(|| {
+                (
+                    MultiHead::new(layout, &format!("{name}.cross"), dim, heads, init),
+                    LayerNorm::new(layout, &format!("{name}.norm_cross"), dim, eps),
+                )
+            }),
             up: Dense::new(layout, &format!("{name}.up"), dim, inner, init),
             down: Dense::new(layout, &format!("{name}.down"), inner, dim, init),
             norm_out: LayerNorm::new(layout, &format!("{name}.norm_out"), dim, eps),
@@ -72,7 +84,14 @@ impl Block {
     }
 
     /// Runs the block; `memory` is the encoder's output and who sees it. Returns the output and all attention weights.
-    pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, x: Var, sight: &Sight, memory: Option<(Var, &Sight)>) -> (Var, Vec<Var>) {
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        x: Var,
+        sight: &Sight,
+        memory: Option<(Var, &Sight)>,
+    ) -> (Var, Vec<Var>) {
         let (a, weights) = self.attention.forward(tape, params, x, x, sight);
         let mut x = self.residual(tape, params, x, a, &self.norm);
         let mut all = vec![weights];
@@ -87,7 +106,14 @@ impl Block {
         (self.residual(tape, params, x, down, &self.norm_out), all)
     }
 
-    fn residual<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, x: Var, part: Var, norm: &LayerNorm) -> Var {
+    fn residual<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        x: Var,
+        part: Var,
+        norm: &LayerNorm,
+    ) -> Var {
         let part = dropout(tape, part, self.dropout);
         let y = sum(tape, x, part);
         norm.forward(tape, params, y)
@@ -100,7 +126,11 @@ pub fn positions<T: Real>(tape: &mut Tape<T>, params: &Params<T>, x: Var, table:
     let y = tape.output(shape, &[x], true);
     let mut out = tape.take(y);
     let table_values = params.get(table);
-    for (row, (y, x)) in out.chunks_exact_mut(shape.dim).zip(tape.get(x).chunks_exact(shape.dim)).enumerate() {
+    for (row, (y, x)) in out
+        .chunks_exact_mut(shape.dim)
+        .zip(tape.get(x).chunks_exact(shape.dim))
+        .enumerate()
+    {
         let p = &table_values[row / shape.batch * shape.dim..][..shape.dim];
         for ((y, x), p) in y.iter_mut().zip(x).zip(p) {
             *y = *x + *p;
@@ -119,7 +149,9 @@ struct Positions {
 
 impl<T: Real> Op<T> for Positions {
     fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, grads: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else { return };
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
         let shape = tape.shape(self.x);
         if grads.wants(self.table) {
             let to = grads.get(self.table);

@@ -45,18 +45,55 @@ pub struct KimCnn {
 
 impl KimCnn {
     pub(crate) fn new(layout: &mut Layout, spec: &KimCnnSpec) -> Result<Self> {
-        setting("widths", !spec.widths.is_empty() && !spec.widths.contains(&0), "at least one width above 0", spec.widths.len())?;
+        setting(
+            "widths",
+            !spec.widths.is_empty() && !spec.widths.contains(&0),
+            "at least one width above 0",
+            spec.widths.len(),
+        )?;
         setting("kernels", spec.kernels > 0, "above 0", spec.kernels)?;
         setting("classes", spec.classes > 1, "above 1", spec.classes)?;
-        setting("dropout", (0.0..1.0).contains(&spec.dropout), "in [0, 1)", spec.dropout)?;
+        setting(
+            "dropout",
+            (0.0..1.0).contains(&spec.dropout),
+            "in [0, 1)",
+            spec.dropout,
+        )?;
         let reader = Reader::new(layout, &spec.reads, Init::Uniform(0.25))?;
-        let window = |&w: &usize| ConvMax::new(layout, &format!("windows.{w}"), reader.dim(), w, spec.kernels, spec.padding, Activation::Relu, Init::Uniform(0.01));
+        let window = |&w: &usize| {
+            ConvMax::new(
+                layout,
+                &format!("windows.{w}"),
+                reader.dim(),
+                w,
+                spec.kernels,
+                spec.padding,
+                Activation::Relu,
+                Init::Uniform(0.01),
+            )
+        };
         let windows: Vec<ConvMax> = spec.widths.iter().map(window).collect();
-        let head = Dense::new(layout, "head", spec.kernels * windows.len(), spec.classes, Init::Glorot);
-        Ok(KimCnn { spec: spec.clone(), reader, windows, head })
+        let head = Dense::new(
+            layout,
+            "head",
+            spec.kernels * windows.len(),
+            spec.classes,
+            Init::Glorot,
+        );
+        Ok(KimCnn {
+            spec: spec.clone(),
+            reader,
+            windows,
+            head,
+        })
     }
 
-    pub(crate) fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
+    pub(crate) fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Output> {
         let input = self.reader.read(tape, params, batch)?;
         let mut sentence = None;
         for window in &self.windows {
@@ -66,7 +103,14 @@ impl KimCnn {
         let sentence = sentence.expect("at least one width");
         let y = dropout(tape, sentence, self.spec.dropout);
         let logits = self.head.forward(tape, params, y);
-        Ok(Output { logits, input, states: vec![], attention: vec![], sentence: Some(sentence), hidden: vec![] })
+        Ok(Output {
+            logits,
+            input,
+            states: vec![],
+            attention: vec![],
+            sentence: Some(sentence),
+            hidden: vec![],
+        })
     }
 
     /// Brings columns of the last weight back to the largest norm.
@@ -77,9 +121,17 @@ impl KimCnn {
         }
         let w = params.get_mut(self.head.weight);
         for k in 0..cols {
-            let norm = w[k..].iter().step_by(cols).map(|x| *x * *x).sum::<T>().sqrt();
+            let norm = w[k..]
+                .iter()
+                .step_by(cols)
+                .map(|x| *x * *x)
+                .sum::<T>()
+                .sqrt();
             if norm > limit {
-                w[k..].iter_mut().step_by(cols).for_each(|x| *x *= limit / norm);
+                w[k..]
+                    .iter_mut()
+                    .step_by(cols)
+                    .for_each(|x| *x *= limit / norm);
             }
         }
     }

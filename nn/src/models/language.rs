@@ -45,25 +45,67 @@ pub struct Language {
 
 impl Language {
     pub(crate) fn new(layout: &mut Layout, spec: &LanguageSpec) -> Result<Self> {
-        for (what, size) in [("units", spec.units), ("layers", spec.layers), ("vocabulary", spec.vocabulary)] {
+        for (what, size) in [
+            ("units", spec.units),
+            ("layers", spec.layers),
+            ("vocabulary", spec.vocabulary),
+        ] {
             setting(what, size > 0, "above 0", size)?;
         }
         setting("init", spec.init > 0.0, "above 0", spec.init)?;
-        setting("dropout", (0.0..1.0).contains(&spec.dropout), "in [0, 1)", spec.dropout)?;
-        setting("tie_layers", !spec.tie_layers || spec.dim == spec.units, "false, or dim equal to units", spec.tie_layers)?;
+        setting(
+            "dropout",
+            (0.0..1.0).contains(&spec.dropout),
+            "in [0, 1)",
+            spec.dropout,
+        )?;
+        setting(
+            "tie_layers",
+            !spec.tie_layers || spec.dim == spec.units,
+            "false, or dim equal to units",
+            spec.tie_layers,
+        )?;
         let init = Init::Uniform(spec.init);
-        let reader = Reader::new(layout, &Reads::Tokens { vocabulary: spec.vocabulary, dim: spec.dim, frozen: false }, init)?;
+        let reader = Reader::new(
+            layout,
+            &Reads::Tokens {
+                vocabulary: spec.vocabulary,
+                dim: spec.dim,
+                frozen: false,
+            },
+            init,
+        )?;
         let mut cells: Vec<Cell> = Vec::new();
         for k in 0..spec.layers {
             let fresh = k == 0 || !spec.tie_layers;
-            let cell = if fresh { Cell::Lstm(Lstm::new(layout, &format!("lstm.{k}"), if k == 0 { spec.dim } else { spec.units }, spec.units, init)) } else { cells[0] };
+            let cell = if fresh {
+                Cell::Lstm(Lstm::new(
+                    layout,
+                    &format!("lstm.{k}"),
+                    if k == 0 { spec.dim } else { spec.units },
+                    spec.units,
+                    init,
+                ))
+            } else {
+                cells[0]
+            };
             cells.push(cell);
         }
         let head = Dense::new(layout, "head", spec.units, spec.vocabulary, init);
-        Ok(Language { spec: spec.clone(), reader, cells, head })
+        Ok(Language {
+            spec: spec.clone(),
+            reader,
+            cells,
+            head,
+        })
     }
 
-    pub(crate) fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
+    pub(crate) fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Output> {
         let input = self.reader.read(tape, params, batch)?;
         let mut x = dropout(tape, input, self.spec.dropout);
         let mut states = Vec::new();
@@ -74,6 +116,13 @@ impl Language {
             states.push(s);
         }
         let logits = self.head.forward(tape, params, x);
-        Ok(Output { logits, input, states, attention: vec![], sentence: None, hidden: vec![x] })
+        Ok(Output {
+            logits,
+            input,
+            states,
+            attention: vec![],
+            sentence: None,
+            hidden: vec![x],
+        })
     }
 }

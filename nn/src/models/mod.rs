@@ -30,8 +30,16 @@ use crate::tape::{Shape, Tape, Var};
 use crate::{Error, Real, Result};
 
 /// The states that a batch brings for layer `index`, as values on the tape.
-pub(crate) fn carried<T: Real>(tape: &mut Tape<T>, batch: &Batch<T>, cell: &Cell, index: usize, layers: usize) -> Result<Option<(Var, Option<Var>)>> {
-    let Some(carry) = &batch.carry else { return Ok(None) };
+pub(crate) fn carried<T: Real>(
+    tape: &mut Tape<T>,
+    batch: &Batch<T>,
+    cell: &Cell,
+    index: usize,
+    layers: usize,
+) -> Result<Option<(Var, Option<Var>)>> {
+    let Some(carry) = &batch.carry else {
+        return Ok(None);
+    };
     same("carried layers", layers, carry.len())?;
     let (h, c) = &carry[index];
     let shape = Shape::new(1, batch.items(), cell.units());
@@ -45,8 +53,16 @@ pub(crate) fn carried<T: Real>(tape: &mut Tape<T>, batch: &Batch<T>, cell: &Cell
 }
 
 /// What a decoder reads while it is taught: the target one step late, `go` first. Also the lengths.
-pub(crate) fn shifted<T: Real>(batch: &Batch<T>, go: u32, vocabulary: usize) -> Result<(Vec<u32>, Lens)> {
-    let Targets::Tokens(ids, lens) = &batch.targets else { return Err(Error::Missing { what: "target sequence" }) };
+pub(crate) fn shifted<T: Real>(
+    batch: &Batch<T>,
+    go: u32,
+    vocabulary: usize,
+) -> Result<(Vec<u32>, Lens)> {
+    let Targets::Tokens(ids, lens) = &batch.targets else {
+        return Err(Error::Missing {
+            what: "target sequence",
+        });
+    };
     tokens(ids, batch.items(), vocabulary)?;
     let mut read = vec![go; batch.items()];
     read.extend_from_slice(&ids[..ids.len() - batch.items()]);

@@ -7,7 +7,9 @@ use super::shifted;
 use crate::batch::{Batch, Targets};
 use crate::error::setting;
 use crate::evaluate::argmax;
-use crate::layers::{Decoder, Dense, Direction, Embedding, Lens, Lstm, Start, States, concat, dropout, last};
+use crate::layers::{
+    Decoder, Dense, Direction, Embedding, Lens, Lstm, Start, States, concat, dropout, last,
+};
 use crate::model::{Attention, AttentionKind, Output, Reader, Reads};
 use crate::params::{Init, Layout, Params};
 use crate::tape::{Tape, Var, Want};
@@ -58,22 +60,71 @@ struct Encoded {
 
 impl Seq2seq {
     pub(crate) fn new(layout: &mut Layout, spec: &Seq2seqSpec) -> Result<Self> {
-        for (what, size) in [("target", spec.target), ("dim", spec.dim), ("units", spec.units), ("attention", spec.attention)] {
+        for (what, size) in [
+            ("target", spec.target),
+            ("dim", spec.dim),
+            ("units", spec.units),
+            ("attention", spec.attention),
+        ] {
             setting(what, size > 0, "above 0", size)?;
         }
-        setting("go", (spec.go as usize) < spec.target, "a target token", spec.go)?;
-        setting("eos", (spec.eos as usize) < spec.target, "a target token", spec.eos)?;
-        setting("dropout", (0.0..1.0).contains(&spec.dropout), "in [0, 1)", spec.dropout)?;
+        setting(
+            "go",
+            (spec.go as usize) < spec.target,
+            "a target token",
+            spec.go,
+        )?;
+        setting(
+            "eos",
+            (spec.eos as usize) < spec.target,
+            "a target token",
+            spec.eos,
+        )?;
+        setting(
+            "dropout",
+            (0.0..1.0).contains(&spec.dropout),
+            "in [0, 1)",
+            spec.dropout,
+        )?;
         let init = Init::Uniform(1.0 / (spec.units as f64).sqrt());
-        let reader = Reader::new(layout, &Reads::Tokens { vocabulary: spec.source, dim: spec.dim, frozen: false }, Init::Uniform(0.1))?;
+        let reader = Reader::new(
+            layout,
+            &Reads::Tokens {
+                vocabulary: spec.source,
+                dim: spec.dim,
+                frozen: false,
+            },
+            Init::Uniform(0.1),
+        )?;
         let target = Embedding::new(layout, "target", spec.target, spec.dim, Init::Uniform(0.1));
-        let encoder = [0, 1].map(|d| Lstm::new(layout, &format!("encoder.{d}"), spec.dim, spec.units, init));
-        let decoder = Decoder::new(layout, "decoder", spec.dim, spec.units, 2 * spec.units, spec.attention, init);
+        let encoder =
+            [0, 1].map(|d| Lstm::new(layout, &format!("encoder.{d}"), spec.dim, spec.units, init));
+        let decoder = Decoder::new(
+            layout,
+            "decoder",
+            spec.dim,
+            spec.units,
+            2 * spec.units,
+            spec.attention,
+            init,
+        );
         let head = Dense::new(layout, "head", 3 * spec.units, spec.target, init);
-        Ok(Seq2seq { spec: spec.clone(), reader, target, encoder, decoder, head })
+        Ok(Seq2seq {
+            spec: spec.clone(),
+            reader,
+            target,
+            encoder,
+            decoder,
+            head,
+        })
     }
 
-    fn encode<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Encoded> {
+    fn encode<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Encoded> {
         let input = self.reader.read(tape, params, batch)?;
         let x = dropout(tape, input, self.spec.dropout);
         let ahead = self.encoder[0].forward(tape, params, x, &batch.lens, None, Direction::Forward);
@@ -81,35 +132,89 @@ impl Seq2seq {
         let memory = concat(tape, ahead.h, back.h);
         let keys = self.decoder.keys.forward(tape, params, memory);
         let h = last(tape, ahead.h, Direction::Forward);
-        let c = last(tape, ahead.c.expect("an LSTM has cells"), Direction::Forward);
-        Ok(Encoded { input, memory, keys, start: Start { h, c, context: None }, states: vec![ahead, back] })
+        let c = last(
+            tape,
+            ahead.c.expect("an LSTM has cells"),
+            Direction::Forward,
+        );
+        Ok(Encoded {
+            input,
+            memory,
+            keys,
+            start: Start {
+                h,
+                c,
+                context: None,
+            },
+            states: vec![ahead, back],
+        })
     }
 
-    pub(crate) fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
+    pub(crate) fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Output> {
         let (ids, lens) = shifted(batch, self.spec.go, self.spec.target)?;
         let mut encoded = self.encode(tape, params, batch)?;
         let time = lens.iter().copied().max().unwrap_or(0);
-        let y = self.target.forward_target(tape, params, &ids, time, batch.items());
+        let y = self
+            .target
+            .forward_target(tape, params, &ids, time, batch.items());
         let y = dropout(tape, y, self.spec.dropout);
-        let decoded = self.decoder.forward(tape, params, y, encoded.memory, encoded.keys, &batch.lens, encoded.start);
+        let decoded = self.decoder.forward(
+            tape,
+            params,
+            y,
+            encoded.memory,
+            encoded.keys,
+            &batch.lens,
+            encoded.start,
+        );
         let out = concat(tape, decoded.states.h, decoded.context);
         let logits = dropout(tape, out, self.spec.dropout);
         let logits = self.head.forward(tape, params, logits);
         encoded.states.push(decoded.states);
-        let attention = vec![Attention { weights: decoded.weights, kind: AttentionKind::Heads(1) }];
-        Ok(Output { logits, input: encoded.input, states: encoded.states, attention, sentence: None, hidden: vec![out] })
+        let attention = vec![Attention {
+            weights: decoded.weights,
+            kind: AttentionKind::Heads(1),
+        }];
+        Ok(Output {
+            logits,
+            input: encoded.input,
+            states: encoded.states,
+            attention,
+            sentence: None,
+            hidden: vec![out],
+        })
     }
 
     /// What the model says when it reads its own words: for each item, up to `most` tokens and no end token.
-    pub(crate) fn decode<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>, most: usize) -> Result<Vec<Vec<u32>>> {
+    pub(crate) fn decode<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+        most: usize,
+    ) -> Result<Vec<Vec<u32>>> {
         tape.reset(Want::NOTHING);
         let encoded = self.encode(tape, params, batch)?;
         let (items, mut start) = (batch.items(), encoded.start);
-        let (mut said, mut open): (Vec<Vec<u32>>, Vec<bool>) = (vec![Vec::new(); items], vec![true; items]);
+        let (mut said, mut open): (Vec<Vec<u32>>, Vec<bool>) =
+            (vec![Vec::new(); items], vec![true; items]);
         let mut read = vec![self.spec.go; items];
         for _ in 0..most {
             let y = self.target.forward_target(tape, params, &read, 1, items);
-            let step = self.decoder.forward(tape, params, y, encoded.memory, encoded.keys, &batch.lens, start);
+            let step = self.decoder.forward(
+                tape,
+                params,
+                y,
+                encoded.memory,
+                encoded.keys,
+                &batch.lens,
+                start,
+            );
             let out = concat(tape, step.states.h, step.context);
             let logits = self.head.forward(tape, params, out);
             for (b, z) in tape.get(logits).chunks_exact(self.spec.target).enumerate() {
@@ -123,7 +228,11 @@ impl Seq2seq {
             if !open.contains(&true) {
                 break;
             }
-            start = Start { h: step.states.h, c: step.states.c.expect("an LSTM has cells"), context: Some(step.context) };
+            start = Start {
+                h: step.states.h,
+                c: step.states.c.expect("an LSTM has cells"),
+                context: Some(step.context),
+            };
         }
         Ok(said)
     }
@@ -132,5 +241,8 @@ impl Seq2seq {
 /// A batch with targets of one step, for decoders that are asked without any.
 pub(crate) fn with_targets<T: Real>(batch: &Batch<T>, ids: Vec<u32>, time: usize) -> Batch<T> {
     let lens: Lens = vec![time; batch.items()].into();
-    Batch { targets: Targets::Tokens(ids, lens), ..batch.clone() }
+    Batch {
+        targets: Targets::Tokens(ids, lens),
+        ..batch.clone()
+    }
 }

@@ -5,7 +5,10 @@
 
 use crate::batch::Batch;
 use crate::error::setting;
-use crate::layers::{Activation, Block, BlockSize, Dense, Direction, LayerNorm, Sight, activate, dropout, last, positions};
+use crate::layers::{
+    Activation, Block, BlockSize, Dense, Direction, LayerNorm, Sight, activate, dropout, last,
+    positions,
+};
 use crate::model::{Attention, AttentionKind, Output, Reader, Reads};
 use crate::params::{Init, Layout, Params, Span};
 use crate::tape::Tape;
@@ -55,38 +58,97 @@ pub(crate) const EPS: f64 = 1e-12;
 
 impl Transformer {
     pub(crate) fn new(layout: &mut Layout, spec: &TransformerSpec) -> Result<Self> {
-        for (what, size) in [("vocabulary", spec.vocabulary), ("positions", spec.positions), ("dim", spec.dim), ("inner", spec.inner), ("layers", spec.layers)] {
+        for (what, size) in [
+            ("vocabulary", spec.vocabulary),
+            ("positions", spec.positions),
+            ("dim", spec.dim),
+            ("inner", spec.inner),
+            ("layers", spec.layers),
+        ] {
             setting(what, size > 0, "above 0", size)?;
         }
-        setting("heads", spec.heads > 0 && spec.dim.is_multiple_of(spec.heads), "a divisor of dim", spec.heads)?;
+        setting(
+            "heads",
+            spec.heads > 0 && spec.dim.is_multiple_of(spec.heads),
+            "a divisor of dim",
+            spec.heads,
+        )?;
         setting("classes", spec.classes > 1, "above 1", spec.classes)?;
-        setting("dropout", (0.0..1.0).contains(&spec.dropout), "in [0, 1)", spec.dropout)?;
+        setting(
+            "dropout",
+            (0.0..1.0).contains(&spec.dropout),
+            "in [0, 1)",
+            spec.dropout,
+        )?;
         let init = Init::Truncated(0.02);
-        let reader = Reader::new(layout, &Reads::Tokens { vocabulary: spec.vocabulary, dim: spec.dim, frozen: false }, init)?;
+        let reader = Reader::new(
+            layout,
+            &Reads::Tokens {
+                vocabulary: spec.vocabulary,
+                dim: spec.dim,
+                frozen: false,
+            },
+            init,
+        )?;
         let positions = layout.add("positions", spec.positions, spec.dim, init);
         let norm = LayerNorm::new(layout, "norm", spec.dim, EPS);
-        let size = BlockSize { dim: spec.dim, heads: spec.heads, inner: spec.inner, activation: Activation::Gelu, dropout: spec.dropout, eps: EPS };
-        let blocks = (0..spec.layers).map(|k| Block::encoder(layout, &format!("block.{k}"), size, init)).collect();
-        let pooler = spec.pooler.then(|| Dense::new(layout, "pooler", spec.dim, spec.dim, init));
+        let size = BlockSize {
+            dim: spec.dim,
+            heads: spec.heads,
+            inner: spec.inner,
+            activation: Activation::Gelu,
+            dropout: spec.dropout,
+            eps: EPS,
+        };
+        let blocks = (0..spec.layers)
+            .map(|k| Block::encoder(layout, &format!("block.{k}"), size, init))
+            .collect();
+        let pooler = spec
+            .pooler
+            .then(|| Dense::new(layout, "pooler", spec.dim, spec.dim, init));
         let head = Dense::new(layout, "head", spec.dim, spec.classes, init);
-        Ok(Transformer { spec: spec.clone(), reader, positions, norm, blocks, pooler, head })
+        Ok(Transformer {
+            spec: spec.clone(),
+            reader,
+            positions,
+            norm,
+            blocks,
+            pooler,
+            head,
+        })
     }
 
-    pub(crate) fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
+    pub(crate) fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Output> {
         let input = self.reader.read(tape, params, batch)?;
         if batch.time() > self.spec.positions {
-            return Err(Error::Shape { what: "steps", expected: format!("at most {}", self.spec.positions), got: batch.time().to_string() });
+            return Err(Error::Shape {
+                what: "steps",
+                expected: format!("at most {}", self.spec.positions),
+                got: batch.time().to_string(),
+            });
         }
         let x = positions(tape, params, input, self.positions);
         let x = self.norm.forward(tape, params, x);
         let mut x = dropout(tape, x, self.spec.dropout);
-        let sight = Sight { queries: batch.lens.clone(), keys: batch.lens.clone(), causal: false };
+        let sight = Sight {
+            queries: batch.lens.clone(),
+            keys: batch.lens.clone(),
+            causal: false,
+        };
         let (mut attention, mut hidden) = (Vec::new(), vec![x]);
         for block in &self.blocks {
             let (y, weights) = block.forward(tape, params, x, &sight, None);
             x = y;
             hidden.push(x);
-            attention.extend(weights.into_iter().map(|weights| Attention { weights, kind: AttentionKind::Heads(self.spec.heads) }));
+            attention.extend(weights.into_iter().map(|weights| Attention {
+                weights,
+                kind: AttentionKind::Heads(self.spec.heads),
+            }));
         }
         // The state "after the last step read" of a backward reading is that of step 0.
         let first = last(tape, x, Direction::Backward);
@@ -99,6 +161,13 @@ impl Transformer {
         };
         let y = dropout(tape, sentence, self.spec.dropout);
         let logits = self.head.forward(tape, params, y);
-        Ok(Output { logits, input, states: vec![], attention, sentence: Some(sentence), hidden })
+        Ok(Output {
+            logits,
+            input,
+            states: vec![],
+            attention,
+            sentence: Some(sentence),
+            hidden,
+        })
     }
 }

@@ -162,7 +162,13 @@ macro_rules! arrays {
         }
         #[inline(always)]
         fn lt(self, b: Self, yes: Self, no: Self) -> Self {
-            Self(std::array::from_fn(|i| if self.0[i] < b.0[i] { yes.0[i] } else { no.0[i] }))
+            Self(std::array::from_fn(|i| {
+                if self.0[i] < b.0[i] {
+                    yes.0[i]
+                } else {
+                    no.0[i]
+                }
+            }))
         }
         #[inline(always)]
         fn abs(self) -> Self {
@@ -201,7 +207,13 @@ impl Lanes for Portable<f64> {
     }
     fn normal(self) -> (Self, Self) {
         let distribution = |x: f64| 0.5 * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2));
-        (Self(self.0.map(distribution)), Self(self.0.map(|x| (-0.5 * x * x).exp() * 0.398_942_280_401_432_7)))
+        (
+            Self(self.0.map(distribution)),
+            Self(
+                self.0
+                    .map(|x| (-0.5 * x * x).exp() * 0.398_942_280_401_432_7),
+            ),
+        )
     }
 }
 
@@ -223,7 +235,14 @@ macro_rules! registers {
 impl Lanes for F32x8 {
     type T = f32;
     const N: usize = 8;
-    registers!(F32x8, 8, add = _mm256_add_ps, sub = _mm256_sub_ps, mul = _mm256_mul_ps, div = _mm256_div_ps);
+    registers!(
+        F32x8,
+        8,
+        add = _mm256_add_ps,
+        sub = _mm256_sub_ps,
+        mul = _mm256_mul_ps,
+        div = _mm256_div_ps
+    );
     #[inline(always)]
     fn splat(x: f32) -> Self {
         Self(unsafe { _mm256_set1_ps(x) })
@@ -262,7 +281,14 @@ impl Lanes for F32x8 {
 impl Lanes for F32x16 {
     type T = f32;
     const N: usize = 16;
-    registers!(F32x16, 16, add = _mm512_add_ps, sub = _mm512_sub_ps, mul = _mm512_mul_ps, div = _mm512_div_ps);
+    registers!(
+        F32x16,
+        16,
+        add = _mm512_add_ps,
+        sub = _mm512_sub_ps,
+        mul = _mm512_mul_ps,
+        div = _mm512_div_ps
+    );
     #[inline(always)]
     fn splat(x: f32) -> Self {
         Self(unsafe { _mm512_set1_ps(x) })
@@ -285,7 +311,9 @@ impl Lanes for F32x16 {
     }
     #[inline(always)]
     fn lt(self, b: Self, yes: Self, no: Self) -> Self {
-        Self(unsafe { _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, b.0), no.0, yes.0) })
+        Self(unsafe {
+            _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, b.0), no.0, yes.0)
+        })
     }
     #[inline(always)]
     fn abs(self) -> Self {

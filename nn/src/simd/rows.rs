@@ -24,7 +24,7 @@ macro_rules! sixteen {
         }
         for half in [8, 4, 2, 1] {
             for i in 0..half {
-                all[i] = all[i] + all[i + half];
+                all[i] += all[i + half];
             }
         }
         all[0]
@@ -56,7 +56,8 @@ pub fn dot<T: Real>(x: &[T], y: &[T]) -> T {
         type Out = T;
         #[inline(always)]
         fn run<V: Lanes<T = T>>(self) -> T {
-            sixteen!(V, self.0.len(), |j| V::load(&self.0[j..]).mul(V::load(&self.1[j..])))
+            sixteen!(V, self.0.len(), |j| V::load(&self.0[j..])
+                .mul(V::load(&self.1[j..])))
         }
     }
     T::launch(Dot(x, &y[..x.len()]))
@@ -107,7 +108,11 @@ pub fn softmax<T: Real>(x: &mut [T]) -> T {
                 let e = V::load(&x[j..]).sub(top).exp();
                 e.store(&mut x[j..]);
                 // Lanes beyond the end hold e^-top, not zero: read back what was stored.
-                if j + V::N <= x.len() { e } else { V::load(&x[j..]) }
+                if j + V::N <= x.len() {
+                    e
+                } else {
+                    V::load(&x[j..])
+                }
             });
             let scale = V::splat(T::ONE / sum);
             for part in x.chunks_mut(V::N) {
@@ -136,7 +141,12 @@ mod tests {
             let log = softmax(&mut p);
             let z: f64 = x.iter().map(|v| v.exp()).sum();
             assert!((log - z.ln()).abs() < 1e-12);
-            assert!(p.iter().zip(&x).all(|(p, x)| (p - x.exp() / z).abs() < 1e-12), "{n}");
+            assert!(
+                p.iter()
+                    .zip(&x)
+                    .all(|(p, x)| (p - x.exp() / z).abs() < 1e-12),
+                "{n}"
+            );
             let x32: Vec<f32> = x.iter().map(|v| *v as f32).collect();
             assert!((f64::from(total(&x32)) - sum).abs() < 1e-4);
         }
