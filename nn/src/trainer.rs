@@ -10,7 +10,7 @@ use crate::model::Model;
 use crate::objective::Objective;
 use crate::optimiser::{Clip, Memory, Optimiser, norm};
 use crate::params::Params;
-use crate::simd::softmax;
+use crate::simd::scaled_softmax;
 use crate::tape::{Tape, Var, Want};
 use crate::{Real, Result, Stream};
 use rayon::prelude::*;
@@ -193,9 +193,8 @@ fn cross_entropy_in_place<T: Real>(
             got: y,
             below: shape.dim,
         })?;
-        values[b] += (softmax(z) - target).to_f64();
-        z[y] -= T::ONE;
-        z.iter_mut().for_each(|z| *z *= scale);
+        values[b] += (scaled_softmax(z, scale) - target).to_f64();
+        z[y] -= scale;
     }
     tape.put_grad(logits, z);
     Ok(values)

@@ -4,7 +4,7 @@
 //! Backward: `dx = dy W^T`, `dW = x^T dy`, `db = sum of the rows of dy`.
 
 use crate::Real;
-use crate::gemm::{Into, Mat, gemm};
+use crate::gemm::{Into, Mat, gemm, gemm_bias};
 use crate::grads::{Grads, Rows};
 use crate::params::{Init, Layout, Params, Span};
 use crate::tape::{Op, Tape, Var};
@@ -62,15 +62,7 @@ impl Dense {
         let x_mat = Mat::new(tape.get(x), shape.rows(), shape.dim);
         match self.bias {
             None => gemm(Into::Set, &mut out, x_mat, params.mat(self.weight)),
-            Some(bias) => {
-                gemm(Into::Set, &mut out, x_mat, params.mat(self.weight));
-                let bias = params.get(bias);
-                for row in out.chunks_exact_mut(bias.len()) {
-                    for (y, b) in row.iter_mut().zip(bias) {
-                        *y += *b;
-                    }
-                }
-            }
+            Some(bias) => gemm_bias(&mut out, x_mat, params.mat(self.weight), params.get(bias)),
         }
         tape.put(y, out);
         tape.record(y, Backward { layer: *self, x, y });

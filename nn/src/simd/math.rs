@@ -4,16 +4,23 @@
 
 use super::Lanes;
 
-/// `e^x = 2^k e^r`, `|r| <= ln 2 / 2`, with a polynomial for `e^r` (Cephes).
 /// Below -87.3 the result is 0, above 88.3 it is infinite.
 #[inline(always)]
 pub fn exp<V: Lanes<T = f32>>(x: V) -> V {
     let s = V::splat;
-    let c = clamp(x, -87.3, 88.3);
+    let y = exp_inside(clamp(x, -87.3, 88.3));
+    let y = x.lt(s(-87.3), s(0.0), y);
+    s(88.3).lt(x, s(f32::INFINITY), y)
+}
+
+/// `e^x = 2^k e^r`, `|r| <= ln 2 / 2`, with a polynomial for `e^r` (Cephes), for `x` in [-87.3, 88.3].
+#[inline(always)]
+fn exp_inside<V: Lanes<T = f32>>(x: V) -> V {
+    let s = V::splat;
     // Adding 1.5 * 2^23 rounds to an integer; the extra 127 is the exponent's bias.
-    let shifted = c.fma(s(std::f32::consts::LOG2_E), s(12_583_039.0));
+    let shifted = x.fma(s(std::f32::consts::LOG2_E), s(12_583_039.0));
     let k = shifted.sub(s(12_583_039.0));
-    let r = k.fma(s(-0.693_359_4), c);
+    let r = k.fma(s(-0.693_359_4), x);
     let r = k.fma(s(2.121_944_4e-4), r);
     let p = s(1.987_569_1e-4);
     let p = p.fma(r, s(1.398_199_9e-3));
@@ -21,9 +28,7 @@ pub fn exp<V: Lanes<T = f32>>(x: V) -> V {
     let p = p.fma(r, s(4.166_579_6e-2));
     let p = p.fma(r, s(1.666_666_5e-1));
     let p = p.fma(r, s(0.5));
-    let y = p.mul(r).fma(r, r).add(s(1.0)).mul(shifted.exponent());
-    let y = x.lt(s(-87.3), s(0.0), y);
-    s(88.3).lt(x, s(f32::INFINITY), y)
+    p.mul(r).fma(r, r).add(s(1.0)).mul(shifted.exponent())
 }
 
 /// A rational function of degree 13/6 (Eigen), odd by construction.
@@ -51,7 +56,7 @@ pub fn tanh<V: Lanes<T = f32>>(x: V) -> V {
 #[inline(always)]
 pub fn sigmoid<V: Lanes<T = f32>>(x: V) -> V {
     let one = V::splat(1.0);
-    let e = exp(V::splat(0.0).sub(clamp(x, -87.0, 87.0)));
+    let e = exp_inside(V::splat(0.0).sub(clamp(x, -87.0, 87.0)));
     one.div(one.add(e))
 }
 

@@ -12,7 +12,7 @@ mod math;
 mod rows;
 
 pub use lanes::{Lanes, Portable};
-pub use rows::{dot, max, softmax, sum_of_squares, total};
+pub use rows::{dot, max, scaled_softmax, softmax, sum_of_squares, total};
 use std::sync::OnceLock;
 
 /// The instruction sets that kernels are compiled for.

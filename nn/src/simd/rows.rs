@@ -98,7 +98,12 @@ pub fn max<T: Real>(x: &[T]) -> T {
 
 /// Turns `x` into `e^x / sum e^x` and returns `ln sum e^x`.
 pub fn softmax<T: Real>(x: &mut [T]) -> T {
-    struct Exp<'a, T>(&'a mut [T], T);
+    scaled_softmax(x, T::ONE)
+}
+
+/// Turns `x` into `scale e^x / sum e^x` and returns `ln sum e^x`.
+pub fn scaled_softmax<T: Real>(x: &mut [T], scale: T) -> T {
+    struct Exp<'a, T>(&'a mut [T], T, T);
     impl<T: Real> Kernel<T> for Exp<'_, T> {
         type Out = T;
         #[inline(always)]
@@ -114,7 +119,7 @@ pub fn softmax<T: Real>(x: &mut [T]) -> T {
                     V::load(&x[j..])
                 }
             });
-            let scale = V::splat(T::ONE / sum);
+            let scale = V::splat(self.2 / sum);
             for part in x.chunks_mut(V::N) {
                 V::load(part).mul(scale).store(part);
             }
@@ -122,7 +127,7 @@ pub fn softmax<T: Real>(x: &mut [T]) -> T {
         }
     }
     let top = max(x);
-    top + T::launch(Exp(x, top)).ln()
+    top + T::launch(Exp(x, top, scale)).ln()
 }
 
 #[cfg(test)]
