@@ -25,9 +25,11 @@ pub mod safetensors;
 pub mod schedule;
 pub mod simd;
 pub mod step;
+pub mod stream;
 mod swaps;
 pub mod tape;
 pub mod trainer;
+mod update;
 pub mod victim;
 
 pub use error::{Error, Result};

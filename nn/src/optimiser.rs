@@ -10,7 +10,8 @@
 //! is summed in pieces of a fixed size.
 
 use crate::error::setting;
-use crate::simd::{Kernel, Lanes, sum_of_squares};
+use crate::simd::sum_of_squares;
+use crate::update::{Rule, Update};
 use crate::{Real, Result};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -189,103 +190,6 @@ pub fn norm<T: Real>(grad: &[T]) -> f64 {
         .map(|g| sum_of_squares(g).to_f64())
         .collect();
     pieces.iter().sum::<f64>().sqrt()
-}
-
-#[derive(Clone, Copy)]
-enum Rule {
-    Plain {
-        rate: f64,
-    },
-    Momentum {
-        rate: f64,
-        momentum: f64,
-    },
-    Adam {
-        rate: f64,
-        b1: f64,
-        b2: f64,
-        root: f64,
-        eps: f64,
-    },
-    Adadelta {
-        rate: f64,
-        rho: f64,
-        eps: f64,
-    },
-}
-
-struct Update<'a, T> {
-    rule: Rule,
-    scale: f64,
-    bound: f64,
-    w: &'a mut [T],
-    g: &'a [T],
-    m: &'a mut [T],
-    s: &'a mut [T],
-}
-
-impl<T: Real> Kernel<T> for Update<'_, T> {
-    type Out = ();
-    #[inline(always)]
-    fn run<V: Lanes<T = T>>(self) {
-        let (scale, low, high): (V, V, V) = (v(self.scale), v(-self.bound), v(self.bound));
-        let (m, s) = (self.m, self.s);
-        for (k, (w, g)) in self.w.chunks_mut(V::N).zip(self.g.chunks(V::N)).enumerate() {
-            let (now, g, here) = (
-                V::load(w),
-                V::load(g).mul(scale),
-                k * V::N..k * V::N + w.len(),
-            );
-            let g = g.lt(low, low, g);
-            let g = high.lt(g, high, g);
-            match self.rule {
-                Rule::Plain { rate } => g.fma(v(-rate), now).store(w),
-                Rule::Momentum { rate, momentum } => {
-                    let m = &mut m[here];
-                    let speed = V::load(m).fma(v(momentum), g);
-                    speed.store(m);
-                    speed.fma(v(-rate), now).store(w);
-                }
-                Rule::Adam {
-                    rate,
-                    b1,
-                    b2,
-                    root,
-                    eps,
-                } => {
-                    let (m, s) = (&mut m[here.clone()], &mut s[here]);
-                    let mean = V::load(m).fma(v(b1), g.mul(v(1.0 - b1)));
-                    let square = V::load(s).fma(v(b2), g.mul(g).mul(v(1.0 - b2)));
-                    mean.store(m);
-                    square.store(s);
-                    mean.mul(v(-rate))
-                        .div(square.sqrt().div(v(root)).add(v(eps)))
-                        .add(now)
-                        .store(w);
-                }
-                Rule::Adadelta { rate, rho, eps } => {
-                    let (s, u) = (&mut m[here.clone()], &mut s[here]);
-                    let square = V::load(s).fma(v(rho), g.mul(g).mul(v(1.0 - rho)));
-                    let d = V::load(u)
-                        .add(v(eps))
-                        .sqrt()
-                        .div(square.add(v(eps)).sqrt())
-                        .mul(g);
-                    V::load(u).fma(v(rho), d.mul(d).mul(v(1.0 - rho))).store(u);
-                    square.store(s);
-                    d.fma(v(-rate), now).store(w);
-                }
-            }
-        }
-    }
-}
-
-#[inline(always)]
-fn v<V: Lanes>(x: f64) -> V
-where
-    V::T: Real,
-{
-    V::splat(V::T::of(x))
 }
 
 #[cfg(test)]

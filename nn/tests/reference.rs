@@ -37,7 +37,7 @@ fn forward<T: Real>(
         Bi(Lstm, Lstm),
         Cell(Cell),
         Heads(MultiHead),
-        Block(Block),
+        Block(Box<Block>),
         Conv(ConvMax),
         Pool(AttentionPool),
         Decoder(Box<(Decoder, Dense, LearnedState)>),
@@ -58,7 +58,7 @@ fn forward<T: Real>(
         "rnn" => Kind::Cell(Cell::Rnn(Rnn::new(layout, "a", dim, 4, U))),
         "gru" => Kind::Cell(Cell::Gru(Gru::new(layout, "a", dim, 4, U))),
         "multi-head attention" => Kind::Heads(MultiHead::new(layout, "a", dim, 2, U)),
-        "encoder block" => Kind::Block(Block::encoder(layout, "a", size, U)),
+        "encoder block" => Kind::Block(Box::new(Block::encoder(layout, "a", size, U))),
         "word windows" => Kind::Conv(ConvMax::new(layout, "a", dim, 2, 5, 1, Activation::Relu, U)),
         "attention pooling" => Kind::Pool(AttentionPool::new(layout, "a", dim, 4, U)),
         "bahdanau decoder" => Kind::Decoder(Box::new((

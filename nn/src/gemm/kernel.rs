@@ -37,7 +37,11 @@ pub(super) enum Start<'a, T> {
 impl<'a, T> Start<'a, T> {
     /// Without the first `columns` columns.
     pub(super) fn from(self, columns: usize) -> Self {
-        if let Start::Row(row) = self { Start::Row(&row[columns..]) } else { self }
+        if let Start::Row(row) = self {
+            Start::Row(&row[columns..])
+        } else {
+            self
+        }
     }
 }
 

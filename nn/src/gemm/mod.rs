@@ -49,8 +49,18 @@ impl<'a, T> Mat<'a, T> {
     /// If the slice is too short.
     pub fn strided(data: &'a [T], rows: usize, cols: usize, stride: usize) -> Self {
         let fits = rows == 0 || cols == 0 || data.len() >= (rows - 1) * stride + cols;
-        assert!(fits, "matrix {rows} x {cols} needs more than {} numbers", data.len());
-        Mat { data, rows, cols, row_stride: stride, col_stride: 1 }
+        assert!(
+            fits,
+            "matrix {rows} x {cols} needs more than {} numbers",
+            data.len()
+        );
+        Mat {
+            data,
+            rows,
+            cols,
+            row_stride: stride,
+            col_stride: 1,
+        }
     }
 
     /// The transpose, without moving anything.
@@ -76,7 +86,11 @@ pub enum Into {
 
 impl Into {
     fn start<T>(self) -> Start<'static, T> {
-        if self == Into::Set { Start::Zero } else { Start::Old }
+        if self == Into::Set {
+            Start::Zero
+        } else {
+            Start::Old
+        }
     }
 }
 
@@ -110,7 +124,11 @@ pub fn gemm_packed<T: Real>(into: Into, c: &mut [T], a: Mat<T>, b: &Packed<T>) {
     T::with_pack(|pa, _| {
         for pc in (0..k).step_by(KC) {
             let kc = KC.min(k - pc);
-            let panels = Panels { data: &b.data[pc * width..], step: PANEL, next: kc * PANEL };
+            let panels = Panels {
+                data: &b.data[pc * width..],
+                step: PANEL,
+                next: kc * PANEL,
+            };
             let start = if pc > 0 { Start::Old } else { into.start() };
             rows(start, c, n, a, panels, pc..pc + kc, n, pa);
         }
@@ -127,10 +145,28 @@ fn product<T: Real>(start: Start<T>, c: &mut [T], ldc: usize, a: Mat<T>, b: Mat<
         // So few rows that packing B would cost more than the product.
         for pc in (0..k).step_by(KC) {
             let kc = KC.min(k - pc);
-            let b = Panels { data: &b.data[pc * b.row_stride..], step: b.row_stride, next: PANEL };
-            let a = Rows { data: &a.data[pc..], row: a.row_stride, step: 1, tile: 0 };
+            let b = Panels {
+                data: &b.data[pc * b.row_stride..],
+                step: b.row_stride,
+                next: PANEL,
+            };
+            let a = Rows {
+                data: &a.data[pc..],
+                row: a.row_stride,
+                step: 1,
+                tile: 0,
+            };
             let start = if pc > 0 { Start::Old } else { start };
-            T::launch(Block { start, c, ldc, a, b, m, n, k: kc });
+            T::launch(Block {
+                start,
+                c,
+                ldc,
+                a,
+                b,
+                m,
+                n,
+                k: kc,
+            });
         }
         return;
     }
@@ -141,7 +177,11 @@ fn product<T: Real>(start: Start<T>, c: &mut [T], ldc: usize, a: Mat<T>, b: Mat<
                 let kc = KC.min(k - pc);
                 pb.clear();
                 pack_b(pb, b, pc, kc, jc, nc);
-                let panels = Panels { data: pb, step: PANEL, next: kc * PANEL };
+                let panels = Panels {
+                    data: pb,
+                    step: PANEL,
+                    next: kc * PANEL,
+                };
                 let start = if pc > 0 { Start::Old } else { start.from(jc) };
                 rows(start, &mut c[jc..], ldc, a, panels, pc..pc + kc, nc, pa);
             }
@@ -150,12 +190,23 @@ fn product<T: Real>(start: Start<T>, c: &mut [T], ldc: usize, a: Mat<T>, b: Mat<
 }
 
 /// Checks `C` and settles empty products; true when there is work left.
-fn prepare<T: Real>(start: Start<T>, c: &mut [T], ldc: usize, m: usize, n: usize, k: usize) -> bool {
+fn prepare<T: Real>(
+    start: Start<T>,
+    c: &mut [T],
+    ldc: usize,
+    m: usize,
+    n: usize,
+    k: usize,
+) -> bool {
     if m == 0 || n == 0 {
         return false;
     }
     let fits = ldc >= n && c.len() >= (m - 1) * ldc + n;
-    assert!(fits, "result of {m} x {n} needs more than {} numbers", c.len());
+    assert!(
+        fits,
+        "result of {m} x {n} needs more than {} numbers",
+        c.len()
+    );
     if k == 0 {
         for row in c.chunks_mut(ldc).take(m) {
             match start {
@@ -186,12 +237,31 @@ fn rows<T: Real>(
         let c = &mut c[ic * ldc..];
         let block = if a.col_stride == 1 {
             let data = &a.data[ic * a.row_stride + sum.start..];
-            Rows { data, row: a.row_stride, step: 1, tile: TILE * a.row_stride }
+            Rows {
+                data,
+                row: a.row_stride,
+                step: 1,
+                tile: TILE * a.row_stride,
+            }
         } else {
             pack_a(pa, a, ic, m, sum.start, k);
-            Rows { data: pa, row: 1, step: TILE, tile: TILE * k }
+            Rows {
+                data: pa,
+                row: 1,
+                step: TILE,
+                tile: TILE * k,
+            }
         };
-        T::launch(Block { start, c, ldc, a: block, b, m, n, k });
+        T::launch(Block {
+            start,
+            c,
+            ldc,
+            a: block,
+            b,
+            m,
+            n,
+            k,
+        });
     }
 }
 

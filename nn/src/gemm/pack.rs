@@ -23,7 +23,14 @@ impl<T: Real> Packed<T> {
 }
 
 /// Appends columns `jc..jc+nc` of rows `pc..pc+kc`, panel after panel, the last one padded with zeros.
-pub(super) fn pack_b<T: Real>(out: &mut Vec<T>, b: Mat<T>, pc: usize, kc: usize, jc: usize, nc: usize) {
+pub(super) fn pack_b<T: Real>(
+    out: &mut Vec<T>,
+    b: Mat<T>,
+    pc: usize,
+    kc: usize,
+    jc: usize,
+    nc: usize,
+) {
     let start = out.len();
     out.resize(start + nc.div_ceil(PANEL) * PANEL * kc, T::ZERO);
     let panels = out[start..].chunks_exact_mut(PANEL * kc);
@@ -57,10 +64,20 @@ pub(super) fn pack_b<T: Real>(out: &mut Vec<T>, b: Mat<T>, pc: usize, kc: usize,
 }
 
 /// Rows `ic..ic+mc` of columns `pc..pc+kc`, tiles of [`TILE`] rows, element by element of the sum.
-pub(super) fn pack_a<T: Real>(out: &mut Vec<T>, a: Mat<T>, ic: usize, mc: usize, pc: usize, kc: usize) {
+pub(super) fn pack_a<T: Real>(
+    out: &mut Vec<T>,
+    a: Mat<T>,
+    ic: usize,
+    mc: usize,
+    pc: usize,
+    kc: usize,
+) {
     out.clear();
     out.resize(mc.div_ceil(TILE) * TILE * kc, T::ZERO);
-    for (tile, i) in out.chunks_exact_mut(TILE * kc).zip((ic..ic + mc).step_by(TILE)) {
+    for (tile, i) in out
+        .chunks_exact_mut(TILE * kc)
+        .zip((ic..ic + mc).step_by(TILE))
+    {
         let height = TILE.min(ic + mc - i);
         for (p, to) in tile.chunks_exact_mut(TILE).enumerate() {
             let at = i * a.row_stride + (pc + p) * a.col_stride;

@@ -8,12 +8,12 @@
 //! Backward: only the window that won has a gradient. With `d = dy f'(y)` and `p` the winner,
 //! `dW[:, k] += d window(p)`, `db[k] += d`, `dwindow(p) += d W[:, k]`.
 
+use super::conv_max::{Axpy, Best, Finish};
 use super::{Activation, Lens};
 use crate::Real;
 use crate::gemm::{Into, Mat, Packed, gemm_packed};
 use crate::grads::Grads;
 use crate::params::{Init, Layout, Params, Span};
-use crate::simd::{Kernel, Lanes};
 use crate::tape::{Op, Shape, Tape, Var};
 use rayon::prelude::*;
 
@@ -322,73 +322,5 @@ impl Backward {
             });
         }
         part
-    }
-}
-
-struct Axpy<'a, T> {
-    a: T,
-    x: &'a [T],
-    y: &'a mut [T],
-}
-
-impl<T: Real> Kernel<T> for Axpy<'_, T> {
-    type Out = ();
-    #[inline(always)]
-    fn run<V: Lanes<T = T>>(self) {
-        let a = V::splat(self.a);
-        for (x, y) in self.x.chunks(V::N).zip(self.y.chunks_mut(V::N)) {
-            a.fma(V::load(x), V::load(y)).store(y);
-        }
-    }
-}
-
-struct Best<'a, T> {
-    z: &'a [T],
-    best: &'a mut [T],
-    won: &'a mut [T],
-}
-
-impl<T: Real> Kernel<T> for Best<'_, T> {
-    type Out = ();
-    /// The first of equal maxima wins.
-    #[inline(always)]
-    fn run<V: Lanes<T = T>>(self) {
-        let width = self.best.len();
-        for j in (0..width).step_by(V::N) {
-            let e = width.min(j + V::N);
-            let (mut best, mut won) = (V::load(&self.z[j..e]), V::splat(T::ZERO));
-            for (p, row) in self.z.chunks_exact(width).enumerate().skip(1) {
-                let v = V::load(&row[j..e]);
-                won = best.lt(v, V::splat(T::of(p as f64)), won);
-                best = best.lt(v, v, best);
-            }
-            best.store(&mut self.best[j..e]);
-            won.store(&mut self.won[j..e]);
-        }
-    }
-}
-
-struct Finish<'a, T> {
-    y: &'a mut [T],
-    bias: &'a [T],
-    tanh: bool,
-}
-
-impl<T: Real> Kernel<T> for Finish<'_, T> {
-    type Out = ();
-    #[inline(always)]
-    fn run<V: Lanes<T = T>>(self) {
-        let zero = V::splat(T::ZERO);
-        for y in self.y.chunks_exact_mut(self.bias.len()) {
-            for (y, b) in y.chunks_mut(V::N).zip(self.bias.chunks(V::N)) {
-                let v = V::load(y).add(V::load(b));
-                (if self.tanh {
-                    v.tanh()
-                } else {
-                    v.lt(zero, zero, v)
-                })
-                .store(y);
-            }
-        }
     }
 }

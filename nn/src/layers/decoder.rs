@@ -12,14 +12,16 @@
 //!
 //! Differs from TensorFlow's wrapper: the context is used as it is, without another dense layer.
 
-use super::lstm::{Back, Forward, Lstm, add, split};
+use super::lstm::{Lstm, add, split};
+use super::lstm_cell::{Back, Forward};
 use super::recurrent::{Direction, Gate, Recurrent, States, recurrent_product};
+use super::scores::{BackScores, Scores};
 use super::{Dense, Lens};
 use crate::Real;
 use crate::gemm::{Into, Mat, gemm};
 use crate::grads::{Grads, Rows};
 use crate::params::{Init, Layout, Params, Span};
-use crate::simd::{Kernel, Lanes, dot, softmax};
+use crate::simd::{dot, softmax};
 use crate::tape::{Op, Shape, Tape, Var};
 
 /// The decoder.
@@ -422,81 +424,6 @@ impl<T: Real> Op<T> for Backward {
         );
         for v in [dh, dc, du].into_iter().chain(outs.into_iter().flatten()) {
             tape.recycle(v);
-        }
-    }
-}
-
-struct Scores<'a, T> {
-    keys: &'a [T],
-    q: &'a [T],
-    v: &'a [T],
-    hidden: &'a mut [T],
-    scores: &'a mut [T],
-    batch: usize,
-    lens: &'a [usize],
-}
-
-impl<T: Real> Kernel<T> for Scores<'_, T> {
-    type Out = ();
-    /// `hidden = tanh(key + q)`, `score = v . hidden`, for real source positions.
-    #[inline(always)]
-    fn run<V: Lanes<T = T>>(self) {
-        let size = self.v.len();
-        let source = self.scores.len() / self.batch;
-        for (row, (key, hidden)) in self
-            .keys
-            .chunks_exact(size)
-            .zip(self.hidden.chunks_exact_mut(size))
-            .enumerate()
-        {
-            let (k, b) = (row / self.batch, row % self.batch);
-            if k >= self.lens[b] {
-                continue;
-            }
-            let q = &self.q[b * size..(b + 1) * size];
-            for j in (0..size).step_by(V::N) {
-                let e = size.min(j + V::N);
-                V::load(&key[j..e])
-                    .add(V::load(&q[j..e]))
-                    .tanh()
-                    .store(&mut hidden[j..e]);
-            }
-            self.scores[b * source + k] = dot(self.v, hidden);
-        }
-    }
-}
-
-struct BackScores<'a, T> {
-    ds: &'a [T],
-    hidden: &'a [T],
-    v: &'a [T],
-    dq: &'a mut [T],
-    dv: &'a mut [T],
-    dkeys: Option<&'a mut [T]>,
-    b: usize,
-    batch: usize,
-}
-
-impl<T: Real> Kernel<T> for BackScores<'_, T> {
-    type Out = ();
-    #[inline(always)]
-    fn run<V: Lanes<T = T>>(mut self) {
-        let (size, one) = (self.v.len(), V::splat(T::ONE));
-        for (k, ds) in self.ds.iter().enumerate() {
-            let at = (k * self.batch + self.b) * size;
-            let (hidden, ds) = (&self.hidden[at..at + size], V::splat(*ds));
-            for j in (0..size).step_by(V::N) {
-                let e = size.min(j + V::N);
-                let h = V::load(&hidden[j..e]);
-                let d = ds.mul(V::load(&self.v[j..e])).mul(one.sub(h.mul(h)));
-                V::load(&self.dq[j..e]).add(d).store(&mut self.dq[j..e]);
-                ds.fma(h, V::load(&self.dv[j..e])).store(&mut self.dv[j..e]);
-                if let Some(keys) = &mut self.dkeys {
-                    V::load(&keys[at + j..at + e])
-                        .add(d)
-                        .store(&mut keys[at + j..at + e]);
-                }
-            }
         }
     }
 }

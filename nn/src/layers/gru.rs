@@ -9,13 +9,13 @@
 //! `dr = dq h[t-1]`; `dh[t-1] = dh z + dq r + [dz z(1-z), dr r(1-r)] U^T`.
 
 use super::Lens;
+use super::gru_cell::{BackGates, BackNew, Gates, New};
 use super::lstm::{add, split};
 use super::recurrent::{Direction, Gate, Recurrent, States, recurrent_product};
 use crate::Real;
 use crate::gemm::{Into, Mat, gemm};
 use crate::grads::{Grads, Rows};
 use crate::params::{Init, Layout, Params, Span};
-use crate::simd::{Kernel, Lanes};
 use crate::tape::{Op, Shape, Tape, Var};
 
 /// Gated recurrent unit.
@@ -304,182 +304,6 @@ impl<T: Real> Op<T> for Backward {
         );
         for v in [dh, dq, zero].into_iter().chain(outs.into_iter().flatten()) {
             tape.recycle(v);
-        }
-    }
-}
-
-struct Gates<'a, T> {
-    t: usize,
-    n: usize,
-    lens: &'a [usize],
-    bias: &'a [T],
-    g: &'a mut [T],
-    before: &'a [T],
-    q: &'a mut [T],
-}
-
-impl<T: Real> Kernel<T> for Gates<'_, T> {
-    type Out = ();
-    #[inline(always)]
-    fn run<V: Lanes<T = T>>(self) {
-        let n = self.n;
-        for (b, (g, q)) in self
-            .g
-            .chunks_exact_mut(2 * n)
-            .zip(self.q.chunks_exact_mut(n))
-            .enumerate()
-        {
-            if self.t >= self.lens[b] {
-                g.fill(T::ZERO);
-                q.fill(T::ZERO);
-                continue;
-            }
-            let before = &self.before[b * n..(b + 1) * n];
-            for (g, bias) in g.chunks_mut(V::N).zip(self.bias.chunks(V::N)) {
-                V::load(g).add(V::load(bias)).sigmoid().store(g);
-            }
-            for ((r, h), q) in g[n..]
-                .chunks(V::N)
-                .zip(before.chunks(V::N))
-                .zip(q.chunks_mut(V::N))
-            {
-                V::load(r).mul(V::load(h)).store(q);
-            }
-        }
-    }
-}
-
-struct New<'a, T> {
-    t: usize,
-    n: usize,
-    lens: &'a [usize],
-    bias: &'a [T],
-    g: &'a [T],
-    a: &'a mut [T],
-    before: &'a [T],
-    h: &'a mut [T],
-}
-
-impl<T: Real> Kernel<T> for New<'_, T> {
-    type Out = ();
-    #[inline(always)]
-    fn run<V: Lanes<T = T>>(self) {
-        let (n, one) = (self.n, V::splat(T::ONE));
-        for (b, h) in self.h.chunks_exact_mut(n).enumerate() {
-            let before = &self.before[b * n..(b + 1) * n];
-            if self.t >= self.lens[b] {
-                h.copy_from_slice(before);
-                self.a[b * n..(b + 1) * n].fill(T::ZERO);
-                continue;
-            }
-            let (z, a) = (&self.g[b * 2 * n..][..n], &mut self.a[b * n..(b + 1) * n]);
-            for j in (0..n).step_by(V::N) {
-                let e = n.min(j + V::N);
-                let new = V::load(&a[j..e]).add(V::load(&self.bias[j..e])).tanh();
-                let z = V::load(&z[j..e]);
-                new.store(&mut a[j..e]);
-                one.sub(z)
-                    .fma(new, z.mul(V::load(&before[j..e])))
-                    .store(&mut h[j..e]);
-            }
-        }
-    }
-}
-
-struct BackNew<'a, T> {
-    t: usize,
-    n: usize,
-    lens: &'a [usize],
-    g: &'a [T],
-    a: &'a [T],
-    before: &'a [T],
-    more_g: Option<&'a [T]>,
-    more_a: Option<&'a [T]>,
-    dh: &'a mut [T],
-    dg: &'a mut [T],
-    da: &'a mut [T],
-}
-
-impl<T: Real> Kernel<T> for BackNew<'_, T> {
-    type Out = ();
-    /// `dh` becomes `dh z`; `dg` gets the gradient before the sigmoid for `z`, and only what was asked for of `r`.
-    #[inline(always)]
-    fn run<V: Lanes<T = T>>(self) {
-        let (n, zero, one, tiny) = (
-            self.n,
-            V::splat(T::ZERO),
-            V::splat(T::ONE),
-            V::splat(T::TINY),
-        );
-        for (b, dg) in self.dg.chunks_exact_mut(2 * n).enumerate() {
-            let row = b * n..(b + 1) * n;
-            let (a, before) = (&self.a[row.clone()], &self.before[row.clone()]);
-            let (dh, da) = (&mut self.dh[row.clone()], &mut self.da[row.clone()]);
-            if self.t >= self.lens[b] {
-                dg.fill(T::ZERO);
-                da.fill(T::ZERO);
-                continue;
-            }
-            let g = &self.g[b * 2 * n..(b + 1) * 2 * n];
-            let more_g = self.more_g.map(|v| &v[b * 2 * n..(b + 1) * 2 * n]);
-            let more_a = self.more_a.map(|v| &v[row]);
-            for j in (0..n).step_by(V::N) {
-                let e = n.min(j + V::N);
-                let (z, a, d) = (V::load(&g[j..e]), V::load(&a[j..e]), V::load(&dh[j..e]));
-                let d = d.abs().lt(tiny, zero, d);
-                let (mut mz, mut mr, mut mn) = (zero, zero, zero);
-                if let Some(more) = more_g {
-                    (mz, mr) = (V::load(&more[j..e]), V::load(&more[n + j..n + e]));
-                }
-                if let Some(more) = more_a {
-                    mn = V::load(&more[j..e]);
-                }
-                let dz = d.fma(V::load(&before[j..e]).sub(a), mz);
-                let dn = d.fma(one.sub(z), mn);
-                dz.mul(z).mul(one.sub(z)).store(&mut dg[j..e]);
-                mr.store(&mut dg[n + j..n + e]);
-                dn.mul(one.sub(a.mul(a))).store(&mut da[j..e]);
-                d.mul(z).store(&mut dh[j..e]);
-            }
-        }
-    }
-}
-
-struct BackGates<'a, T> {
-    t: usize,
-    n: usize,
-    lens: &'a [usize],
-    g: &'a [T],
-    before: &'a [T],
-    dq: &'a [T],
-    dh: &'a mut [T],
-    dg: &'a mut [T],
-}
-
-impl<T: Real> Kernel<T> for BackGates<'_, T> {
-    type Out = ();
-    /// Adds what comes through `q = r h[t-1]` to `dh` and to the gradient of `r`.
-    #[inline(always)]
-    fn run<V: Lanes<T = T>>(self) {
-        let (n, one) = (self.n, V::splat(T::ONE));
-        for (b, dg) in self.dg.chunks_exact_mut(2 * n).enumerate() {
-            if self.t >= self.lens[b] {
-                continue;
-            }
-            let row = b * n..(b + 1) * n;
-            let (r, dr) = (&self.g[b * 2 * n + n..(b + 1) * 2 * n], &mut dg[n..]);
-            let (before, dq, dh) = (
-                &self.before[row.clone()],
-                &self.dq[row.clone()],
-                &mut self.dh[row],
-            );
-            for j in (0..n).step_by(V::N) {
-                let e = n.min(j + V::N);
-                let (r, q) = (V::load(&r[j..e]), V::load(&dq[j..e]));
-                let d = q.fma(V::load(&before[j..e]), V::load(&dr[j..e]));
-                d.mul(r).mul(one.sub(r)).store(&mut dr[j..e]);
-                q.fma(r, V::load(&dh[j..e])).store(&mut dh[j..e]);
-            }
         }
     }
 }

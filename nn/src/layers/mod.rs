@@ -7,18 +7,22 @@
 mod activation;
 mod attention;
 mod conv;
+mod conv_max;
 mod decoder;
 mod dense;
 mod dropout;
 mod embedding;
 mod gru;
+mod gru_cell;
 mod highway;
 mod join;
 mod lstm;
+mod lstm_cell;
 mod norm;
 mod pool;
 mod recurrent;
 mod rnn;
+mod scores;
 mod transformer;
 
 pub use activation::{Activation, activate};
