@@ -5,11 +5,14 @@
 //! [`objective::Objective`]; [`fit::fit`] trains, a [`victim::Victim`] is attacked.
 //! Same inputs, same bits: on any number of threads, in any batch.
 
+#![deny(missing_docs, unsafe_code)]
+
 pub mod batch;
 pub mod checkpoint;
 pub mod error;
 pub mod evaluate;
 pub mod fit;
+#[allow(unsafe_code, reason = "the micro-kernel reads without bounds checks")]
 pub mod gemm;
 pub mod grads;
 pub mod layers;
@@ -23,6 +26,7 @@ mod random;
 mod real;
 pub mod safetensors;
 pub mod schedule;
+#[allow(unsafe_code, reason = "vector instructions, after a check at run time")]
 pub mod simd;
 pub mod step;
 pub mod stream;

@@ -87,5 +87,5 @@ macro_rules! real {
         }
     };
 }
-real!(f32, logf, 1e-25, |k| simd::launch_on(simd::isa(), k));
+real!(f32, logf, 1e-25, |k| simd::launch_on(simd::current(), k));
 real!(f64, log, 1e-200, |k| k.run::<Portable<f64>>());
