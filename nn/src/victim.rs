@@ -112,6 +112,34 @@ impl<'m> Neural<'m> {
         })
     }
 
+    /// What a sequence-to-sequence model answers, greedily, up to `most` tokens; a forward pass an item.
+    pub fn answers(&self, items: &[&Sequence], most: usize) -> Result<Vec<Vec<u32>>> {
+        if items.is_empty() {
+            return Err(Error::Empty {
+                what: "list of items",
+            });
+        }
+        let group = |texts: &[&Sequence]| {
+            let examples: Vec<Example> = texts
+                .iter()
+                .map(|s| Example {
+                    input: (*s).clone(),
+                    target: Target::None,
+                })
+                .collect();
+            let batch = Batch::new(&examples.iter().collect::<Vec<_>>())?;
+            let said = self
+                .model
+                .decode(&mut Tape::default(), self.params, &batch, most)?;
+            self.forwards
+                .fetch_add(texts.len() as u64, Ordering::Relaxed);
+            Ok(said)
+        };
+        let groups: Vec<Vec<Vec<u32>>> =
+            items.par_chunks(GROUP).map(group).collect::<Result<_>>()?;
+        Ok(groups.into_iter().flatten().collect())
+    }
+
     /// The network.
     pub(crate) fn model(&self) -> &Model {
         self.model

@@ -7,10 +7,11 @@ use nn::batch::{Batch, Example, Sequence, Target};
 use nn::checkpoint::Checkpoint;
 use nn::fit::{Event, FitSpec, Fitted, Flow, Loss, Metric, fit};
 use nn::model::{Model, Reads, Spec};
-use nn::models::{CellKind, RecurrentSpec};
+use nn::models::{CellKind, RecurrentSpec, Seq2seqSpec, TransformerSeq2seqSpec};
 use nn::optimiser::{Clip, Optimiser};
 use nn::schedule::Schedule;
 use nn::simd::{Isa, isa};
+use nn::victim::{Neural, Queries, Victim};
 use nn::{Error, Stream};
 
 fn spec() -> FitSpec {
@@ -375,4 +376,79 @@ fn wrong_inputs_are_errors_that_say_what_was_expected() {
     let mut short = model.init(1);
     short.trained.pop();
     assert!(fit(&model, short, &[text(&[1])], &[], &spec(), None, &mut go_on).is_err());
+}
+
+#[test]
+fn decoders_learn_to_say_the_first_token_and_stop_whatever_the_company() {
+    let lstm = Seq2seqSpec {
+        source: 8,
+        target: 8,
+        go: 0,
+        eos: 1,
+        dim: 8,
+        units: 16,
+        attention: 8,
+        dropout: 0.0,
+    };
+    let transformer = TransformerSeq2seqSpec {
+        source: 8,
+        target: 8,
+        go: 0,
+        eos: 1,
+        positions: 9,
+        dim: 16,
+        heads: 2,
+        inner: 32,
+        layers: 1,
+        dropout: 0.0,
+    };
+    let pair = |e: Example| {
+        let Sequence::Tokens(mut ids) = e.input else {
+            unreachable!()
+        };
+        ids.iter_mut().for_each(|id| *id = 2 + *id % 6);
+        Example {
+            target: Target::Tokens(vec![ids[0], 1]),
+            input: Sequence::Tokens(ids),
+        }
+    };
+    let (train, test): (Vec<Example>, Vec<Example>) = (
+        easy(300, 20).into_iter().map(pair).collect(),
+        easy(340, 20).into_iter().skip(300).map(pair).collect(),
+    );
+    for spec in [Spec::Seq2seq(lstm), Spec::TransformerSeq2seq(transformer)] {
+        let model = Model::new(&spec).unwrap();
+        let fitted = fit(
+            &model,
+            model.init(1),
+            &train,
+            &[],
+            &FitSpec {
+                epochs: 25,
+                ..self::spec()
+            },
+            None,
+            &mut go_on,
+        )
+        .unwrap();
+        let victim = Neural::new(&model, &fitted.params).unwrap();
+        let items: Vec<&Sequence> = test.iter().map(|e| &e.input).collect();
+        let together = victim.answers(&items, 5).unwrap();
+        let right = together
+            .iter()
+            .zip(&test)
+            .filter(|(said, e)| e.target == Target::Tokens([said.as_slice(), &[1]].concat()))
+            .count();
+        assert!(right >= 38, "{right} of 40 right: {spec:?}");
+        for (item, said) in items.iter().zip(together) {
+            assert_eq!(victim.answers(&[item], 5).unwrap()[0], said);
+        }
+        assert_eq!(
+            victim.queries(),
+            Queries {
+                forwards: 80,
+                backwards: 0
+            }
+        );
+    }
 }
