@@ -1,0 +1,309 @@
+//! Our side of each workload; `benches/nn/side.py` has the same ones.
+
+use nn::Stream;
+use nn::batch::{Batch, Example, Sequence, Target};
+use nn::gemm::{Into, Mat, gemm};
+use nn::grads::Shard;
+use nn::layers::{Activation, ConvMax, Windows};
+use nn::model::{Model, Reads, Spec};
+use nn::models::{CellKind, LanguageSpec, RecurrentSpec, Seq2seqSpec, TransformerSpec};
+use nn::objective::Objective;
+use nn::optimiser::{Clip, Optimiser};
+use nn::params::{Init, Layout, Params};
+use nn::tape::{Shape, Want};
+use nn::trainer::{Trainer, shards};
+use nn::victim::{Neural, Victim};
+use rayon::prelude::*;
+
+pub type Step = Box<dyn FnMut() + Send>;
+
+pub struct Workload {
+    pub name: &'static str,
+    /// Steps in a round.
+    pub repeats: usize,
+    /// Floating-point operations of the matrix products in a step, 0 where not counted.
+    pub flops: f64,
+    pub make: fn() -> Step,
+}
+
+/// Forward, input gradient and weight gradient are one product each: 2 * 3 * rows * inputs * outputs.
+const fn products(rows: usize, inputs: usize, outputs: usize) -> f64 {
+    6.0 * (rows * inputs * outputs) as f64
+}
+
+/// The signal wants no gradient, so its 50 numbers take two products, the 64 of the state three.
+const fn lstm_products(rows: usize) -> f64 {
+    products(rows, 64, 256) + 4.0 * (rows * 50 * 256) as f64
+}
+
+pub const WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "GEMM",
+        repeats: 5,
+        flops: 2.0 * 1024.0 * 1024.0 * 1024.0,
+        make: peak,
+    },
+    Workload {
+        name: "W1",
+        repeats: 5,
+        flops: lstm_products(250 * 24),
+        make: || lstm(24),
+    },
+    Workload {
+        name: "W1b",
+        repeats: 1,
+        flops: lstm_products(250 * 256),
+        make: || lstm(256),
+    },
+    Workload {
+        name: "W3x1",
+        repeats: 20,
+        flops: 0.0,
+        make: || input_gradient(1),
+    },
+    Workload {
+        name: "W3x64",
+        repeats: 1,
+        flops: 0.0,
+        make: || input_gradient(64),
+    },
+    Workload {
+        name: "W2",
+        repeats: 2,
+        flops: products(400, 400, 800) * 2.0 + products(400, 200, 10_000),
+        make: language,
+    },
+    Workload {
+        name: "W4",
+        repeats: 1,
+        flops: 0.0,
+        make: characters,
+    },
+    Workload {
+        name: "transformer",
+        repeats: 1,
+        flops: 0.0,
+        make: transformer,
+    },
+    Workload {
+        name: "seq2seq",
+        repeats: 2,
+        flops: 0.0,
+        make: seq2seq,
+    },
+    Workload {
+        name: "GRU",
+        repeats: 5,
+        flops: 0.0,
+        make: || recurrent(CellKind::Gru, 128, 64, 9, 50, 6, 50),
+    },
+    Workload {
+        name: "RNN",
+        repeats: 10,
+        flops: 0.0,
+        make: || recurrent(CellKind::Rnn, 28, 128, 28, 56, 10, 0),
+    },
+];
+
+fn noise(n: usize) -> Vec<f32> {
+    let s = Stream::new(1, "bench");
+    (0..n as u64).map(|i| s.normal(i) as f32).collect()
+}
+
+/// A product of 1024 x 1024 matrices in blocks of rows: the machine's practical peak.
+fn peak() -> Step {
+    let (a, b, mut c) = (noise(1 << 20), noise(1 << 20), vec![0.0; 1 << 20]);
+    Box::new(move || {
+        c.par_chunks_mut(128 * 1024)
+            .zip(a.par_chunks(128 * 1024))
+            .for_each(|(c, a)| {
+                gemm(
+                    Into::Set,
+                    c,
+                    Mat::new(a, 128, 1024),
+                    Mat::new(&b, 1024, 1024),
+                )
+            });
+    })
+}
+
+fn signals(time: usize, items: usize, dim: usize, classes: usize) -> Vec<Example> {
+    let example = |b: usize| Example {
+        input: Sequence::Vectors {
+            dim,
+            data: noise(time * dim),
+        },
+        target: Target::Class((b % classes) as u32),
+    };
+    (0..items).map(example).collect()
+}
+
+fn build(spec: Spec) -> &'static Model {
+    Box::leak(Box::new(Model::new(&spec).expect("a model")))
+}
+
+fn classifier(
+    cell: CellKind,
+    dim: usize,
+    units: usize,
+    classes: usize,
+    hidden: usize,
+) -> &'static Model {
+    build(Spec::Recurrent(RecurrentSpec {
+        hidden,
+        ..RecurrentSpec::new(cell, Reads::Vectors { dim }, units, classes)
+    }))
+}
+
+fn recurrent(
+    cell: CellKind,
+    time: usize,
+    items: usize,
+    dim: usize,
+    units: usize,
+    classes: usize,
+    hidden: usize,
+) -> Step {
+    let model = classifier(cell, dim, units, classes, hidden);
+    train(model, signals(time, items, dim, classes))
+}
+
+fn train(model: &'static Model, examples: Vec<Example>) -> Step {
+    let mut trainer =
+        Trainer::new(model, model.init(1), Optimiser::ADAM, Clip::No, 1).expect("a trainer");
+    Box::new(move || {
+        let batch: Vec<&Example> = examples.iter().collect();
+        trainer
+            .step_on(&batch, &Objective::CrossEntropy, 1e-3)
+            .expect("a step");
+    })
+}
+
+fn lstm(items: usize) -> Step {
+    recurrent(CellKind::Lstm, 250, items, 50, 64, 2, 0)
+}
+
+fn input_gradient(items: usize) -> Step {
+    let model = classifier(CellKind::Lstm, 50, 64, 2, 0);
+    let params = Box::leak(Box::new(model.init(1)));
+    let victim = Neural::new(model, params).expect("a victim");
+    let examples = signals(250, items, 50, 2);
+    Box::new(move || {
+        let batch: Vec<&Example> = examples.iter().collect();
+        victim
+            .gradients(&batch, &Objective::CrossEntropy)
+            .expect("gradients");
+    })
+}
+
+fn ids(n: usize, below: usize, purpose: &str) -> Vec<u32> {
+    let s = Stream::new(2, purpose);
+    (0..n as u64).map(|i| s.below(i, below) as u32).collect()
+}
+
+/// States are carried from step to step, as PyTorch's side does.
+fn language() -> Step {
+    let model = build(Spec::Language(LanguageSpec {
+        vocabulary: 10_000,
+        dim: 200,
+        units: 200,
+        layers: 2,
+        dropout: 0.0,
+        tie_layers: false,
+        init: 0.1,
+    }));
+    let mut trainer =
+        Trainer::new(model, model.init(1), Optimiser::SGD, Clip::Norm(5.0), 1).expect("a trainer");
+    let example = |k: usize| Example {
+        input: Sequence::Tokens(ids(20, 10_000, &format!("x{k}"))),
+        target: Target::Tokens(ids(20, 10_000, &format!("y{k}"))),
+    };
+    let examples: Vec<Example> = (0..20).map(example).collect();
+    let mut batches: Vec<Batch<f32>> = shards(20)
+        .into_iter()
+        .map(|r| Batch::new(&examples[r].iter().collect::<Vec<_>>()).expect("a batch"))
+        .collect();
+    for batch in &mut batches {
+        batch.carry = Some(vec![
+            (
+                vec![0.0; batch.items() * 200],
+                vec![0.0; batch.items() * 200]
+            );
+            2
+        ]);
+    }
+    Box::new(move || {
+        let step = trainer
+            .step(&batches, &Objective::CrossEntropy, 1.0)
+            .expect("a step");
+        batches
+            .iter_mut()
+            .zip(step.carry)
+            .for_each(|(batch, carry)| batch.carry = Some(carry));
+    })
+}
+
+fn characters() -> Step {
+    let mut layout = Layout::default();
+    let conv = ConvMax::new(
+        &mut layout,
+        "c",
+        25,
+        6,
+        1000,
+        0,
+        Activation::Tanh,
+        Init::Uniform(0.08),
+    );
+    let params: Params<f32> = layout.init(1);
+    let x = noise(3840 * 20 * 25);
+    let mut shard: Shard<f32> = Shard::default();
+    Box::new(move || {
+        shard.tape.reset(Want::BOTH);
+        shard.grads.reset(&layout);
+        let x = shard.tape.input(Shape::new(80, 48 * 20, 25), &x);
+        let y = conv.forward(&mut shard.tape, &params, x, Windows::Words(20));
+        shard.tape.seed(y).fill(1.0);
+        shard.tape.backward(&params, &mut shard.grads);
+    })
+}
+
+fn transformer() -> Step {
+    let spec = TransformerSpec {
+        vocabulary: 5000,
+        positions: 64,
+        dim: 128,
+        heads: 4,
+        inner: 512,
+        layers: 3,
+        dropout: 0.0,
+        pooler: false,
+        classes: 2,
+    };
+    let example = |k: usize| Example {
+        input: Sequence::Tokens(ids(64, 5000, &format!("t{k}"))),
+        target: Target::Class(k as u32 % 2),
+    };
+    train(
+        build(Spec::Transformer(spec)),
+        (0..32).map(example).collect(),
+    )
+}
+
+fn seq2seq() -> Step {
+    let spec = Seq2seqSpec {
+        source: 80,
+        target: 80,
+        go: 0,
+        eos: 1,
+        dim: 32,
+        units: 64,
+        attention: 64,
+        dropout: 0.0,
+    };
+    let example = |k: usize| Example {
+        input: Sequence::Tokens(ids(30, 80, &format!("s{k}"))),
+        target: Target::Tokens(ids(30, 80, &format!("d{k}"))),
+    };
+    train(build(Spec::Seq2seq(spec)), (0..32).map(example).collect())
+}

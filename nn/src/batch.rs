@@ -1,0 +1,228 @@
+//! Examples, and the padded arrays that models take.
+//!
+//! A batch is time-major: number `t * items + b` belongs to step `t` of item `b`.
+
+use crate::error::same;
+use crate::layers::Lens;
+use crate::{Error, Real, Result};
+
+/// A sequence of any kind a model reads.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sequence {
+    /// Token ids.
+    Tokens(Vec<u32>),
+    /// Rows of `dim` numbers: signals, pixels, perturbed embeddings.
+    Vectors {
+        /// Numbers in a step.
+        dim: usize,
+        /// Steps one after the other.
+        data: Vec<f32>,
+    },
+    /// Words of `width` character ids each, padded with the model's padding character.
+    Chars {
+        /// Characters in a word.
+        width: usize,
+        /// Words one after the other.
+        ids: Vec<u32>,
+    },
+}
+
+impl Sequence {
+    /// Steps: tokens, rows or words.
+    pub fn len(&self) -> usize {
+        match self {
+            Sequence::Tokens(ids) => ids.len(),
+            Sequence::Vectors { dim, data } => data.len() / (*dim).max(1),
+            Sequence::Chars { width, ids } => ids.len() / (*width).max(1),
+        }
+    }
+    /// Whether there are no steps.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Numbers in a step.
+    fn width(&self) -> usize {
+        match self {
+            Sequence::Tokens(_) => 1,
+            Sequence::Vectors { dim, .. } => *dim,
+            Sequence::Chars { width, .. } => *width,
+        }
+    }
+}
+
+/// What a model should say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing is known.
+    None,
+    /// A class.
+    Class(u32),
+    /// A token at each step: the next words, a translation.
+    Tokens(Vec<u32>),
+}
+
+/// A sequence with its target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Example {
+    /// What the model reads.
+    pub input: Sequence,
+    /// What it should say.
+    pub target: Target,
+}
+
+/// Inputs of a batch, padded to the longest.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input<T> {
+    /// (time, items)
+    Tokens(Vec<u32>),
+    /// (time, items, dim)
+    Vectors(Vec<T>, usize),
+    /// (time, items, width)
+    Chars(Vec<u32>, usize),
+}
+
+/// Targets of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Targets {
+    /// Unknown.
+    None,
+    /// One class an item.
+    Classes(Vec<u32>),
+    /// (time, items), with their own lengths.
+    Tokens(Vec<u32>, Lens),
+}
+
+/// States that a stateful model carries from one batch to the next: (hidden, cell) of each layer.
+pub type Carry<T> = Vec<(Vec<T>, Vec<T>)>;
+
+/// A padded batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch<T> {
+    /// What the model reads.
+    pub input: Input<T>,
+    /// The length of each item.
+    pub lens: Lens,
+    /// What it should say.
+    pub targets: Targets,
+    /// States to start from instead of the model's own.
+    pub carry: Option<Carry<T>>,
+}
+
+impl<T: Real> Batch<T> {
+    /// Pads examples of one kind.
+    pub fn new(examples: &[&Example]) -> Result<Self> {
+        let first = examples.first().ok_or(Error::Empty { what: "batch" })?;
+        let lens: Lens = examples.iter().map(|e| e.input.len()).collect();
+        let (time, width) = (lens.iter().copied().max().unwrap_or(0), first.input.width());
+        if lens.contains(&0) {
+            return Err(Error::Empty { what: "sequence" });
+        }
+        let mut ids: Vec<&[u32]> = Vec::new();
+        let mut rows: Vec<&[f32]> = Vec::new();
+        for e in examples {
+            match (&first.input, &e.input) {
+                (Sequence::Tokens(_), Sequence::Tokens(x))
+                | (Sequence::Chars { .. }, Sequence::Chars { ids: x, .. }) => ids.push(x),
+                (Sequence::Vectors { .. }, Sequence::Vectors { data, .. }) => rows.push(data),
+                _ => return Err(mixed("kind of sequence")),
+            }
+        }
+        for e in examples {
+            same("numbers in a step", width, e.input.width())?;
+            let have = match &e.input {
+                Sequence::Tokens(ids) | Sequence::Chars { ids, .. } => ids.len(),
+                Sequence::Vectors { data, .. } => data.len(),
+            };
+            same("numbers in a sequence", e.input.len() * width, have)?;
+        }
+        let input = match &first.input {
+            Sequence::Tokens(_) => Input::Tokens(pad(&ids, time, 1, 0, |id| id)),
+            Sequence::Chars { .. } => Input::Chars(pad(&ids, time, width, 0, |id| id), width),
+            Sequence::Vectors { .. } => Input::Vectors(
+                pad(&rows, time, width, T::ZERO, |x| T::of(f64::from(x))),
+                width,
+            ),
+        };
+        Ok(Batch {
+            input,
+            lens,
+            targets: targets(examples)?,
+            carry: None,
+        })
+    }
+
+    /// Items.
+    pub fn items(&self) -> usize {
+        self.lens.len()
+    }
+
+    /// Steps of the longest item.
+    pub fn time(&self) -> usize {
+        self.lens.iter().copied().max().unwrap_or(0)
+    }
+
+    /// The lengths, or the full length for every item when padding counts as text.
+    pub fn lens_or_full(&self, through_padding: bool) -> Lens {
+        if through_padding {
+            vec![self.time(); self.items()].into()
+        } else {
+            self.lens.clone()
+        }
+    }
+}
+
+fn mixed(what: &'static str) -> Error {
+    Error::Shape {
+        what,
+        expected: "one kind in a batch".into(),
+        got: "several".into(),
+    }
+}
+
+/// Time-major copies, filled up with `filler`.
+fn pad<X: Copy, Y: Copy>(
+    items: &[&[X]],
+    time: usize,
+    width: usize,
+    filler: Y,
+    cast: impl Fn(X) -> Y,
+) -> Vec<Y> {
+    let mut out = vec![filler; time * items.len() * width];
+    for (b, item) in items.iter().enumerate() {
+        for (t, row) in item.chunks_exact(width).enumerate() {
+            for (to, from) in out[(t * items.len() + b) * width..][..width]
+                .iter_mut()
+                .zip(row)
+            {
+                *to = cast(*from);
+            }
+        }
+    }
+    out
+}
+
+fn targets(examples: &[&Example]) -> Result<Targets> {
+    let (mut classes, mut ids): (Vec<u32>, Vec<&[u32]>) = Default::default();
+    for e in examples {
+        match (&examples[0].target, &e.target) {
+            (Target::None, Target::None) => {}
+            (Target::Class(_), Target::Class(c)) => classes.push(*c),
+            (Target::Tokens(_), Target::Tokens(t)) if t.is_empty() => {
+                return Err(Error::Empty {
+                    what: "target sequence",
+                });
+            }
+            (Target::Tokens(_), Target::Tokens(t)) => ids.push(t),
+            _ => return Err(mixed("kind of target")),
+        }
+    }
+    Ok(match &examples[0].target {
+        Target::None => Targets::None,
+        Target::Class(_) => Targets::Classes(classes),
+        Target::Tokens(_) => {
+            let lens: Lens = ids.iter().map(|t| t.len()).collect();
+            let time = lens.iter().copied().max().unwrap_or(0);
+            Targets::Tokens(pad(&ids, time, 1, 0, |id| id), lens)
+        }
+    })
+}

@@ -1,0 +1,100 @@
+//! Dense layer: `y = x W + b`.
+//!
+//! `x` is (time, batch, inputs), `W` (inputs, outputs), `b` (outputs), `y` (time, batch, outputs).
+//! Backward: `dx = dy W^T`, `dW = x^T dy`, `db = sum of the rows of dy`.
+
+use crate::Real;
+use crate::gemm::{Into, Mat, gemm, gemm_bias};
+use crate::grads::{Grads, Rows};
+use crate::params::{Init, Layout, Params, Span};
+use crate::tape::{Op, Tape, Var};
+
+/// A linear map with or without a bias.
+#[derive(Clone, Copy, Debug)]
+pub struct Dense {
+    /// (inputs, outputs)
+    pub weight: Span,
+    /// (1, outputs)
+    pub bias: Option<Span>,
+}
+
+impl Dense {
+    /// A map with a bias that starts at zero.
+    pub fn new(layout: &mut Layout, name: &str, inputs: usize, outputs: usize, init: Init) -> Self {
+        Self::with_bias(layout, name, inputs, outputs, init, 0.0)
+    }
+
+    /// A map whose bias starts at `bias`.
+    pub fn with_bias(
+        layout: &mut Layout,
+        name: &str,
+        inputs: usize,
+        outputs: usize,
+        init: Init,
+        bias: f64,
+    ) -> Self {
+        let weight = layout.add_map(&format!("{name}.weight"), inputs, outputs, init);
+        Dense {
+            weight,
+            bias: Some(layout.add(&format!("{name}.bias"), 1, outputs, Init::Constant(bias))),
+        }
+    }
+
+    /// A map without a bias.
+    pub fn without_bias(
+        layout: &mut Layout,
+        name: &str,
+        inputs: usize,
+        outputs: usize,
+        init: Init,
+    ) -> Self {
+        Dense {
+            weight: layout.add_map(&format!("{name}.weight"), inputs, outputs, init),
+            bias: None,
+        }
+    }
+
+    /// Maps every row of `x`.
+    pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, x: Var) -> Var {
+        let shape = tape.shape(x);
+        let y = tape.output(shape.with_dim(self.weight.cols), &[x], true);
+        let mut out = tape.take(y);
+        let x_mat = Mat::new(tape.get(x), shape.rows(), shape.dim);
+        match self.bias {
+            None => gemm(Into::Set, &mut out, x_mat, params.mat(self.weight)),
+            Some(bias) => gemm_bias(&mut out, x_mat, params.mat(self.weight), params.get(bias)),
+        }
+        tape.put(y, out);
+        tape.record(y, Backward { layer: *self, x, y });
+        y
+    }
+}
+
+struct Backward {
+    layer: Dense,
+    x: Var,
+    y: Var,
+}
+
+impl<T: Real> Op<T> for Backward {
+    fn backward(&self, tape: &mut Tape<T>, params: &Params<T>, grads: &mut Grads<T>) {
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
+        let (w, shape) = (self.layer.weight, tape.shape(self.y));
+        if let Some(mut dx) = tape.grad_to_add(self.x) {
+            gemm(
+                Into::Add,
+                &mut dx,
+                Mat::new(&dy, shape.rows(), w.cols),
+                params.mat(w).t(),
+            );
+            tape.put_grad(self.x, dx);
+        }
+        if let Some(bias) = self.layer.bias {
+            grads.bias(bias, &dy);
+        }
+        let dy = tape.keep(shape, dy);
+        grads.product(tape, w, Rows::all(tape, self.x), Rows::all(tape, dy));
+    }
+}

@@ -1,0 +1,105 @@
+//! Embedding: `y[t, b] = E[id[t, b]]`.
+//!
+//! `E` is (vocabulary, dim), trained or frozen; ids and `y` are (time, batch[, dim]).
+//! Backward adds row `dy[t, b]` to row `id[t, b]` of the table's gradient. The output is
+//! where attacks read the gradient of the input, so it wants one whenever inputs do.
+
+use crate::Real;
+use crate::grads::Grads;
+use crate::params::{Init, Layout, Params, Span};
+use crate::tape::{Op, Shape, Tape, Var};
+
+/// A table of vectors.
+#[derive(Clone, Copy, Debug)]
+pub struct Embedding {
+    /// (vocabulary, dim)
+    pub table: Span,
+}
+
+impl Embedding {
+    /// A trained table.
+    pub fn new(layout: &mut Layout, name: &str, vocabulary: usize, dim: usize, init: Init) -> Self {
+        Embedding {
+            table: layout.add_table(name, vocabulary, dim, init),
+        }
+    }
+
+    /// A frozen table, zero until it is set.
+    pub fn frozen(layout: &mut Layout, name: &str, vocabulary: usize, dim: usize) -> Self {
+        Embedding {
+            table: layout.add_frozen(name, vocabulary, dim),
+        }
+    }
+
+    /// The vectors of `ids`, which are (time, batch), as the model's input. Ids were checked with the batch.
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        ids: &[u32],
+        time: usize,
+        batch: usize,
+    ) -> Var {
+        self.look_up(tape, params, ids, time, batch, tape.want().input)
+    }
+
+    /// The same for what a decoder reads: no input gradient is kept.
+    pub fn forward_target<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        ids: &[u32],
+        time: usize,
+        batch: usize,
+    ) -> Var {
+        self.look_up(tape, params, ids, time, batch, false)
+    }
+
+    fn look_up<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        ids: &[u32],
+        time: usize,
+        batch: usize,
+        input: bool,
+    ) -> Var {
+        let dim = self.table.cols;
+        let trained = tape.want().weights && !self.table.frozen();
+        let y = tape.value(Shape::new(time, batch, dim), trained || input);
+        let mut out = tape.take(y);
+        let table = params.get(self.table);
+        for (to, id) in out.chunks_exact_mut(dim).zip(ids) {
+            to.copy_from_slice(&table[*id as usize * dim..][..dim]);
+        }
+        tape.put(y, out);
+        if trained {
+            tape.record(
+                y,
+                Backward {
+                    table: self.table,
+                    ids: ids.to_vec(),
+                    y,
+                },
+            );
+        }
+        y
+    }
+}
+
+struct Backward {
+    table: Span,
+    ids: Vec<u32>,
+    y: Var,
+}
+
+impl<T: Real> Op<T> for Backward {
+    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, grads: &mut Grads<T>) {
+        if tape.grad(self.y).is_empty() {
+            return;
+        }
+        let copy = tape.grad(self.y).to_vec();
+        let dy = tape.keep(tape.shape(self.y), copy);
+        grads.table(self.table, &self.ids, dy);
+    }
+}

@@ -1,0 +1,81 @@
+//! Joining two values of the same rows: side by side, or added.
+//!
+//! `concat`: `y[row] = [a[row], b[row]]`; backward cuts `dy` in two.
+//! `sum`: `y = a + b`; backward hands `dy` to both.
+
+use super::lstm::add;
+use crate::Real;
+use crate::grads::Grads;
+use crate::params::Params;
+use crate::tape::{Op, Tape, Var};
+
+/// Rows of `a` followed by rows of `b`.
+pub fn concat<T: Real>(tape: &mut Tape<T>, a: Var, b: Var) -> Var {
+    let (sa, sb) = (tape.shape(a), tape.shape(b));
+    let y = tape.output(sa.with_dim(sa.dim + sb.dim), &[a, b], false);
+    let mut out = tape.take(y);
+    for (row, to) in out.chunks_exact_mut(sa.dim + sb.dim).enumerate() {
+        to[..sa.dim].copy_from_slice(&tape.get(a)[row * sa.dim..][..sa.dim]);
+        to[sa.dim..].copy_from_slice(&tape.get(b)[row * sb.dim..][..sb.dim]);
+    }
+    tape.put(y, out);
+    tape.record(y, Concat { a, b, y });
+    y
+}
+
+/// `a + b`
+pub fn sum<T: Real>(tape: &mut Tape<T>, a: Var, b: Var) -> Var {
+    let y = tape.output(tape.shape(a), &[a, b], false);
+    let mut out = tape.take(y);
+    for ((y, a), b) in out.iter_mut().zip(tape.get(a)).zip(tape.get(b)) {
+        *y = *a + *b;
+    }
+    tape.put(y, out);
+    tape.record(y, Sum { a, b, y });
+    y
+}
+
+struct Concat {
+    a: Var,
+    b: Var,
+    y: Var,
+}
+
+impl<T: Real> Op<T> for Concat {
+    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
+        let (whole, cut) = (tape.shape(self.y).dim, tape.shape(self.a).dim);
+        for (v, part) in [(self.a, 0..cut), (self.b, cut..whole)] {
+            if let Some(mut d) = tape.grad_to_add(v) {
+                for (to, from) in d.chunks_exact_mut(part.len()).zip(dy.chunks_exact(whole)) {
+                    add(to, &from[part.clone()]);
+                }
+                tape.put_grad(v, d);
+            }
+        }
+        tape.recycle(dy);
+    }
+}
+
+struct Sum {
+    a: Var,
+    b: Var,
+    y: Var,
+}
+
+impl<T: Real> Op<T> for Sum {
+    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
+        for v in [self.a, self.b] {
+            if let Some(mut d) = tape.grad_to_add(v) {
+                add(&mut d, &dy);
+                tape.put_grad(v, d);
+            }
+        }
+        tape.recycle(dy);
+    }
+}

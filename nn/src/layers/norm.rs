@@ -1,0 +1,115 @@
+//! Layer norm: `y = g (x - mean) / sqrt(variance + eps) + b`, over the numbers of each row.
+//!
+//! `x`, `y` are (time, batch, dim), `g`, `b` (dim). With `n = (x - mean) / s` and `e = dy g`:
+//! `dx = (e - mean(e) - n mean(e n)) / s`, `dg = sum of rows of dy n`, `db = sum of rows of dy`.
+
+use crate::Real;
+use crate::grads::Grads;
+use crate::params::{Init, Layout, Params, Span};
+use crate::simd::{dot, sum_of_squares, total};
+use crate::tape::{Op, Tape, Var};
+
+/// Normalises each row.
+#[derive(Clone, Copy, Debug)]
+pub struct LayerNorm {
+    /// (1, dim)
+    pub scale: Span,
+    /// (1, dim)
+    pub shift: Span,
+    eps: f64,
+}
+
+impl LayerNorm {
+    /// Starts as plain normalisation.
+    pub fn new(layout: &mut Layout, name: &str, dim: usize, eps: f64) -> Self {
+        LayerNorm {
+            scale: layout.add(&format!("{name}.scale"), 1, dim, Init::Constant(1.0)),
+            shift: layout.add(&format!("{name}.shift"), 1, dim, Init::Constant(0.0)),
+            eps,
+        }
+    }
+
+    /// Normalises every row of `x`.
+    pub fn forward<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, x: Var) -> Var {
+        let shape = tape.shape(x);
+        let y = tape.output(shape, &[x], true);
+        let normal = tape.value(shape, false);
+        let inverse = tape.value(shape.with_dim(1), false);
+        let (mut out, mut n, mut inv) = (tape.take(y), tape.take(normal), tape.take(inverse));
+        let (g, b) = (params.get(self.scale), params.get(self.shift));
+        let size = T::of(shape.dim as f64);
+        for (row, x) in tape.get(x).chunks_exact(shape.dim).enumerate() {
+            let n = &mut n[row * shape.dim..(row + 1) * shape.dim];
+            let mean = total(x) / size;
+            for (n, x) in n.iter_mut().zip(x) {
+                *n = *x - mean;
+            }
+            let s = T::ONE / (sum_of_squares(n) / size + T::of(self.eps)).sqrt();
+            inv[row] = s;
+            let y = &mut out[row * shape.dim..(row + 1) * shape.dim];
+            for (((y, n), g), b) in y.iter_mut().zip(n).zip(g).zip(b) {
+                *n *= s;
+                *y = *n * *g + *b;
+            }
+        }
+        tape.put(y, out);
+        tape.put(normal, n);
+        tape.put(inverse, inv);
+        tape.record(
+            y,
+            Backward {
+                layer: *self,
+                x,
+                y,
+                normal,
+                inverse,
+            },
+        );
+        y
+    }
+}
+
+struct Backward {
+    layer: LayerNorm,
+    x: Var,
+    y: Var,
+    normal: Var,
+    inverse: Var,
+}
+
+impl<T: Real> Op<T> for Backward {
+    fn backward(&self, tape: &mut Tape<T>, params: &Params<T>, grads: &mut Grads<T>) {
+        let Some(mut dy) = tape.take_grad(self.y) else {
+            return;
+        };
+        let dim = tape.shape(self.x).dim;
+        grads.bias(self.layer.shift, &dy);
+        if grads.wants(self.layer.scale) {
+            let to = grads.get(self.layer.scale);
+            for (dy, n) in dy
+                .chunks_exact(dim)
+                .zip(tape.get(self.normal).chunks_exact(dim))
+            {
+                for ((t, d), n) in to.iter_mut().zip(dy).zip(n) {
+                    *t += *d * *n;
+                }
+            }
+        }
+        if let Some(mut dx) = tape.grad_to_add(self.x) {
+            let (g, size) = (params.get(self.layer.scale), T::of(dim as f64));
+            let rows = dy
+                .chunks_exact_mut(dim)
+                .zip(tape.get(self.normal).chunks_exact(dim))
+                .zip(tape.get(self.inverse));
+            for (((e, n), s), dx) in rows.zip(dx.chunks_exact_mut(dim)) {
+                e.iter_mut().zip(g).for_each(|(e, g)| *e *= *g);
+                let (mean, along) = (total(e) / size, dot(e, n) / size);
+                for ((dx, e), n) in dx.iter_mut().zip(e.iter()).zip(n) {
+                    *dx += (*e - mean - *n * along) * *s;
+                }
+            }
+            tape.put_grad(self.x, dx);
+        }
+        tape.recycle(dy);
+    }
+}

@@ -1,0 +1,142 @@
+//! One vector from a sequence: additive attention, or the mean.
+//!
+//! Attention (Bahdanau's scores with a learned query): `s[t] = v . tanh(h[t] W + b)`, `a = softmax over t of s`,
+//! `y = sum_t a[t] h[t]`. Mean: `a[t] = 1 / length`. `h` is (time, batch, dim), `a` (time, batch, 1), `y` (1, batch, dim).
+//! Steps beyond an item's length get weight zero.
+//!
+//! Backward: `dh[t] += a[t] dy`; `da[t] = dy . h[t]`; `ds[t] = a[t] (da[t] - sum_u a[u] da[u])`.
+
+use super::lstm::add;
+use super::{Activation, Dense, Lens, activate};
+use crate::Real;
+use crate::grads::Grads;
+use crate::params::{Init, Layout, Params};
+use crate::simd::{dot, softmax};
+use crate::tape::{Op, Shape, Tape, Var};
+
+/// Additive attention pooling.
+#[derive(Clone, Copy, Debug)]
+pub struct AttentionPool {
+    hidden: Dense,
+    query: Dense,
+}
+
+impl AttentionPool {
+    /// Scores computed in `size` hidden numbers.
+    pub fn new(layout: &mut Layout, name: &str, dim: usize, size: usize, init: Init) -> Self {
+        AttentionPool {
+            hidden: Dense::new(layout, &format!("{name}.hidden"), dim, size, init),
+            query: Dense::without_bias(layout, &format!("{name}.query"), size, 1, init),
+        }
+    }
+
+    /// The pooled vector and the weights.
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        h: Var,
+        lens: &Lens,
+    ) -> (Var, Var) {
+        let hidden = self.hidden.forward(tape, params, h);
+        let hidden = activate(tape, hidden, Activation::Tanh);
+        let scores = self.query.forward(tape, params, hidden);
+        weigh(tape, h, Some(scores), lens)
+    }
+}
+
+/// The mean of an item's steps.
+pub fn mean<T: Real>(tape: &mut Tape<T>, h: Var, lens: &Lens) -> Var {
+    weigh(tape, h, None, lens).0
+}
+
+fn weigh<T: Real>(tape: &mut Tape<T>, h: Var, scores: Option<Var>, lens: &Lens) -> (Var, Var) {
+    let Shape { time, batch, dim } = tape.shape(h);
+    let inputs: Vec<Var> = [Some(h), scores].into_iter().flatten().collect();
+    let (y, weights) = (
+        tape.output(Shape::new(1, batch, dim), &inputs, false),
+        tape.value(Shape::new(time, batch, 1), false),
+    );
+    let (mut out, mut a) = (tape.zeros(batch * dim), tape.zeros(time * batch));
+    for b in 0..batch {
+        let n = lens[b].min(time);
+        let mut item: Vec<T> = match scores {
+            Some(s) => (0..n).map(|t| tape.get(s)[t * batch + b]).collect(),
+            None => vec![T::ZERO; n],
+        };
+        softmax(&mut item);
+        for (t, w) in item.iter().enumerate() {
+            a[t * batch + b] = *w;
+            let row = &tape.get(h)[(t * batch + b) * dim..][..dim];
+            for (y, x) in out[b * dim..(b + 1) * dim].iter_mut().zip(row) {
+                *y += *w * *x;
+            }
+        }
+    }
+    tape.put(y, out);
+    tape.put(weights, a);
+    tape.record(
+        y,
+        Weigh {
+            h,
+            scores,
+            weights,
+            y,
+        },
+    );
+    (y, weights)
+}
+
+struct Weigh {
+    h: Var,
+    scores: Option<Var>,
+    weights: Var,
+    y: Var,
+}
+
+impl<T: Real> Op<T> for Weigh {
+    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
+        let Shape { time, batch, dim } = tape.shape(self.h);
+        let a = tape.take(self.weights);
+        if let Some(mut dh) = tape.grad_to_add(self.h) {
+            for (row, dh) in dh.chunks_exact_mut(dim).enumerate() {
+                let b = row % batch;
+                for (d, y) in dh.iter_mut().zip(&dy[b * dim..(b + 1) * dim]) {
+                    *d += a[row] * *y;
+                }
+            }
+            tape.put_grad(self.h, dh);
+        }
+        if let Some(scores) = self.scores
+            && let Some(mut ds) = tape.grad_to_add(scores)
+        {
+            for b in 0..batch {
+                let h = tape.get(self.h);
+                let da: Vec<T> = (0..time)
+                    .map(|t| {
+                        dot(
+                            &dy[b * dim..(b + 1) * dim],
+                            &h[(t * batch + b) * dim..][..dim],
+                        )
+                    })
+                    .collect();
+                let mean: T = (0..time).map(|t| a[t * batch + b] * da[t]).sum();
+                let item: Vec<T> = (0..time)
+                    .map(|t| a[t * batch + b] * (da[t] - mean))
+                    .collect();
+                item.iter().enumerate().for_each(|(t, d)| {
+                    add(
+                        &mut ds[t * batch + b..=t * batch + b],
+                        std::slice::from_ref(d),
+                    )
+                });
+            }
+            tape.put_grad(scores, ds);
+        }
+        tape.put(self.weights, a);
+        tape.recycle(dy);
+    }
+}

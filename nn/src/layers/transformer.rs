@@ -1,0 +1,168 @@
+//! Transformer blocks with the norm after each part, as in BERT, and learned positions.
+//!
+//! Encoder: `a = norm(x + attention(x))`, `y = norm(a + W2 f(W1 a))`. A decoder block has a second
+//! attention, to the encoder's output, between the two. Everything is (time, batch, dim).
+//! Positions: `y[t, b] = x[t, b] + P[t]`; backward adds `dy[t, b]` to row `t` of `dP`.
+
+use super::{Activation, Dense, LayerNorm, MultiHead, Sight, activate, dropout, sum};
+use crate::Real;
+use crate::grads::Grads;
+use crate::params::{Init, Layout, Params, Span};
+use crate::tape::{Op, Tape, Var};
+
+/// Attention, then a two-layer network, each with a residual and a norm.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// Self-attention.
+    pub attention: MultiHead,
+    /// After it.
+    pub norm: LayerNorm,
+    /// Attention to an encoder's output, in decoders.
+    pub cross: Option<(MultiHead, LayerNorm)>,
+    /// Up to the inner size.
+    pub up: Dense,
+    /// And back.
+    pub down: Dense,
+    /// After it.
+    pub norm_out: LayerNorm,
+    activation: Activation,
+    dropout: f64,
+}
+
+/// Sizes of a block.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockSize {
+    /// Numbers in a row.
+    pub dim: usize,
+    /// Heads; must divide `dim`.
+    pub heads: usize,
+    /// Inner size of the two-layer network.
+    pub inner: usize,
+    /// Between its layers.
+    pub activation: Activation,
+    /// After each part.
+    pub dropout: f64,
+    /// Of the norms.
+    pub eps: f64,
+}
+
+impl Block {
+    /// An encoder block.
+    pub fn encoder(layout: &mut Layout, name: &str, size: BlockSize, init: Init) -> Self {
+        Self::new(layout, name, size, init, false)
+    }
+
+    /// A decoder block.
+    pub fn decoder(layout: &mut Layout, name: &str, size: BlockSize, init: Init) -> Self {
+        Self::new(layout, name, size, init, true)
+    }
+
+    fn new(layout: &mut Layout, name: &str, size: BlockSize, init: Init, decoder: bool) -> Self {
+        let BlockSize {
+            dim,
+            heads,
+            inner,
+            activation,
+            dropout,
+            eps,
+        } = size;
+        Block {
+            attention: MultiHead::new(layout, &format!("{name}.attention"), dim, heads, init),
+            norm: LayerNorm::new(layout, &format!("{name}.norm"), dim, eps),
+            cross: decoder.then(|| {
+                (
+                    MultiHead::new(layout, &format!("{name}.cross"), dim, heads, init),
+                    LayerNorm::new(layout, &format!("{name}.norm_cross"), dim, eps),
+                )
+            }),
+            up: Dense::new(layout, &format!("{name}.up"), dim, inner, init),
+            down: Dense::new(layout, &format!("{name}.down"), inner, dim, init),
+            norm_out: LayerNorm::new(layout, &format!("{name}.norm_out"), dim, eps),
+            activation,
+            dropout,
+        }
+    }
+
+    /// Runs the block; `memory` is the encoder's output and who sees it. Returns the output and all attention weights.
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        x: Var,
+        sight: &Sight,
+        memory: Option<(Var, &Sight)>,
+    ) -> (Var, Vec<Var>) {
+        let (a, weights) = self.attention.forward(tape, params, x, x, sight);
+        let mut x = self.residual(tape, params, x, a, &self.norm);
+        let mut all = vec![weights];
+        if let (Some((cross, norm)), Some((memory, sight))) = (&self.cross, memory) {
+            let (a, weights) = cross.forward(tape, params, x, memory, sight);
+            x = self.residual(tape, params, x, a, norm);
+            all.push(weights);
+        }
+        let up = self.up.forward(tape, params, x);
+        let up = activate(tape, up, self.activation);
+        let down = self.down.forward(tape, params, up);
+        (self.residual(tape, params, x, down, &self.norm_out), all)
+    }
+
+    fn residual<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        x: Var,
+        part: Var,
+        norm: &LayerNorm,
+    ) -> Var {
+        let part = dropout(tape, part, self.dropout);
+        let y = sum(tape, x, part);
+        norm.forward(tape, params, y)
+    }
+}
+
+/// Adds row `t` of a table to step `t`; the table must have a row for every step.
+pub fn positions<T: Real>(tape: &mut Tape<T>, params: &Params<T>, x: Var, table: Span) -> Var {
+    let shape = tape.shape(x);
+    let y = tape.output(shape, &[x], true);
+    let mut out = tape.take(y);
+    let table_values = params.get(table);
+    for (row, (y, x)) in out
+        .chunks_exact_mut(shape.dim)
+        .zip(tape.get(x).chunks_exact(shape.dim))
+        .enumerate()
+    {
+        let p = &table_values[row / shape.batch * shape.dim..][..shape.dim];
+        for ((y, x), p) in y.iter_mut().zip(x).zip(p) {
+            *y = *x + *p;
+        }
+    }
+    tape.put(y, out);
+    tape.record(y, Positions { table, x, y });
+    y
+}
+
+struct Positions {
+    table: Span,
+    x: Var,
+    y: Var,
+}
+
+impl<T: Real> Op<T> for Positions {
+    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, grads: &mut Grads<T>) {
+        let Some(dy) = tape.take_grad(self.y) else {
+            return;
+        };
+        let shape = tape.shape(self.x);
+        if grads.wants(self.table) {
+            let to = grads.get(self.table);
+            for (row, dy) in dy.chunks_exact(shape.dim).enumerate() {
+                super::lstm::add(&mut to[row / shape.batch * shape.dim..][..shape.dim], dy);
+            }
+        }
+        if let Some(mut dx) = tape.grad_to_add(self.x) {
+            super::lstm::add(&mut dx, &dy);
+            tape.put_grad(self.x, dx);
+        }
+        tape.recycle(dy);
+    }
+}

@@ -1,0 +1,153 @@
+//! Multinomial naive Bayes with Laplace's correction, no class prior.
+//!
+//! `phi[w | y] = (1 + count of w in class y) / (|V| + tokens of class y)`; the logit of a class is `sum over tokens of ln phi`.
+
+use super::svm::tokens_of;
+use crate::batch::{Example, Sequence, Target};
+use crate::error::setting;
+use crate::objective::Objective;
+use crate::victim::{Gradient, LayerStates, Matrix, Queries, Victim};
+use crate::{Error, Result};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A trained classifier.
+#[derive(Debug)]
+pub struct NaiveBayes {
+    /// `ln phi`, (classes, vocabulary)
+    log: Vec<f64>,
+    classes: usize,
+    vocabulary: usize,
+    forwards: AtomicU64,
+}
+
+impl NaiveBayes {
+    /// Counts tokens.
+    pub fn fit(examples: &[Example], vocabulary: usize, classes: usize) -> Result<Self> {
+        setting("classes", classes > 1, "above 1", classes)?;
+        if examples.is_empty() {
+            return Err(Error::Empty {
+                what: "list of training examples",
+            });
+        }
+        let mut counts = vec![0u64; classes * vocabulary];
+        for (item, e) in examples.iter().enumerate() {
+            let Target::Class(y) = e.target else {
+                return Err(Error::Missing {
+                    what: "class of a training example",
+                });
+            };
+            if y as usize >= classes {
+                return Err(Error::Range {
+                    what: "class",
+                    item,
+                    got: y as usize,
+                    below: classes,
+                });
+            }
+            for &w in tokens_of(&e.input, item, vocabulary)? {
+                counts[y as usize * vocabulary + w as usize] += 1;
+            }
+        }
+        let mut log = Vec::with_capacity(counts.len());
+        for row in counts.chunks_exact(vocabulary) {
+            let total = (vocabulary as u64 + row.iter().sum::<u64>()) as f64;
+            log.extend(row.iter().map(|c| ((1 + c) as f64 / total).ln()));
+        }
+        Ok(NaiveBayes {
+            log,
+            classes,
+            vocabulary,
+            forwards: AtomicU64::new(0),
+        })
+    }
+
+    /// `ln phi[w | y]`; differences between classes are what swaps of words act on.
+    pub fn log_probability(&self, class: usize, token: u32) -> f64 {
+        self.log[class * self.vocabulary + token as usize]
+    }
+
+    /// `sum of ln phi` for each class.
+    pub fn scores(&self, text: &Sequence) -> Result<Vec<f64>> {
+        let tokens = tokens_of(text, 0, self.vocabulary)?;
+        Ok((0..self.classes)
+            .map(|y| tokens.iter().map(|w| self.log_probability(y, *w)).sum())
+            .collect())
+    }
+}
+
+impl Victim for NaiveBayes {
+    /// Scores less their maximum: sums over a text are too large for `f32` to tell classes apart.
+    fn logits(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
+        self.forwards
+            .fetch_add(items.len() as u64, Ordering::Relaxed);
+        let relative = |scores: Vec<f64>| {
+            let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            scores.iter().map(|s| (s - top) as f32).collect()
+        };
+        items
+            .iter()
+            .map(|text| self.scores(text).map(relative))
+            .collect()
+    }
+    fn gradients(&self, _: &[&Example], _: &Objective) -> Result<Vec<Gradient>> {
+        Err(Error::Missing {
+            what: "input gradient",
+        })
+    }
+    fn states(&self, _: &[&Sequence]) -> Result<Vec<Vec<LayerStates>>> {
+        Err(Error::Missing {
+            what: "recurrent states",
+        })
+    }
+    fn attention(&self, _: &[&Sequence]) -> Result<Vec<Vec<Matrix>>> {
+        Err(Error::Missing { what: "attention" })
+    }
+    fn sentences(&self, _: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
+        Err(Error::Missing {
+            what: "sentence vector",
+        })
+    }
+    fn queries(&self) -> Queries {
+        Queries {
+            forwards: self.forwards.load(Ordering::Relaxed),
+            backwards: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_become_the_probabilities_of_the_formula() {
+        let text = |ids: &[u32], y| Example {
+            input: Sequence::Tokens(ids.to_vec()),
+            target: Target::Class(y),
+        };
+        let nb = NaiveBayes::fit(&[text(&[0, 0, 1], 0), text(&[1, 2], 1)], 3, 2).unwrap();
+        assert!((nb.log_probability(0, 0) - (3.0f64 / 6.0).ln()).abs() < 1e-12);
+        assert!((nb.log_probability(1, 0) - (1.0f64 / 5.0).ln()).abs() < 1e-12);
+        let scores = nb.scores(&Sequence::Tokens(vec![0, 2])).unwrap();
+        assert!(
+            (scores[0] - (0.5f64 / 6.0).ln()).abs() < 1e-12
+                && (scores[1] - (0.4f64 / 5.0).ln()).abs() < 1e-12
+        );
+        assert_eq!(
+            nb.logits(&[&Sequence::Tokens(vec![0, 2])]).unwrap()[0][0],
+            0.0,
+            "the best class is at zero"
+        );
+        assert_eq!(
+            nb.queries(),
+            Queries {
+                forwards: 1,
+                backwards: 0
+            }
+        );
+        assert!(
+            NaiveBayes::fit(&[text(&[3], 0)], 3, 2).is_err(),
+            "a token outside the vocabulary"
+        );
+    }
+}

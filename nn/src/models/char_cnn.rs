@@ -1,0 +1,176 @@
+//! CharCNN-LSTM: characters -> windows inside a word, maximum, tanh -> highways -> LSTM layers -> last state -> logits.
+//!
+//! Paper: Kim et al. 2016, arXiv:1508.06615, as the victim of HotFlip. Words have a fixed number of character
+//! slots, padding included: padding characters have vectors of their own, so inserting and deleting is flipping.
+
+use crate::batch::{Batch, Input};
+use crate::error::{same, setting};
+use crate::layers::{
+    Activation, Cell, ConvMax, Dense, Direction, Embedding, Highway, Lstm, Windows, dropout, last,
+};
+use crate::model::{Output, tokens};
+use crate::params::{Init, Layout, Params};
+use crate::tape::{Shape, Tape};
+use crate::{Error, Real, Result};
+use serde::{Deserialize, Serialize};
+
+/// Parameters of the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CharCnnSpec {
+    /// Characters, padding and unknown included.
+    pub characters: usize,
+    /// Numbers in a character's vector.
+    pub dim: usize,
+    /// Characters in a window.
+    pub width: usize,
+    /// Kernels, which are the numbers in a word's vector.
+    pub kernels: usize,
+    /// Highway layers.
+    pub highways: usize,
+    /// Hidden units of each LSTM layer.
+    pub units: usize,
+    /// LSTM layers.
+    pub layers: usize,
+    /// Dropout between LSTM layers and before the logits.
+    #[serde(default)]
+    pub dropout: f64,
+    /// Classes.
+    pub classes: usize,
+}
+
+/// The network.
+#[derive(Clone, Debug)]
+pub struct CharCnn {
+    spec: CharCnnSpec,
+    table: Embedding,
+    windows: ConvMax,
+    highways: Vec<Highway>,
+    cells: Vec<Cell>,
+    head: Dense,
+}
+
+impl CharCnn {
+    pub(crate) fn new(layout: &mut Layout, spec: &CharCnnSpec) -> Result<Self> {
+        for (what, size) in [
+            ("characters", spec.characters),
+            ("dim", spec.dim),
+            ("width", spec.width),
+            ("kernels", spec.kernels),
+            ("units", spec.units),
+            ("layers", spec.layers),
+        ] {
+            setting(what, size > 0, "above 0", size)?;
+        }
+        setting("classes", spec.classes > 1, "above 1", spec.classes)?;
+        setting(
+            "dropout",
+            (0.0..1.0).contains(&spec.dropout),
+            "in [0, 1)",
+            spec.dropout,
+        )?;
+        let init = Init::Uniform(0.05);
+        let table = Embedding::new(layout, "characters", spec.characters, spec.dim, init);
+        let windows = ConvMax::new(
+            layout,
+            "windows",
+            spec.dim,
+            spec.width,
+            spec.kernels,
+            0,
+            Activation::Tanh,
+            init,
+        );
+        let highways = (0..spec.highways)
+            .map(|k| Highway::new(layout, &format!("highway.{k}"), spec.kernels, -2.0, init))
+            .collect();
+        let cells = (0..spec.layers)
+            .map(|k| {
+                Cell::Lstm(Lstm::new(
+                    layout,
+                    &format!("lstm.{k}"),
+                    if k == 0 { spec.kernels } else { spec.units },
+                    spec.units,
+                    init,
+                ))
+            })
+            .collect();
+        let head = Dense::new(layout, "head", spec.units, spec.classes, init);
+        Ok(CharCnn {
+            spec: spec.clone(),
+            table,
+            windows,
+            highways,
+            cells,
+            head,
+        })
+    }
+
+    pub(crate) fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Output> {
+        let (time, items) = (batch.time(), batch.items());
+        let (input, width) = match &batch.input {
+            Input::Chars(ids, width) => {
+                tokens(ids, items * width, self.spec.characters)?;
+                (
+                    self.table.forward(tape, params, ids, time, items * width),
+                    *width,
+                )
+            }
+            // Perturbed vectors: all slots of a word, one after the other.
+            Input::Vectors(data, dim) => {
+                same(
+                    "numbers in a word modulo a character's",
+                    0,
+                    dim % self.spec.dim,
+                )?;
+                (
+                    tape.input(
+                        Shape::new(time, items * (dim / self.spec.dim), self.spec.dim),
+                        data,
+                    ),
+                    dim / self.spec.dim,
+                )
+            }
+            Input::Tokens(_) => {
+                return Err(Error::Shape {
+                    what: "input",
+                    expected: "characters".into(),
+                    got: "tokens".into(),
+                });
+            }
+        };
+        setting("characters in a word", width > 0, "above 0", width)?;
+        let mut x = self
+            .windows
+            .forward(tape, params, input, Windows::Words(width));
+        for highway in &self.highways {
+            x = highway.forward(tape, params, x);
+        }
+        let (mut hidden, mut states) = (vec![x], Vec::new());
+        for (k, cell) in self.cells.iter().enumerate() {
+            if k > 0 {
+                x = dropout(tape, x, self.spec.dropout);
+            }
+            let s = cell.forward(tape, params, x, &batch.lens, None, Direction::Forward);
+            x = s.h;
+            hidden.push(x);
+            states.push(s);
+        }
+        let sentence = last(tape, x, Direction::Forward);
+        let y = dropout(tape, sentence, self.spec.dropout);
+        let logits = self.head.forward(tape, params, y);
+        Ok(Output {
+            logits,
+            input,
+            states,
+            attention: vec![],
+            sentence: Some(sentence),
+            hidden,
+        })
+    }
+}

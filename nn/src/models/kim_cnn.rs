@@ -1,0 +1,138 @@
+//! Kim's CNN for sentences: vectors -> windows of several widths, maximum over time, ReLU -> dropout -> logits.
+//!
+//! Paper: Kim 2014, arXiv:1408.5882. Columns of the last weight keep a norm of at most `max_norm`.
+
+use crate::batch::Batch;
+use crate::error::setting;
+use crate::layers::{Activation, ConvMax, Dense, Windows, concat, dropout};
+use crate::model::{Output, Reader, Reads};
+use crate::params::{Init, Layout, Params};
+use crate::tape::Tape;
+use crate::{Real, Result};
+use serde::{Deserialize, Serialize};
+
+/// Parameters of Kim's CNN.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KimCnnSpec {
+    /// What it reads.
+    pub reads: Reads,
+    /// Widths of the windows, in words.
+    pub widths: Vec<usize>,
+    /// Kernels of each width.
+    pub kernels: usize,
+    /// Rows of zeros at either end.
+    #[serde(default)]
+    pub padding: usize,
+    /// Dropout before the logits.
+    #[serde(default)]
+    pub dropout: f64,
+    /// Largest norm of a column of the last weight; 0 for none.
+    #[serde(default)]
+    pub max_norm: f64,
+    /// Classes.
+    pub classes: usize,
+}
+
+/// The network.
+#[derive(Clone, Debug)]
+pub struct KimCnn {
+    spec: KimCnnSpec,
+    reader: Reader,
+    windows: Vec<ConvMax>,
+    head: Dense,
+}
+
+impl KimCnn {
+    pub(crate) fn new(layout: &mut Layout, spec: &KimCnnSpec) -> Result<Self> {
+        setting(
+            "widths",
+            !spec.widths.is_empty() && !spec.widths.contains(&0),
+            "at least one width above 0",
+            spec.widths.len(),
+        )?;
+        setting("kernels", spec.kernels > 0, "above 0", spec.kernels)?;
+        setting("classes", spec.classes > 1, "above 1", spec.classes)?;
+        setting(
+            "dropout",
+            (0.0..1.0).contains(&spec.dropout),
+            "in [0, 1)",
+            spec.dropout,
+        )?;
+        let reader = Reader::new(layout, &spec.reads, Init::Uniform(0.25))?;
+        let window = |&w: &usize| {
+            ConvMax::new(
+                layout,
+                &format!("windows.{w}"),
+                reader.dim(),
+                w,
+                spec.kernels,
+                spec.padding,
+                Activation::Relu,
+                Init::Uniform(0.01),
+            )
+        };
+        let windows: Vec<ConvMax> = spec.widths.iter().map(window).collect();
+        let head = Dense::new(
+            layout,
+            "head",
+            spec.kernels * windows.len(),
+            spec.classes,
+            Init::Glorot,
+        );
+        Ok(KimCnn {
+            spec: spec.clone(),
+            reader,
+            windows,
+            head,
+        })
+    }
+
+    pub(crate) fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Output> {
+        let input = self.reader.read(tape, params, batch)?;
+        let mut sentence = None;
+        for window in &self.windows {
+            let y = window.forward(tape, params, input, Windows::Items(batch.lens.clone()));
+            sentence = Some(sentence.map_or(y, |s| concat(tape, s, y)));
+        }
+        let sentence = sentence.expect("at least one width");
+        let y = dropout(tape, sentence, self.spec.dropout);
+        let logits = self.head.forward(tape, params, y);
+        Ok(Output {
+            logits,
+            input,
+            states: vec![],
+            attention: vec![],
+            sentence: Some(sentence),
+            hidden: vec![],
+        })
+    }
+
+    /// Brings columns of the last weight back to the largest norm.
+    pub(crate) fn constrain<T: Real>(&self, params: &mut Params<T>) {
+        let (limit, cols) = (T::of(self.spec.max_norm), self.spec.classes);
+        if self.spec.max_norm <= 0.0 {
+            return;
+        }
+        let w = params.get_mut(self.head.weight);
+        for k in 0..cols {
+            let norm = w[k..]
+                .iter()
+                .step_by(cols)
+                .map(|x| *x * *x)
+                .sum::<T>()
+                .sqrt();
+            if norm > limit {
+                w[k..]
+                    .iter_mut()
+                    .step_by(cols)
+                    .for_each(|x| *x *= limit / norm);
+            }
+        }
+    }
+}

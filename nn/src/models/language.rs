@@ -1,0 +1,128 @@
+//! LSTM language model: tokens -> dropout -> LSTM layers, dropout after each -> logits of the next token at every step.
+//!
+//! As the "small" model of Zaremba et al. 2014, arXiv:1409.2329. States may be carried from batch to batch.
+
+use super::carried;
+use crate::batch::Batch;
+use crate::error::setting;
+use crate::layers::{Cell, Dense, Direction, Lstm, dropout};
+use crate::model::{Output, Reader, Reads};
+use crate::params::{Init, Layout, Params};
+use crate::tape::Tape;
+use crate::{Real, Result};
+use serde::{Deserialize, Serialize};
+
+/// Parameters of the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LanguageSpec {
+    /// Tokens.
+    pub vocabulary: usize,
+    /// Numbers in a token's vector.
+    pub dim: usize,
+    /// Hidden units of each layer.
+    pub units: usize,
+    /// Layers.
+    pub layers: usize,
+    /// Dropout of the vectors and after each layer.
+    #[serde(default)]
+    pub dropout: f64,
+    /// Whether all layers share one set of weights; `dim` must then equal `units`.
+    #[serde(default)]
+    pub tie_layers: bool,
+    /// All weights start uniform in plus and minus this.
+    pub init: f64,
+}
+
+/// The network.
+#[derive(Clone, Debug)]
+pub struct Language {
+    spec: LanguageSpec,
+    reader: Reader,
+    cells: Vec<Cell>,
+    head: Dense,
+}
+
+impl Language {
+    pub(crate) fn new(layout: &mut Layout, spec: &LanguageSpec) -> Result<Self> {
+        for (what, size) in [
+            ("units", spec.units),
+            ("layers", spec.layers),
+            ("vocabulary", spec.vocabulary),
+        ] {
+            setting(what, size > 0, "above 0", size)?;
+        }
+        setting("init", spec.init > 0.0, "above 0", spec.init)?;
+        setting(
+            "dropout",
+            (0.0..1.0).contains(&spec.dropout),
+            "in [0, 1)",
+            spec.dropout,
+        )?;
+        setting(
+            "tie_layers",
+            !spec.tie_layers || spec.dim == spec.units,
+            "false, or dim equal to units",
+            spec.tie_layers,
+        )?;
+        let init = Init::Uniform(spec.init);
+        let reader = Reader::new(
+            layout,
+            &Reads::Tokens {
+                vocabulary: spec.vocabulary,
+                dim: spec.dim,
+                frozen: false,
+            },
+            init,
+        )?;
+        let mut cells: Vec<Cell> = Vec::new();
+        for k in 0..spec.layers {
+            let fresh = k == 0 || !spec.tie_layers;
+            let cell = if fresh {
+                Cell::Lstm(Lstm::new(
+                    layout,
+                    &format!("lstm.{k}"),
+                    if k == 0 { spec.dim } else { spec.units },
+                    spec.units,
+                    init,
+                ))
+            } else {
+                cells[0]
+            };
+            cells.push(cell);
+        }
+        let head = Dense::new(layout, "head", spec.units, spec.vocabulary, init);
+        Ok(Language {
+            spec: spec.clone(),
+            reader,
+            cells,
+            head,
+        })
+    }
+
+    pub(crate) fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Output> {
+        let input = self.reader.read(tape, params, batch)?;
+        let mut x = dropout(tape, input, self.spec.dropout);
+        let mut states = Vec::new();
+        for (k, cell) in self.cells.iter().enumerate() {
+            let initial = carried(tape, batch, cell, k, self.cells.len())?;
+            let s = cell.forward(tape, params, x, &batch.lens, initial, Direction::Forward);
+            x = dropout(tape, s.h, self.spec.dropout);
+            states.push(s);
+        }
+        let logits = self.head.forward(tape, params, x);
+        Ok(Output {
+            logits,
+            input,
+            states,
+            attention: vec![],
+            sentence: None,
+            hidden: vec![x],
+        })
+    }
+}

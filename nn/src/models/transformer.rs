@@ -1,0 +1,173 @@
+//! Transformer encoder classifier: tokens + positions -> norm -> blocks -> first step -> [tanh layer] -> logits.
+//!
+//! BERT's network (Devlin et al. 2019, arXiv:1810.04805), from scratch or with loaded weights. The first token should be
+//! the classification token. There is one segment: its vector is part of the positions.
+
+use crate::batch::Batch;
+use crate::error::setting;
+use crate::layers::{
+    Activation, Block, BlockSize, Dense, Direction, LayerNorm, Sight, activate, dropout, last,
+    positions,
+};
+use crate::model::{Attention, AttentionKind, Output, Reader, Reads};
+use crate::params::{Init, Layout, Params, Span};
+use crate::tape::Tape;
+use crate::{Error, Real, Result};
+use serde::{Deserialize, Serialize};
+
+/// Parameters of the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransformerSpec {
+    /// Tokens.
+    pub vocabulary: usize,
+    /// Most steps of an item.
+    pub positions: usize,
+    /// Numbers in a row.
+    pub dim: usize,
+    /// Heads; must divide `dim`.
+    pub heads: usize,
+    /// Inner size of each block.
+    pub inner: usize,
+    /// Blocks.
+    pub layers: usize,
+    /// Dropout of the vectors, after each part of a block, and before the logits.
+    #[serde(default)]
+    pub dropout: f64,
+    /// Whether a tanh layer comes before the logits, as in BERT.
+    #[serde(default)]
+    pub pooler: bool,
+    /// Classes.
+    pub classes: usize,
+}
+
+/// The network.
+#[derive(Clone, Debug)]
+pub struct Transformer {
+    pub(crate) spec: TransformerSpec,
+    reader: Reader,
+    pub(crate) positions: Span,
+    pub(crate) norm: LayerNorm,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) pooler: Option<Dense>,
+    head: Dense,
+}
+
+/// BERT's.
+pub(crate) const EPS: f64 = 1e-12;
+
+impl Transformer {
+    pub(crate) fn new(layout: &mut Layout, spec: &TransformerSpec) -> Result<Self> {
+        for (what, size) in [
+            ("vocabulary", spec.vocabulary),
+            ("positions", spec.positions),
+            ("dim", spec.dim),
+            ("inner", spec.inner),
+            ("layers", spec.layers),
+        ] {
+            setting(what, size > 0, "above 0", size)?;
+        }
+        setting(
+            "heads",
+            spec.heads > 0 && spec.dim.is_multiple_of(spec.heads),
+            "a divisor of dim",
+            spec.heads,
+        )?;
+        setting("classes", spec.classes > 1, "above 1", spec.classes)?;
+        setting(
+            "dropout",
+            (0.0..1.0).contains(&spec.dropout),
+            "in [0, 1)",
+            spec.dropout,
+        )?;
+        let init = Init::Truncated(0.02);
+        let reader = Reader::new(
+            layout,
+            &Reads::Tokens {
+                vocabulary: spec.vocabulary,
+                dim: spec.dim,
+                frozen: false,
+            },
+            init,
+        )?;
+        let positions = layout.add("positions", spec.positions, spec.dim, init);
+        let norm = LayerNorm::new(layout, "norm", spec.dim, EPS);
+        let size = BlockSize {
+            dim: spec.dim,
+            heads: spec.heads,
+            inner: spec.inner,
+            activation: Activation::Gelu,
+            dropout: spec.dropout,
+            eps: EPS,
+        };
+        let blocks = (0..spec.layers)
+            .map(|k| Block::encoder(layout, &format!("block.{k}"), size, init))
+            .collect();
+        let pooler = spec
+            .pooler
+            .then(|| Dense::new(layout, "pooler", spec.dim, spec.dim, init));
+        let head = Dense::new(layout, "head", spec.dim, spec.classes, init);
+        Ok(Transformer {
+            spec: spec.clone(),
+            reader,
+            positions,
+            norm,
+            blocks,
+            pooler,
+            head,
+        })
+    }
+
+    pub(crate) fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Output> {
+        let input = self.reader.read(tape, params, batch)?;
+        if batch.time() > self.spec.positions {
+            return Err(Error::Shape {
+                what: "steps",
+                expected: format!("at most {}", self.spec.positions),
+                got: batch.time().to_string(),
+            });
+        }
+        let x = positions(tape, params, input, self.positions);
+        let x = self.norm.forward(tape, params, x);
+        let mut x = dropout(tape, x, self.spec.dropout);
+        let sight = Sight {
+            queries: batch.lens.clone(),
+            keys: batch.lens.clone(),
+            causal: false,
+        };
+        let (mut attention, mut hidden) = (Vec::new(), vec![x]);
+        for block in &self.blocks {
+            let (y, weights) = block.forward(tape, params, x, &sight, None);
+            x = y;
+            hidden.push(x);
+            attention.extend(weights.into_iter().map(|weights| Attention {
+                weights,
+                kind: AttentionKind::Heads(self.spec.heads),
+            }));
+        }
+        // The state "after the last step read" of a backward reading is that of step 0.
+        let first = last(tape, x, Direction::Backward);
+        let sentence = match &self.pooler {
+            Some(pooler) => {
+                let y = pooler.forward(tape, params, first);
+                activate(tape, y, Activation::Tanh)
+            }
+            None => first,
+        };
+        let y = dropout(tape, sentence, self.spec.dropout);
+        let logits = self.head.forward(tape, params, y);
+        Ok(Output {
+            logits,
+            input,
+            states: vec![],
+            attention,
+            sentence: Some(sentence),
+            hidden,
+        })
+    }
+}

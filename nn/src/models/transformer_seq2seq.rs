@@ -1,0 +1,236 @@
+//! Transformer for sequence to sequence: encoder blocks, causal decoder blocks that look at them, logits at every step.
+//!
+//! Paper: Vaswani et al. 2017, arXiv:1706.03762. Differs: learned positions, GELU, and separate tables.
+
+use super::seq2seq::with_targets;
+use super::shifted;
+use crate::batch::Batch;
+use crate::error::setting;
+use crate::evaluate::argmax;
+use crate::layers::{
+    Activation, Block, BlockSize, Dense, Embedding, LayerNorm, Sight, dropout, positions,
+};
+use crate::model::{Attention, AttentionKind, Output, Reader, Reads};
+use crate::params::{Init, Layout, Params, Span};
+use crate::tape::{Tape, Want};
+use crate::{Error, Real, Result};
+use serde::{Deserialize, Serialize};
+
+/// Parameters of the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransformerSeq2seqSpec {
+    /// Tokens of the source.
+    pub source: usize,
+    /// Tokens of the target.
+    pub target: usize,
+    /// The target token that starts decoding.
+    pub go: u32,
+    /// The target token that ends it.
+    pub eos: u32,
+    /// Most steps of either side.
+    pub positions: usize,
+    /// Numbers in a row.
+    pub dim: usize,
+    /// Heads; must divide `dim`.
+    pub heads: usize,
+    /// Inner size of each block.
+    pub inner: usize,
+    /// Blocks on either side.
+    pub layers: usize,
+    /// Dropout of the vectors and after each part of a block.
+    #[serde(default)]
+    pub dropout: f64,
+}
+
+/// The network.
+#[derive(Clone, Debug)]
+pub struct TransformerSeq2seq {
+    spec: TransformerSeq2seqSpec,
+    reader: Reader,
+    target: Embedding,
+    positions: [Span; 2],
+    norms: [LayerNorm; 2],
+    encoder: Vec<Block>,
+    decoder: Vec<Block>,
+    head: Dense,
+}
+
+impl TransformerSeq2seq {
+    pub(crate) fn new(layout: &mut Layout, spec: &TransformerSeq2seqSpec) -> Result<Self> {
+        for (what, size) in [
+            ("target", spec.target),
+            ("positions", spec.positions),
+            ("dim", spec.dim),
+            ("inner", spec.inner),
+            ("layers", spec.layers),
+        ] {
+            setting(what, size > 0, "above 0", size)?;
+        }
+        setting(
+            "heads",
+            spec.heads > 0 && spec.dim.is_multiple_of(spec.heads),
+            "a divisor of dim",
+            spec.heads,
+        )?;
+        setting(
+            "go",
+            (spec.go as usize) < spec.target,
+            "a target token",
+            spec.go,
+        )?;
+        setting(
+            "eos",
+            (spec.eos as usize) < spec.target,
+            "a target token",
+            spec.eos,
+        )?;
+        setting(
+            "dropout",
+            (0.0..1.0).contains(&spec.dropout),
+            "in [0, 1)",
+            spec.dropout,
+        )?;
+        let (init, eps) = (Init::Glorot, 1e-5);
+        let reader = Reader::new(
+            layout,
+            &Reads::Tokens {
+                vocabulary: spec.source,
+                dim: spec.dim,
+                frozen: false,
+            },
+            Init::Uniform(0.1),
+        )?;
+        let target = Embedding::new(layout, "target", spec.target, spec.dim, Init::Uniform(0.1));
+        let positions = ["positions.source", "positions.target"]
+            .map(|name| layout.add(name, spec.positions, spec.dim, Init::Uniform(0.1)));
+        let norms =
+            ["norm.source", "norm.target"].map(|name| LayerNorm::new(layout, name, spec.dim, eps));
+        let size = BlockSize {
+            dim: spec.dim,
+            heads: spec.heads,
+            inner: spec.inner,
+            activation: Activation::Gelu,
+            dropout: spec.dropout,
+            eps,
+        };
+        let encoder = (0..spec.layers)
+            .map(|k| Block::encoder(layout, &format!("encoder.{k}"), size, init))
+            .collect();
+        let decoder = (0..spec.layers)
+            .map(|k| Block::decoder(layout, &format!("decoder.{k}"), size, init))
+            .collect();
+        let head = Dense::new(layout, "head", spec.dim, spec.target, init);
+        Ok(TransformerSeq2seq {
+            spec: spec.clone(),
+            reader,
+            target,
+            positions,
+            norms,
+            encoder,
+            decoder,
+            head,
+        })
+    }
+
+    pub(crate) fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Output> {
+        let (ids, lens) = shifted(batch, self.spec.go, self.spec.target)?;
+        let time = lens.iter().copied().max().unwrap_or(0);
+        if batch.time().max(time) > self.spec.positions {
+            return Err(Error::Shape {
+                what: "steps",
+                expected: format!("at most {}", self.spec.positions),
+                got: batch.time().max(time).to_string(),
+            });
+        }
+        let input = self.reader.read(tape, params, batch)?;
+        let y = self
+            .target
+            .forward_target(tape, params, &ids, time, batch.items());
+        let [mut memory, mut y] = [(input, 0), (y, 1)].map(|(v, side)| {
+            let v = positions(tape, params, v, self.positions[side]);
+            let v = self.norms[side].forward(tape, params, v);
+            dropout(tape, v, self.spec.dropout)
+        });
+        let kind = AttentionKind::Heads(self.spec.heads);
+        let (mut attention, mut hidden) = (Vec::new(), Vec::new());
+        let sight = Sight {
+            queries: batch.lens.clone(),
+            keys: batch.lens.clone(),
+            causal: false,
+        };
+        for block in &self.encoder {
+            let (out, weights) = block.forward(tape, params, memory, &sight, None);
+            memory = out;
+            hidden.push(out);
+            attention.extend(
+                weights
+                    .into_iter()
+                    .map(|weights| Attention { weights, kind }),
+            );
+        }
+        let own = Sight {
+            queries: lens.clone(),
+            keys: lens.clone(),
+            causal: true,
+        };
+        let cross = Sight {
+            queries: lens.clone(),
+            keys: batch.lens.clone(),
+            causal: false,
+        };
+        for block in &self.decoder {
+            y = block
+                .forward(tape, params, y, &own, Some((memory, &cross)))
+                .0;
+            hidden.push(y);
+        }
+        let logits = self.head.forward(tape, params, y);
+        Ok(Output {
+            logits,
+            input,
+            states: vec![],
+            attention,
+            sentence: None,
+            hidden,
+        })
+    }
+
+    /// What the model says when it reads its own words. Each step reads the whole beginning again.
+    pub(crate) fn decode<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+        most: usize,
+    ) -> Result<Vec<Vec<u32>>> {
+        let items = batch.items();
+        let (mut said, mut open): (Vec<Vec<u32>>, Vec<bool>) =
+            (vec![Vec::new(); items], vec![true; items]);
+        let mut ids: Vec<u32> = Vec::new();
+        for step in 0..most.min(self.spec.positions) {
+            tape.reset(Want::NOTHING);
+            ids.extend(std::iter::repeat_n(self.spec.eos, items));
+            let out = self.forward(tape, params, &with_targets(batch, ids.clone(), step + 1))?;
+            let z = &tape.get(out.logits)[step * items * self.spec.target..];
+            for (b, z) in z.chunks_exact(self.spec.target).enumerate() {
+                let z: Vec<f32> = z.iter().map(|z| z.to_f64() as f32).collect();
+                let token = argmax(&z) as u32;
+                ids[step * items + b] = token;
+                open[b] &= token != self.spec.eos;
+                if open[b] {
+                    said[b].push(token);
+                }
+            }
+            if !open.contains(&true) {
+                break;
+            }
+        }
+        Ok(said)
+    }
+}

@@ -1,0 +1,91 @@
+//! The number type: `f32` to work with, `f64` to check the gradients with.
+
+use crate::simd::{self, Kernel, Portable};
+use std::fmt::{Debug, Display};
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+
+/// `f32` or `f64`.
+pub trait Real:
+    Copy
+    + Default
+    + Send
+    + Sync
+    + 'static
+    + PartialOrd
+    + Debug
+    + Display
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + SubAssign
+    + MulAssign
+    + DivAssign
+    + Sum
+{
+    /// 0
+    const ZERO: Self;
+    /// 1
+    const ONE: Self;
+    /// Below this a back-propagated value counts as zero. Without it, 250 steps
+    /// of back-propagation drift into denormals, which cost ten times the time.
+    const TINY: Self;
+    /// The nearest value.
+    fn of(x: f64) -> Self;
+    /// Exact.
+    fn to_f64(self) -> f64;
+    /// Square root.
+    fn sqrt(self) -> Self;
+    /// Absolute value.
+    fn abs(self) -> Self;
+    /// Natural logarithm, the same on every system.
+    fn ln(self) -> Self;
+    /// Neither NaN nor infinite.
+    fn is_finite(self) -> bool;
+    /// Runs a kernel with the widest vectors at hand.
+    fn launch<K: Kernel<Self>>(kernel: K) -> K::Out;
+    /// Lends this thread's packing buffers of the matrix product.
+    fn with_pack<R>(f: impl FnOnce(&mut Vec<Self>, &mut Vec<Self>) -> R) -> R;
+}
+
+macro_rules! real {
+    ($t:ident, $ln:ident, $tiny:literal, |$k:ident| $launch:expr) => {
+        impl Real for $t {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const TINY: Self = $tiny;
+            fn of(x: f64) -> Self {
+                x as $t
+            }
+            fn to_f64(self) -> f64 {
+                f64::from(self)
+            }
+            fn sqrt(self) -> Self {
+                self.sqrt()
+            }
+            fn abs(self) -> Self {
+                self.abs()
+            }
+            fn ln(self) -> Self {
+                libm::$ln(self)
+            }
+            fn is_finite(self) -> bool {
+                self.is_finite()
+            }
+            #[inline(always)]
+            fn launch<K: Kernel<Self>>($k: K) -> K::Out {
+                $launch
+            }
+            fn with_pack<R>(f: impl FnOnce(&mut Vec<Self>, &mut Vec<Self>) -> R) -> R {
+                use std::cell::RefCell;
+                thread_local! { static PACK: RefCell<(Vec<$t>, Vec<$t>)> = const { RefCell::new((Vec::new(), Vec::new())) } }
+                PACK.with_borrow_mut(|(a, b)| f(a, b))
+            }
+        }
+    };
+}
+real!(f32, logf, 1e-25, |k| simd::launch_on(simd::current(), k));
+real!(f64, log, 1e-200, |k| k.run::<Portable<f64>>());

@@ -1,0 +1,326 @@
+//! One vector of numbers: the few operations that the kernels need, for each instruction set.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+/// A vector of `N` numbers. Every operation is per element.
+pub trait Lanes: Copy {
+    /// The element.
+    type T: Copy;
+    /// Elements in a vector.
+    const N: usize;
+    /// `N` copies of `x`.
+    fn splat(x: Self::T) -> Self;
+    /// Reads `N` elements.
+    ///
+    /// # Safety
+    /// `p` must be valid for reading `N` elements.
+    unsafe fn read(p: *const Self::T) -> Self;
+    /// Writes `N` elements.
+    ///
+    /// # Safety
+    /// `p` must be valid for writing `N` elements.
+    unsafe fn write(self, p: *mut Self::T);
+    /// The first elements of `s`, zero-filled when `s` is shorter than `N`.
+    fn load(s: &[Self::T]) -> Self;
+    /// Writes the first `min(N, s.len())` elements.
+    fn store(self, s: &mut [Self::T]);
+    /// `self + b`
+    fn add(self, b: Self) -> Self;
+    /// `self - b`
+    fn sub(self, b: Self) -> Self;
+    /// `self * b`
+    fn mul(self, b: Self) -> Self;
+    /// `self / b`
+    fn div(self, b: Self) -> Self;
+    /// `self * b + c`, fused where the instruction set can.
+    fn fma(self, b: Self, c: Self) -> Self;
+    /// `yes` where `self < b`, otherwise `no` (also for NaN).
+    fn lt(self, b: Self, yes: Self, no: Self) -> Self;
+    /// `|self|`
+    fn abs(self) -> Self;
+    /// Square root.
+    fn sqrt(self) -> Self;
+    /// `2^k` from `self = 1.5 * 2^23 + 127 + k`: the low bits become the exponent (f32 only).
+    fn exponent(self) -> Self;
+    /// `e^self`
+    fn exp(self) -> Self;
+    /// `tanh(self)`
+    fn tanh(self) -> Self;
+    /// `1 / (1 + e^-self)`
+    fn sigmoid(self) -> Self;
+    /// The standard normal distribution and density at `self`.
+    fn normal(self) -> (Self, Self);
+}
+
+/// Eight numbers in an array: no instruction set beyond the target's, and the f64 twin of every kernel.
+#[derive(Clone, Copy)]
+pub struct Portable<T>([T; 8]);
+
+/// One AVX register.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub struct F32x8(__m256);
+
+/// One AVX-512 register.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub struct F32x16(__m512);
+
+macro_rules! partial {
+    ($t:ty, $n:literal) => {
+        #[inline(always)]
+        fn load(s: &[$t]) -> Self {
+            if s.len() >= $n {
+                // SAFETY: the slice has at least N elements.
+                unsafe { Self::read(s.as_ptr()) }
+            } else {
+                let mut full = [0.0; $n];
+                for (to, from) in full.iter_mut().zip(s) {
+                    *to = *from;
+                }
+                // SAFETY: the array has N elements.
+                unsafe { Self::read(full.as_ptr()) }
+            }
+        }
+        #[inline(always)]
+        fn store(self, s: &mut [$t]) {
+            if s.len() >= $n {
+                // SAFETY: the slice has at least N elements.
+                unsafe { self.write(s.as_mut_ptr()) }
+            } else {
+                let mut full = [0.0; $n];
+                // SAFETY: the array has N elements.
+                unsafe { self.write(full.as_mut_ptr()) }
+                for (to, from) in s.iter_mut().zip(&full) {
+                    *to = *from;
+                }
+            }
+        }
+    };
+}
+
+macro_rules! approximated {
+    () => {
+        #[inline(always)]
+        fn exp(self) -> Self {
+            super::math::exp(self)
+        }
+        #[inline(always)]
+        fn tanh(self) -> Self {
+            super::math::tanh(self)
+        }
+        #[inline(always)]
+        fn sigmoid(self) -> Self {
+            super::math::sigmoid(self)
+        }
+        #[inline(always)]
+        fn normal(self) -> (Self, Self) {
+            super::math::normal(self)
+        }
+    };
+}
+
+macro_rules! arrays {
+    ($t:ty) => {
+        type T = $t;
+        const N: usize = 8;
+        #[inline(always)]
+        fn splat(x: $t) -> Self {
+            Self([x; 8])
+        }
+        #[inline(always)]
+        unsafe fn read(p: *const $t) -> Self {
+            // SAFETY: promised by the caller; an array has no stricter alignment than its element.
+            Self(unsafe { *p.cast::<[$t; 8]>() })
+        }
+        #[inline(always)]
+        unsafe fn write(self, p: *mut $t) {
+            // SAFETY: promised by the caller.
+            unsafe { *p.cast::<[$t; 8]>() = self.0 }
+        }
+        partial!($t, 8);
+        #[inline(always)]
+        fn add(self, b: Self) -> Self {
+            Self(std::array::from_fn(|i| self.0[i] + b.0[i]))
+        }
+        #[inline(always)]
+        fn sub(self, b: Self) -> Self {
+            Self(std::array::from_fn(|i| self.0[i] - b.0[i]))
+        }
+        #[inline(always)]
+        fn mul(self, b: Self) -> Self {
+            Self(std::array::from_fn(|i| self.0[i] * b.0[i]))
+        }
+        #[inline(always)]
+        fn div(self, b: Self) -> Self {
+            Self(std::array::from_fn(|i| self.0[i] / b.0[i]))
+        }
+        #[inline(always)]
+        fn fma(self, b: Self, c: Self) -> Self {
+            Self(std::array::from_fn(|i| self.0[i] * b.0[i] + c.0[i]))
+        }
+        #[inline(always)]
+        fn lt(self, b: Self, yes: Self, no: Self) -> Self {
+            Self(std::array::from_fn(|i| {
+                if self.0[i] < b.0[i] {
+                    yes.0[i]
+                } else {
+                    no.0[i]
+                }
+            }))
+        }
+        #[inline(always)]
+        fn abs(self) -> Self {
+            Self(self.0.map(<$t>::abs))
+        }
+        #[inline(always)]
+        fn sqrt(self) -> Self {
+            Self(self.0.map(<$t>::sqrt))
+        }
+    };
+}
+
+impl Lanes for Portable<f32> {
+    arrays!(f32);
+    approximated!();
+    #[inline(always)]
+    fn exponent(self) -> Self {
+        Self(self.0.map(|x| f32::from_bits(x.to_bits() << 23)))
+    }
+}
+
+impl Lanes for Portable<f64> {
+    arrays!(f64);
+    #[inline(always)]
+    fn exponent(self) -> Self {
+        unreachable!("f64 uses the standard library's exp")
+    }
+    fn exp(self) -> Self {
+        Self(self.0.map(f64::exp))
+    }
+    fn tanh(self) -> Self {
+        Self(self.0.map(f64::tanh))
+    }
+    fn sigmoid(self) -> Self {
+        Self(self.0.map(|x| 1.0 / (1.0 + (-x).exp())))
+    }
+    fn normal(self) -> (Self, Self) {
+        let distribution = |x: f64| 0.5 * (1.0 + libm::erf(x * std::f64::consts::FRAC_1_SQRT_2));
+        (
+            Self(self.0.map(distribution)),
+            Self(
+                self.0
+                    .map(|x| (-0.5 * x * x).exp() * 0.398_942_280_401_432_7),
+            ),
+        )
+    }
+}
+
+// SAFETY of every block below: these types are only made inside `simd::avx2` and `simd::avx512`,
+// which run after the processor was found to have the instructions.
+#[cfg(target_arch = "x86_64")]
+macro_rules! registers {
+    ($name:ident, $n:literal, $($op:ident = $intrinsic:ident),*) => {
+        $(#[inline(always)]
+        fn $op(self, b: Self) -> Self {
+            Self(unsafe { $intrinsic(self.0, b.0) })
+        })*
+        partial!(f32, $n);
+        approximated!();
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Lanes for F32x8 {
+    type T = f32;
+    const N: usize = 8;
+    registers!(
+        F32x8,
+        8,
+        add = _mm256_add_ps,
+        sub = _mm256_sub_ps,
+        mul = _mm256_mul_ps,
+        div = _mm256_div_ps
+    );
+    #[inline(always)]
+    fn splat(x: f32) -> Self {
+        Self(unsafe { _mm256_set1_ps(x) })
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self(unsafe { _mm256_sqrt_ps(self.0) })
+    }
+    #[inline(always)]
+    unsafe fn read(p: *const f32) -> Self {
+        Self(unsafe { _mm256_loadu_ps(p) })
+    }
+    #[inline(always)]
+    unsafe fn write(self, p: *mut f32) {
+        unsafe { _mm256_storeu_ps(p, self.0) }
+    }
+    #[inline(always)]
+    fn fma(self, b: Self, c: Self) -> Self {
+        Self(unsafe { _mm256_fmadd_ps(self.0, b.0, c.0) })
+    }
+    #[inline(always)]
+    fn lt(self, b: Self, yes: Self, no: Self) -> Self {
+        Self(unsafe { _mm256_blendv_ps(no.0, yes.0, _mm256_cmp_ps::<_CMP_LT_OQ>(self.0, b.0)) })
+    }
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Self(unsafe { _mm256_andnot_ps(_mm256_set1_ps(-0.0), self.0) })
+    }
+    #[inline(always)]
+    fn exponent(self) -> Self {
+        Self(unsafe { _mm256_castsi256_ps(_mm256_slli_epi32::<23>(_mm256_castps_si256(self.0))) })
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Lanes for F32x16 {
+    type T = f32;
+    const N: usize = 16;
+    registers!(
+        F32x16,
+        16,
+        add = _mm512_add_ps,
+        sub = _mm512_sub_ps,
+        mul = _mm512_mul_ps,
+        div = _mm512_div_ps
+    );
+    #[inline(always)]
+    fn splat(x: f32) -> Self {
+        Self(unsafe { _mm512_set1_ps(x) })
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self(unsafe { _mm512_sqrt_ps(self.0) })
+    }
+    #[inline(always)]
+    unsafe fn read(p: *const f32) -> Self {
+        Self(unsafe { _mm512_loadu_ps(p) })
+    }
+    #[inline(always)]
+    unsafe fn write(self, p: *mut f32) {
+        unsafe { _mm512_storeu_ps(p, self.0) }
+    }
+    #[inline(always)]
+    fn fma(self, b: Self, c: Self) -> Self {
+        Self(unsafe { _mm512_fmadd_ps(self.0, b.0, c.0) })
+    }
+    #[inline(always)]
+    fn lt(self, b: Self, yes: Self, no: Self) -> Self {
+        Self(unsafe {
+            _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, b.0), no.0, yes.0)
+        })
+    }
+    #[inline(always)]
+    fn abs(self) -> Self {
+        Self(unsafe { _mm512_abs_ps(self.0) })
+    }
+    #[inline(always)]
+    fn exponent(self) -> Self {
+        Self(unsafe { _mm512_castsi512_ps(_mm512_slli_epi32::<23>(_mm512_castps_si512(self.0))) })
+    }
+}

@@ -1,0 +1,296 @@
+//! A record of whole layers, not of single operations: what ran forward, replayed backward.
+//!
+//! A recurrent layer over all its steps is one entry, so the record costs nothing per
+//! step. Every gradient is derived by hand in the layer's file; this file only keeps
+//! the order, the buffers, and who wants a gradient.
+//!
+//! A value is (time, batch, dim), time first. Buffers live across steps of training.
+
+use crate::grads::Grads;
+use crate::params::Params;
+use crate::{Real, Stream};
+use std::collections::BTreeMap;
+
+/// The size of a value: `time * batch` rows of `dim` numbers; row `t * batch + b`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Steps; 1 for one vector an item.
+    pub time: usize,
+    /// Items.
+    pub batch: usize,
+    /// Numbers in a row.
+    pub dim: usize,
+}
+
+impl Shape {
+    /// A shape.
+    pub fn new(time: usize, batch: usize, dim: usize) -> Self {
+        Shape { time, batch, dim }
+    }
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.time * self.batch
+    }
+    /// Numbers.
+    pub fn len(&self) -> usize {
+        self.rows() * self.dim
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The same rows with another number of columns.
+    pub fn with_dim(self, dim: usize) -> Self {
+        Shape { dim, ..self }
+    }
+}
+
+/// A value on the tape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Var(usize);
+
+/// Which gradients are asked for. Attacks never pay for those of the weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Want {
+    /// Of the weights.
+    pub weights: bool,
+    /// Of the input vectors.
+    pub input: bool,
+}
+
+impl Want {
+    /// Only the forward pass.
+    pub const NOTHING: Want = Want {
+        weights: false,
+        input: false,
+    };
+    /// What training wants.
+    pub const WEIGHTS: Want = Want {
+        weights: true,
+        input: false,
+    };
+    /// What an attack wants.
+    pub const INPUT: Want = Want {
+        weights: false,
+        input: true,
+    };
+    /// Both.
+    pub const BOTH: Want = Want {
+        weights: true,
+        input: true,
+    };
+}
+
+/// The backward half of a layer.
+pub trait Op<T: Real>: Send + Sync {
+    /// Takes the gradient of its outputs from the tape and adds those of its inputs and weights.
+    fn backward(&self, tape: &mut Tape<T>, params: &Params<T>, grads: &mut Grads<T>);
+}
+
+struct Value<T> {
+    shape: Shape,
+    data: Vec<T>,
+    grad: Vec<T>,
+    wants: bool,
+}
+
+/// The record of one forward pass.
+pub struct Tape<T> {
+    values: Vec<Value<T>>,
+    ops: Vec<Box<dyn Op<T>>>,
+    spare: BTreeMap<usize, Vec<Vec<T>>>,
+    want: Want,
+    noise: Option<Stream>,
+    first: usize,
+    dropouts: u64,
+}
+
+impl<T: Real> Default for Tape<T> {
+    fn default() -> Self {
+        Tape {
+            values: Vec::new(),
+            ops: Vec::new(),
+            spare: BTreeMap::new(),
+            want: Want::NOTHING,
+            noise: None,
+            first: 0,
+            dropouts: 0,
+        }
+    }
+}
+
+impl<T: Real> Tape<T> {
+    /// Forgets the last pass and keeps its memory.
+    pub fn reset(&mut self, want: Want) {
+        self.want = want;
+        self.noise = None;
+        self.dropouts = 0;
+        self.ops.clear();
+        for value in std::mem::take(&mut self.values) {
+            self.recycle(value.data);
+            self.recycle(value.grad);
+        }
+    }
+
+    /// Turns dropout on: `noise` is the stream of this step, `first` the index of this
+    /// shard's first item in the batch, so that an item's dropout does not depend on the shards.
+    pub fn train(&mut self, noise: Stream, first: usize) {
+        self.noise = Some(noise);
+        self.first = first;
+    }
+
+    /// The stream of the next dropout layer and the first item's index; none outside training.
+    pub(crate) fn noise(&mut self) -> Option<(Stream, usize)> {
+        self.dropouts += 1;
+        self.noise.map(|s| (s.item(self.dropouts), self.first))
+    }
+
+    /// What is asked for.
+    pub fn want(&self) -> Want {
+        self.want
+    }
+
+    /// An input; its gradient is kept when the caller wants input gradients.
+    pub fn input(&mut self, shape: Shape, data: &[T]) -> Var {
+        let v = self.value(shape, self.want.input);
+        self.values[v.0].data.copy_from_slice(&data[..shape.len()]);
+        v
+    }
+
+    /// A constant: no gradient.
+    pub fn constant(&mut self, shape: Shape, data: &[T]) -> Var {
+        let v = self.value(shape, false);
+        self.values[v.0].data.copy_from_slice(&data[..shape.len()]);
+        v
+    }
+
+    /// Room for a layer's output or saved numbers, with whatever the memory held before.
+    pub fn value(&mut self, shape: Shape, wants: bool) -> Var {
+        let data = self.dirty(shape.len());
+        self.values.push(Value {
+            shape,
+            data,
+            grad: Vec::new(),
+            wants,
+        });
+        Var(self.values.len() - 1)
+    }
+
+    /// Room for an output that depends on `inputs` and, if `trained`, on weights.
+    pub fn output(&mut self, shape: Shape, inputs: &[Var], trained: bool) -> Var {
+        let wants = (trained && self.want.weights) || inputs.iter().any(|v| self.wants(*v));
+        self.value(shape, wants)
+    }
+
+    /// Keeps a gradient on the tape as a value, for products that are computed later.
+    pub fn keep(&mut self, shape: Shape, data: Vec<T>) -> Var {
+        self.values.push(Value {
+            shape,
+            data,
+            grad: Vec::new(),
+            wants: false,
+        });
+        Var(self.values.len() - 1)
+    }
+
+    /// Records the backward half of what just ran, if anybody will want it.
+    pub fn record(&mut self, output: Var, op: impl Op<T> + 'static) {
+        if self.wants(output) {
+            self.ops.push(Box::new(op));
+        }
+    }
+
+    /// Whether a gradient must reach this value.
+    pub fn wants(&self, v: Var) -> bool {
+        self.values[v.0].wants
+    }
+
+    /// The size of a value.
+    pub fn shape(&self, v: Var) -> Shape {
+        self.values[v.0].shape
+    }
+
+    /// The numbers of a value.
+    pub fn get(&self, v: Var) -> &[T] {
+        &self.values[v.0].data
+    }
+
+    /// Takes the numbers out, to read or write beside others; give them back with [`Tape::put`].
+    pub fn take(&mut self, v: Var) -> Vec<T> {
+        std::mem::take(&mut self.values[v.0].data)
+    }
+
+    /// Gives back what [`Tape::take`] took.
+    pub fn put(&mut self, v: Var, data: Vec<T>) {
+        self.values[v.0].data = data;
+    }
+
+    /// The gradient of a value after [`Tape::backward`]; empty when none reached it.
+    pub fn grad(&self, v: Var) -> &[T] {
+        &self.values[v.0].grad
+    }
+
+    /// Takes the gradient out; `None` when none reached this value.
+    pub fn take_grad(&mut self, v: Var) -> Option<Vec<T>> {
+        let grad = std::mem::take(&mut self.values[v.0].grad);
+        (!grad.is_empty()).then_some(grad)
+    }
+
+    /// The gradient of a value to add to, zero at first; `None` when nobody wants it.
+    /// Give it back with [`Tape::put_grad`].
+    pub fn grad_to_add(&mut self, v: Var) -> Option<Vec<T>> {
+        if !self.wants(v) {
+            return None;
+        }
+        let grad = self.take_grad(v);
+        Some(grad.unwrap_or_else(|| self.zeros(self.shape(v).len())))
+    }
+
+    /// Gives back a gradient.
+    pub fn put_grad(&mut self, v: Var, grad: Vec<T>) {
+        self.values[v.0].grad = grad;
+    }
+
+    /// The gradient of an output, where an objective writes its own.
+    pub fn seed(&mut self, v: Var) -> &mut [T] {
+        if self.values[v.0].grad.is_empty() {
+            self.values[v.0].grad = self.zeros(self.shape(v).len());
+        }
+        &mut self.values[v.0].grad
+    }
+
+    /// Memory of that length with any contents.
+    pub fn dirty(&mut self, len: usize) -> Vec<T> {
+        // Spare memory is filed by capacity; up to twice the need is close enough when lengths vary.
+        let fit = self
+            .spare
+            .range_mut(len..=2 * len)
+            .find(|(_, v)| !v.is_empty());
+        let mut v = fit
+            .and_then(|(_, v)| v.pop())
+            .unwrap_or_else(|| Vec::with_capacity(len));
+        v.resize(len, T::ZERO);
+        v
+    }
+
+    /// Memory of that length, all zero.
+    pub fn zeros(&mut self, len: usize) -> Vec<T> {
+        let mut v = self.dirty(len);
+        v.fill(T::ZERO);
+        v
+    }
+
+    /// Keeps memory for the next user.
+    pub fn recycle(&mut self, data: Vec<T>) {
+        if data.capacity() > 0 {
+            self.spare.entry(data.capacity()).or_default().push(data);
+        }
+    }
+
+    /// Replays the record backward from the gradients that were seeded.
+    pub fn backward(&mut self, params: &Params<T>, grads: &mut Grads<T>) {
+        for op in std::mem::take(&mut self.ops).into_iter().rev() {
+            op.backward(self, params, grads);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Step by step, and objectives on states: what attacks that run as the sequence arrives differentiate.
+
+mod common;
+
+use common::cases;
+use nn::batch::{Batch, Example, Input, Sequence, Target};
+use nn::model::{Model, Reads, Spec};
+use nn::models::{CellKind, RecurrentSpec};
+use nn::objective::{Objective, StateKind, StateTerm};
+use nn::params::Params;
+use nn::step::Stepper;
+use nn::tape::{Tape, Want};
+use nn::victim::{Neural, Victim};
+use nn::{Error, Stream};
+
+fn model(cell: CellKind, layers: usize, learned_state: bool) -> Model {
+    Model::new(&Spec::Recurrent(RecurrentSpec {
+        layers,
+        learned_state,
+        hidden: 5,
+        ..RecurrentSpec::new(cell, Reads::Vectors { dim: 3 }, 4, 2)
+    }))
+    .unwrap()
+}
+
+fn noise(name: &str, n: usize) -> Vec<f64> {
+    let s = Stream::new(8, name);
+    (0..n as u64).map(|i| s.normal(i)).collect()
+}
+
+fn moved(model: &Model) -> Params<f64> {
+    let mut params = model.init::<f64>(2);
+    let n = params.trained.len();
+    params
+        .trained
+        .iter_mut()
+        .zip(noise("weights", n))
+        .for_each(|(w, d)| *w += 0.2 * d);
+    params
+}
+
+#[test]
+fn steps_add_up_to_the_whole_sequence() {
+    for (cell, layers, learned) in [
+        (CellKind::Rnn, 1, false),
+        (CellKind::Gru, 2, true),
+        (CellKind::Lstm, 2, true),
+    ] {
+        let model = model(cell, layers, learned);
+        let params: Params<f32> = moved(&model).cast();
+        let victim = Neural::new(&model, &params).unwrap();
+        let data: Vec<f32> = noise("signal", 6 * 3).iter().map(|x| *x as f32).collect();
+        let whole = Sequence::Vectors {
+            dim: 3,
+            data: data.clone(),
+        };
+        let states = victim.states(&[&whole]).unwrap().remove(0);
+        let mut stepper = Stepper::new(&model, &params).unwrap();
+        let mut s = stepper.start();
+        for (t, x) in data.chunks(3).enumerate() {
+            s = stepper.step(&s, x).unwrap();
+            let row = |m: &nn::victim::Matrix| m.data[t * m.dim..(t + 1) * m.dim].to_vec();
+            let expected: Vec<f32> = states
+                .iter()
+                .flat_map(|l| [Some(row(&l.h)), l.c.as_ref().map(row)])
+                .flatten()
+                .flatten()
+                .collect();
+            assert_eq!(s, expected, "{cell:?} step {t}");
+        }
+        assert_eq!(
+            stepper.logits(&s).unwrap(),
+            victim.logits(&[&whole]).unwrap()[0],
+            "{cell:?}"
+        );
+        assert_eq!(stepper.queries().forwards, 7);
+    }
+}
+
+#[test]
+fn derivatives_of_a_step_agree_with_differences() {
+    for (cell, layers) in [
+        (CellKind::Rnn, 1),
+        (CellKind::Gru, 1),
+        (CellKind::Lstm, 1),
+        (CellKind::Lstm, 2),
+    ] {
+        let model = model(cell, layers, false);
+        let params = moved(&model);
+        let mut stepper = Stepper::new(&model, &params).unwrap();
+        let n = stepper.state_len();
+        let (s, x, v) = (noise("state", n), noise("input", 3), noise("v", n));
+        let j = stepper.jacobian(&s, &x).unwrap();
+        let (h, mut fx, mut fs) = (1e-6, vec![0.0; n * 3], vec![0.0; n * n]);
+        let mut column =
+            |s: (&[f64], &[f64]), x: (&[f64], &[f64]), out: &mut [f64], k: usize, width: usize| {
+                let (up, down) = (
+                    stepper.step(s.0, x.0).unwrap(),
+                    stepper.step(s.1, x.1).unwrap(),
+                );
+                (0..n).for_each(|i| out[i * width + k] = (up[i] - down[i]) / (2.0 * h));
+            };
+        let nudge = |v: &[f64], k: usize, by: f64| {
+            v.iter()
+                .enumerate()
+                .map(|(i, x)| if i == k { x + by } else { *x })
+                .collect::<Vec<_>>()
+        };
+        (0..3).for_each(|k| {
+            column(
+                (&s, &s),
+                (&nudge(&x, k, h), &nudge(&x, k, -h)),
+                &mut fx,
+                k,
+                3,
+            )
+        });
+        (0..n).for_each(|k| {
+            column(
+                (&nudge(&s, k, h), &nudge(&s, k, -h)),
+                (&x, &x),
+                &mut fs,
+                k,
+                n,
+            )
+        });
+        let close = |a: &[f64], b: &[f64]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-7)
+        };
+        assert!(close(&j.input, &fx) && close(&j.state, &fs), "{cell:?}");
+        let times = |m: &[f64], width: usize| {
+            (0..width)
+                .map(|k| (0..n).map(|i| m[i * width + k] * v[i]).sum())
+                .collect::<Vec<f64>>()
+        };
+        let (dx, ds) = stepper.vjp(&s, &x, &v).unwrap();
+        assert!(
+            close(&dx, &times(&fx, 3)) && close(&ds, &times(&fs, n)),
+            "{cell:?}"
+        );
+        let (a, b) = (noise("ds", n), noise("dx", 3));
+        let product: Vec<f64> = (0..n)
+            .map(|i| {
+                (0..n).map(|k| fs[i * n + k] * a[k]).sum::<f64>()
+                    + (0..3).map(|k| fx[i * 3 + k] * b[k]).sum::<f64>()
+            })
+            .collect();
+        assert!(
+            close(&stepper.jvp(&s, &x, &a, &b).unwrap(), &product),
+            "{cell:?}"
+        );
+        let d = [0.7, -1.3];
+        let gradient = stepper.logits_vjp(&s, &d).unwrap();
+        for (k, derived) in gradient.iter().enumerate() {
+            let mut at = |by: f64| {
+                stepper
+                    .logits(&nudge(&s, k, by))
+                    .unwrap()
+                    .iter()
+                    .zip(d)
+                    .map(|(z, d)| z * d)
+                    .sum::<f64>()
+            };
+            assert!(
+                (derived - (at(h) - at(-h)) / (2.0 * h)).abs() < 1e-7,
+                "{cell:?} {k}"
+            );
+        }
+    }
+}
+
+#[test]
+fn models_that_look_at_everything_cannot_step() {
+    for case in cases()
+        .iter()
+        .filter(|c| ["bilstm with attention", "transformer", "kim cnn"].contains(&c.name))
+    {
+        let model = case.model();
+        let params: Params<f32> = model.init(1);
+        assert!(
+            matches!(Stepper::new(&model, &params), Err(Error::Missing { .. })),
+            "{}",
+            case.name
+        );
+    }
+}
+
+/// RNN-Test's objectives, on a language model: states, decision, and their sum.
+#[test]
+fn objectives_on_states_and_ranks_agree_with_differences() {
+    let list = cases();
+    let case = list.iter().find(|c| c.name == "language model").unwrap();
+    let model = case.model();
+    let params = moved(&model);
+    let term = |kind, step, unit, weight| StateTerm {
+        layer: 1,
+        kind,
+        step,
+        unit,
+        weight,
+    };
+    let states = Objective::States(vec![
+        term(StateKind::Hidden, 1, None, 1.0),
+        term(StateKind::Cell, 2, None, -1.0),
+        term(StateKind::Gate('f'), 2, Some(3), 0.5),
+        StateTerm {
+            layer: 0,
+            ..term(StateKind::Gate('o'), 0, Some(1), 2.0)
+        },
+    ]);
+    let ranks = Objective::Ranks { step: 2, last: 3 };
+    let tokens = Example {
+        input: Sequence::Tokens(vec![3, 1, 7, 2]),
+        target: Target::Tokens(vec![1, 7, 2, 5]),
+    };
+    let b: Batch<f64> = Batch::new(&[&tokens]).unwrap();
+    for objective in [
+        states.clone(),
+        ranks.clone(),
+        Objective::Hinge,
+        Objective::Sum(vec![
+            (0.5, states),
+            (2.0, ranks),
+            (1.0, Objective::CrossEntropy),
+        ]),
+    ] {
+        let run = |b: &Batch<f64>, want: Want| {
+            let mut shard = nn::grads::Shard::<f64>::default();
+            shard.tape.reset(want);
+            let out = model.forward(&mut shard.tape, &params, b).unwrap();
+            let value = objective.apply(&mut shard.tape, &out, b, 1.0).unwrap()[0];
+            let x = shard.tape.get(out.input).to_vec();
+            shard.tape.backward(&params, &mut shard.grads);
+            (value, x, shard.tape.grad(out.input).to_vec())
+        };
+        let (_, x, dx) = run(&b, Want::INPUT);
+        for i in 0..x.len() {
+            let at = |by: f64| {
+                let mut moved = x.clone();
+                moved[i] += by;
+                run(
+                    &Batch {
+                        input: Input::Vectors(moved, 4),
+                        ..b.clone()
+                    },
+                    Want::NOTHING,
+                )
+                .0
+            };
+            let numeric = (at(1e-6) - at(-1e-6)) / 2e-6;
+            assert!(
+                (dx[i] - numeric).abs() < 1e-7 * (1.0 + numeric.abs()),
+                "{objective:?} {i}: {} {numeric}",
+                dx[i]
+            );
+        }
+    }
+    let mut tape = Tape::default();
+    tape.reset(Want::NOTHING);
+    let out = model.forward(&mut tape, &params, &b).unwrap();
+    for wrong in [
+        Objective::Logit(12),
+        Objective::Ranks { step: 4, last: 3 },
+        Objective::States(vec![term(StateKind::Gate('q'), 0, None, 1.0)]),
+        Objective::States(vec![term(StateKind::Hidden, 4, None, 1.0)]),
+    ] {
+        assert!(wrong.apply(&mut tape, &out, &b, 1.0).is_err(), "{wrong:?}");
+    }
+}
