@@ -8,6 +8,7 @@ use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use store::{NewRun, RunOutcome, Store};
 
+use super::fetch::Places;
 use super::{Exit, Global, in_pipeline};
 use crate::environment;
 use crate::plan;
@@ -28,6 +29,8 @@ pub struct Arguments {
     /// Name this run, which keeps its results from gc
     #[arg(long, value_name = "NAME")]
     tag: Option<String>,
+    #[command(flatten)]
+    places: Places,
 }
 
 /// Reads, plans, runs, records.
@@ -64,6 +67,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         plan: &plan,
         wanted: &wanted,
         store: &store,
+        data: &arguments.places.home(&pipeline.data),
         run,
         jobs,
         keep_going: arguments.keep_going,
@@ -88,7 +92,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 }
 
 /// Set by the first Ctrl-C or termination request; the second ends the program at once.
-fn stop_flag() -> Arc<AtomicBool> {
+pub fn stop_flag() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // The conditional shutdown comes first, so that it sees the flag as the last signal left it.
