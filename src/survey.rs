@@ -30,6 +30,7 @@ pub enum Standing {
 
 /// Surveys all wanted instances. Without a store nothing is cached.
 pub fn survey(plan: &Plan<'_>, wanted: &[bool], store: Option<&Store>) -> Vec<Standing> {
+    let _snapshot = store.map(Store::snapshot);
     let mut standings: Vec<Standing> = Vec::with_capacity(plan.instances.len());
     for (n, instance) in plan.instances.iter().enumerate() {
         if !wanted[n] {

@@ -2,7 +2,7 @@
 //! this turns it into digests. Knows nothing of tokens or of where sources lie.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use store::Digest;
 
@@ -15,7 +15,7 @@ pub struct Code {
     pub digest: Digest,
     /// What it is made of: sources such as `stages/sql/mod.rs`, by the digest of their tokens,
     /// and locked crates such as `crate polars-core 0.55.2`, by their checksum.
-    pub files: BTreeMap<String, Digest>,
+    pub files: Arc<BTreeMap<String, Digest>>,
 }
 
 /// The tag of this version of the record.
@@ -55,7 +55,7 @@ fn digested(files: BTreeMap<String, Digest>) -> Code {
     let canonical = serde_json::to_string(&(RECORD, &files)).expect("keys are strings");
     Code {
         digest: Digest::of(canonical.as_bytes()),
-        files,
+        files: Arc::new(files),
     }
 }
 

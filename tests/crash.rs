@@ -150,3 +150,107 @@ fn object_names_are_what_b3sum_says() {
             .all(|digest| seen.contains_key(digest))
     );
 }
+
+/// A program that does not give the same bytes twice, two readers, and one that compares them.
+/// It copies one of two collected inputs, because those are no objects of the store themselves.
+const FICKLE: &str = r#"
+[axes]
+k = [0]
+[stage.t]
+kind = "table"
+rows = [{ x = 1, z = "${k}" }]
+[stage.p]
+kind = "command"
+inputs = { t = "t", u = "u" }
+over = ["k"]
+run = ["sh", "-c", "if [ -e MARK ]; then cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet; else cp $ABLATE_IN/u.parquet $ABLATE_OUT/o.parquet; fi"]
+outputs = ["o"]
+[stage.u]
+kind = "table"
+rows = [{ x = 2, z = "${k}" }]
+[stage.r1]
+kind = "sql"
+inputs = { p = "p" }
+query = "SELECT x AS a FROM p"
+[stage.r2]
+kind = "sql"
+inputs = { p = "p" }
+query = "SELECT x AS b FROM p"
+[stage.c]
+kind = "sql"
+inputs = { r1 = "r1", r2 = "r2" }
+query = "SELECT a, b FROM r1 CROSS JOIN r2"
+"#;
+
+#[test]
+fn a_rebuilt_object_with_other_bytes_is_never_mixed_with_the_old_ones() {
+    let lab = Lab::new("");
+    let mark = lab.path("mark").display().to_string();
+    lab.write("pipeline.toml", &FICKLE.replace("MARK", &mark));
+    lab.run();
+    assert_eq!(lab.rows("c")[0], serde_json::json!({ "a": 2, "b": 2 }));
+    let object = lab.object("p");
+    let mut bytes = std::fs::read(&object).unwrap();
+    bytes[40] ^= 1;
+    overwrite(&object, &bytes);
+    lab.write("mark", "");
+    // Only r2 must run, and it finds the damage; r1 is a hit on the old bytes.
+    let ran = lab.run_with(&[
+        "--jobs",
+        "1",
+        "--set",
+        "r2.query=SELECT x AS b, 0 AS z FROM p",
+    ]);
+    assert_eq!(ran.said.code, 0, "{}", ran.said.stderr);
+    let notes: Vec<_> = ran
+        .events
+        .iter()
+        .filter_map(|event| event["note"].as_str())
+        .collect();
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.starts_with("`p` gave other bytes")),
+        "{notes:?}"
+    );
+    lab.edit("SELECT x AS b FROM p", "SELECT x AS b, 0 AS z FROM p");
+    assert_eq!(lab.rows("c")[0], serde_json::json!({ "a": 1, "b": 1 }));
+    lab.run().ran([]);
+}
+
+#[test]
+fn a_lost_result_of_two_instances_is_made_once() {
+    let lab = Lab::new(
+        r#"
+        [stage.t]
+        kind = "table"
+        rows = [{ x = 1 }]
+        [stage.p1]
+        kind = "sql"
+        inputs = { t = "t" }
+        query = "SELECT x + 1 AS x FROM t"
+        [stage.p2]
+        kind = "sql"
+        inputs = { t = "t" }
+        query = "SELECT x + 1 AS x FROM t"
+        [stage.c]
+        kind = "sql"
+        inputs = { a = "p1", b = "p2" }
+        query = "SELECT a.x + b.x AS x FROM a CROSS JOIN b"
+        "#,
+    );
+    lab.run();
+    let object = lab.object("p1");
+    let mut bytes = std::fs::read(&object).unwrap();
+    bytes[40] ^= 1;
+    overwrite(&object, &bytes);
+    let ran = lab.run_with(&["--set", "c.query=SELECT a.x * b.x AS x FROM a CROSS JOIN b"]);
+    assert_eq!(ran.said.code, 0, "{}", ran.said.stderr);
+    let made = ran.with("ran");
+    assert_eq!(
+        made.iter().filter(|stage| stage.starts_with('p')).count(),
+        1,
+        "{made:?}"
+    );
+    lab.ablate(&["fsck"]).good();
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use stages::{Inputs, Port, Ports, Stage};
 use store::{Params, Value};
 
@@ -32,10 +33,21 @@ struct Variant {
     outputs: Arc<Vec<String>>,
 }
 
+type Checked = Result<Variant, Vec<Diagnostic>>;
+
 /// Makes the instances of all stages, in the given order.
 pub fn expand<'p>(pipeline: &'p Pipeline, order: &[usize]) -> Result<Plan<'p>, Vec<Diagnostic>> {
     let mut problems = Vec::new();
-    let mut hasher = Hasher::default();
+    let hasher = Hasher::default();
+    // Checking parameters is most of the work, and stages that mention no axis need no order.
+    let checked = pipeline.stages.par_iter();
+    let mut plain: Vec<Option<Checked>> = checked
+        .map(|decl| {
+            decl.axes
+                .is_empty()
+                .then(|| variant(pipeline, decl, &[], &hasher))
+        })
+        .collect();
     let mut instances: Vec<Instance> = Vec::with_capacity(order.len());
     let mut placed: Vec<Option<Placed>> = pipeline.stages.iter().map(|_| None).collect();
     for &stage in order {
@@ -70,7 +82,8 @@ pub fn expand<'p>(pipeline: &'p Pipeline, order: &[usize]) -> Result<Plan<'p>, V
                 .map(|axis| value_at(&point, *axis))
                 .collect();
             if !variants.contains_key(&own) {
-                match variant(pipeline, decl, &own, &mut hasher) {
+                let checked = plain[stage].take();
+                match checked.unwrap_or_else(|| variant(pipeline, decl, &own, &hasher)) {
                     Ok(variant) => drop(variants.insert(own.clone(), variant)),
                     Err(mut errors) => {
                         found.append(&mut errors);
@@ -187,12 +200,7 @@ fn axes_of(
 }
 
 /// Checks parameters, seed and files at one point of the stage's own axes.
-fn variant(
-    pipeline: &Pipeline,
-    decl: &StageDecl,
-    own: &[usize],
-    hasher: &mut Hasher,
-) -> Result<Variant, Vec<Diagnostic>> {
+fn variant(pipeline: &Pipeline, decl: &StageDecl, own: &[usize], hasher: &Hasher) -> Checked {
     let axes = decl.axes.iter().zip(own);
     let bindings: Bindings<'_> = axes
         .map(|(axis, value)| {

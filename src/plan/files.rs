@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use stages::Stage;
 use store::{Digest, Params};
@@ -15,7 +15,7 @@ pub type Files = BTreeMap<String, (PathBuf, Digest)>;
 /// Hashes files once, however many stages declare them.
 #[derive(Debug, Default)]
 pub struct Hasher {
-    digests: HashMap<PathBuf, Digest>,
+    digests: Mutex<HashMap<PathBuf, Digest>>,
     none: Arc<Files>,
 }
 
@@ -30,7 +30,7 @@ pub struct Unusable {
 impl Hasher {
     /// The files that a stage's parameters declare.
     pub fn declared(
-        &mut self,
+        &self,
         dir: &Path,
         kind: &dyn Stage,
         params: &Params,
@@ -47,7 +47,7 @@ impl Hasher {
     }
 
     /// Adds a file, or every file below a folder.
-    fn add(&mut self, dir: &Path, name: &str, files: &mut Files) -> Result<(), String> {
+    fn add(&self, dir: &Path, name: &str, files: &mut Files) -> Result<(), String> {
         let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
         if name.is_empty() || !Path::new(name).components().all(inside) {
             return Err(format!(
@@ -70,13 +70,19 @@ impl Hasher {
                 }
                 continue;
             }
-            let digest = match self.digests.get(&path) {
-                Some(digest) => *digest,
-                None => {
-                    let digest = Digest::of_file(&path).map_err(failed)?;
-                    *self.digests.entry(path.clone()).or_insert(digest)
-                }
+            let known = self
+                .digests
+                .lock()
+                .expect("nobody panics")
+                .get(&path)
+                .copied();
+            let digest = match known {
+                Some(digest) => digest,
+                None => Digest::of_file(&path).map_err(failed)?,
             };
+            let mut digests = self.digests.lock().expect("nobody panics");
+            digests.insert(path.clone(), digest);
+            drop(digests);
             let plain: PathBuf = relative
                 .components()
                 .filter(|c| *c != Component::CurDir)

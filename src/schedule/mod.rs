@@ -13,6 +13,7 @@
 //! Nothing here recurses: a chain of a hundred thousand stages is a loop.
 
 mod commit;
+mod rebuild;
 #[cfg(test)]
 mod tests;
 
@@ -58,6 +59,9 @@ pub struct Request<'a> {
 
 /// How often to look for a result that another process is making, and at the stop flag.
 const POLL: Duration = Duration::from_millis(20);
+
+/// How many uses are sent to be written together.
+const USES: usize = 256;
 
 /// A damaged object is made again. One that is damaged as fast as it is made is a broken disk.
 const REBUILDS: u8 = 2;
@@ -139,8 +143,8 @@ struct Scheduler<'a> {
     /// How many readings of it are still to come.
     unread: Vec<usize>,
     made: Vec<Option<Made>>,
-    /// Must run even if a result is recorded, because that result's object was damaged.
-    forced: Vec<bool>,
+    /// What an instance had made before it was lost.
+    lost: HashMap<usize, Vec<Digest>>,
     rebuilds: Vec<u8>,
     ready: BinaryHeap<Reverse<usize>>,
     runnable: BTreeMap<usize, Resolved>,
@@ -152,7 +156,7 @@ struct Scheduler<'a> {
     by_key: HashMap<Digest, usize>,
     /// Executed in this run, not found in the store.
     ran: Vec<bool>,
-    /// What became of instances that were not executed; written at the end.
+    /// What became of instances that were not executed, still to be written.
     uses: Vec<Use>,
     halting: bool,
     started: Instant,
@@ -169,7 +173,7 @@ impl<'a> Scheduler<'a> {
             readers: vec![Vec::new(); count],
             unread: vec![0; count],
             made: (0..count).map(|_| None).collect(),
-            forced: vec![false; count],
+            lost: HashMap::new(),
             rebuilds: vec![0; count],
             ready: BinaryHeap::new(),
             runnable: BTreeMap::new(),
@@ -240,6 +244,7 @@ impl<'a> Scheduler<'a> {
 
     /// Looks up every ready instance: a hit is done at once, the rest becomes runnable.
     fn resolve_ready(&mut self) {
+        let _snapshot = (!self.ready.is_empty()).then(|| self.request.store.snapshot());
         while !self.halting
             && let Some(Reverse(n)) = self.ready.pop()
         {
@@ -312,9 +317,6 @@ impl<'a> Scheduler<'a> {
 
     /// Completes the instance if its result exists, in this run or in the store.
     fn settled(&mut self, n: usize, resolved: &Resolved) -> bool {
-        if self.forced[n] {
-            return false;
-        }
         let outputs = match self.by_key.get(&resolved.digest) {
             Some(twin) => self.made[*twin].as_ref().map(|made| made.outputs.clone()),
             None => cached(self.request.store, resolved),
@@ -379,8 +381,13 @@ impl<'a> Scheduler<'a> {
                 let (staged, tables): (Vec<_>, Vec<_>) = outputs.into_iter().unzip();
                 let digests = staged.iter().map(|staged| staged.digest).collect();
                 self.record(n, &resolved, report.account, Ok(staged), Some(lease));
+                if self.is_stale(&resolved) {
+                    // Good for its key, but not for this run: an input was made anew meanwhile.
+                    self.wait_again(n);
+                    joined.into_iter().for_each(|twin| self.wait_again(twin));
+                    return;
+                }
                 self.by_key.insert(key, n);
-                self.forced[n] = false;
                 self.complete(n, Status::Ran, key, wall, digests, tables);
                 for twin in joined {
                     self.settled(twin, &resolved);
@@ -457,6 +464,7 @@ impl<'a> Scheduler<'a> {
         tables: Vec<RecordBatch>,
     ) {
         self.state[n] = State::Done;
+        let differs = self.lost.remove(&n).is_some_and(|before| before != outputs);
         let tables = if self.unread[n] > 0 {
             tables
         } else {
@@ -485,6 +493,9 @@ impl<'a> Scheduler<'a> {
                     self.make_ready(reader);
                 }
             }
+        }
+        if differs {
+            self.came_out_different(n);
         }
     }
 
@@ -530,51 +541,9 @@ impl<'a> Scheduler<'a> {
             key,
             wall: Duration::ZERO,
         });
-    }
-
-    /// An object that `n` reads has gone or was damaged: its producer makes it again.
-    fn lost(&mut self, n: usize, source: Source, error: &store::Error) {
-        let producer = source.instance;
-        if self.made[producer].is_some() {
-            if self.rebuilds[producer] == REBUILDS {
-                let failure = Failure::new(format!("an input cannot be kept: {error}"))
-                    .help("check the disk, or use another store with `--store`");
-                self.fail_unrun(n, None, &failure);
-                return;
-            }
-            self.rebuilds[producer] += 1;
-            let label = self.label(producer);
-            self.request
-                .reporter
-                .event(Event::Note(&format!("`{label}` is made again: {error}")));
-            self.made[producer] = None;
-            self.by_key.retain(|_, twin| *twin != producer);
-            self.uses.retain(|used| used.instance != label);
-            self.forced[producer] = true;
-            for at in 0..self.readers[producer].len() {
-                let reader = self.readers[producer][at];
-                let state = self.state[reader];
-                if matches!(
-                    state,
-                    State::Waiting | State::Ready | State::Runnable | State::Elsewhere
-                ) {
-                    self.wait_again(reader);
-                }
-            }
-            self.wait_again(producer);
-        }
-        self.wait_again(n);
-    }
-
-    /// Counts anew what an instance waits for.
-    fn wait_again(&mut self, n: usize) {
-        self.runnable.remove(&n);
-        self.elsewhere.remove(&n);
-        let sources = self.request.plan.instances[n].sources();
-        self.missing[n] = sources.filter(|s| self.made[s.instance].is_none()).count();
-        self.state[n] = State::Waiting;
-        if self.missing[n] == 0 {
-            self.make_ready(n);
+        // Written while the loop goes on.
+        if self.uses.len() >= USES {
+            self.committer.send_uses(std::mem::take(&mut self.uses));
         }
     }
 

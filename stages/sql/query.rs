@@ -1,6 +1,7 @@
 //! Reads a query before anything runs: is it SQL, is it one SELECT, can it give the same
 //! answer twice, does it say in which order its rows come? Knows nothing of tables.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
@@ -12,7 +13,7 @@ use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use crate::ParamError;
 
 /// What must be known of a query besides its text.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Parsed {
     /// Whether the outermost query has an ORDER BY.
     pub ordered: bool,
@@ -41,6 +42,23 @@ const UNREPEATABLE: &[&str] = &[
 
 /// Parses the query as polars will.
 pub fn parse(query: &str) -> Result<Parsed, ParamError> {
+    thread_local! {
+        /// A plan asks for the same query several times in a row, and parsing was half its time.
+        static LAST: RefCell<Option<(String, Parsed)>> = const { RefCell::new(None) };
+    }
+    let last = LAST.with_borrow(|last| match last {
+        Some((text, parsed)) if text == query => Some(parsed.clone()),
+        _ => None,
+    });
+    if let Some(parsed) = last {
+        return Ok(parsed);
+    }
+    let parsed = parse_anew(query)?;
+    LAST.set(Some((query.to_owned(), parsed.clone())));
+    Ok(parsed)
+}
+
+fn parse_anew(query: &str) -> Result<Parsed, ParamError> {
     // The same dialect and options as `SQLContext::execute`.
     let options = ParserOptions {
         trailing_commas: true,

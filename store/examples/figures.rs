@@ -159,7 +159,7 @@ fn finished(
         instance: format!("numbers[n={n}]"),
         key_digest: key.digest(),
         key,
-        code: BTreeMap::new(),
+        code: Default::default(),
         started: 0,
         wall: Duration::from_millis(1),
         cpu: None,

@@ -39,6 +39,7 @@ pub use gc::{GcReport, gc};
 pub use history::{CodeFiles, Execution, MadeBy, Run, UseRecord};
 pub use key::StageKey;
 pub use lease::Lease;
+pub use lookup::Snapshot;
 pub use objects::Staged;
 pub use open::Store;
 pub use record::{

@@ -9,12 +9,30 @@ use crate::open::lock;
 use crate::provenance::duration;
 use crate::{Digest, Error, Found, Output, Store};
 
+/// While this lives, look-ups see the store as it was when the first of them was made.
+#[derive(Debug)]
+pub struct Snapshot<'a>(&'a Store);
+
 impl Store {
+    /// Makes the look-ups that follow one transaction, which spares each of them its locks.
+    /// Short-lived: what other processes store meanwhile is not seen.
+    pub fn snapshot(&self) -> Snapshot<'_> {
+        // If it cannot begin, or has begun, each look-up is on its own or in that one: slower, not wrong.
+        let _ = lock(&self.reader).execute_batch("BEGIN");
+        Snapshot(self)
+    }
+
     /// The newest successful execution of this key. Whether its objects are still there is
     /// for the caller to see.
     pub fn lookup(&self, key: &Digest) -> Result<Option<Found>, Error> {
         let reader = lock(&self.reader);
         find(&reader, key).at("look up a key in", &self.database())
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        let _ = lock(&self.0.reader).execute_batch("COMMIT");
     }
 }
 

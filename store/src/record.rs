@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -101,7 +102,7 @@ pub struct Finished {
     /// The digest of `key`.
     pub key_digest: Digest,
     /// The sources behind `key.code`; stored once for each fingerprint.
-    pub code: CodeFiles,
+    pub code: Arc<CodeFiles>,
     /// When it started, in microseconds since 1970.
     pub started: i64,
     /// How long it took.

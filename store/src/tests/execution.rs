@@ -33,7 +33,7 @@ pub fn finished(run: RunId, instance: &str, key: StageKey, staged: Staged) -> Fi
         run,
         instance: instance.into(),
         key_digest: key.digest(),
-        code: [("mod.rs".to_owned(), key.code)].into(),
+        code: std::sync::Arc::new([("mod.rs".to_owned(), key.code)].into()),
         key,
         started: 1_000_000,
         wall: Duration::from_millis(5),
