@@ -36,7 +36,7 @@ pub fn of_kind(kind: &str) -> Code {
 /// The part of a kind's code that decides one result, when its parameters choose between
 /// sources. What is left out must not be able to change that result.
 pub fn narrowed(kind: &str, counts: impl Fn(&str) -> bool) -> Code {
-    let mut files = of_kind(kind).files;
+    let mut files = of_kind(kind).files.as_ref().clone();
     files.retain(|name, _| counts(name));
     digested(files)
 }

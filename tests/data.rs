@@ -84,7 +84,7 @@ fn a_mirror_with_another_file_of_that_size_is_not_believed() {
 
 #[test]
 fn data_lists_finds_and_names_what_there_is() {
-    let lab = Lab::new("");
+    let lab = Lab::demo();
     let listed = ablate(&lab, &["data", "list", "--json"]).good();
     let names: Vec<String> = listed
         .stdout

@@ -1,16 +1,15 @@
 //! `ablate data`: which data sets there are, which are here, and getting them.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use clap::{Args, Subcommand};
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::HumanBytes;
 use serde_json::json;
+use stages::DataHome;
 use stages::dataset::{self, Set};
-use stages::{DataHome, Usage, Watch};
 
+use super::eyes::Eyes;
 use super::{Exit, Global, out};
 use crate::config::Data;
 use crate::diagnostic::{self, Diagnostic, Sources, nearest};
@@ -169,7 +168,7 @@ fn fetch(global: &Global, home: &DataHome, names: &[String]) -> Result<(), Exit>
     for set in sets {
         let eyes = Eyes::new(&set.name, global, stop.clone());
         let got = dataset::fetch(home, set, &eyes);
-        eyes.bar.finish_and_clear();
+        eyes.close();
         match got {
             Err(failure) if failure.stopped || stop.load(Ordering::Relaxed) => {
                 return Err(Exit::Code(130));
@@ -283,46 +282,4 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Set>, Exit> {
         })
     };
     names.iter().map(find).collect()
-}
-
-/// A bar for what is being fetched.
-struct Eyes {
-    bar: ProgressBar,
-    stop: Arc<AtomicBool>,
-    loud: bool,
-}
-
-impl Eyes {
-    fn new(name: &str, global: &Global, stop: Arc<AtomicBool>) -> Eyes {
-        let loud = !global.quiet && !global.json;
-        let bar = match loud && std::io::stderr().is_terminal() {
-            true => ProgressBar::new(0),
-            false => ProgressBar::hidden(),
-        };
-        let style = ProgressStyle::with_template(
-            "{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}",
-        );
-        bar.set_style(style.expect("a template that parses"));
-        bar.set_message(name.to_owned());
-        Eyes { bar, stop, loud }
-    }
-}
-
-impl Watch for Eyes {
-    fn progress(&self, done: u64, total: u64) {
-        self.bar.set_length(total);
-        self.bar.set_position(done);
-    }
-
-    fn log(&self, line: &str) {
-        if self.loud {
-            self.bar.suspend(|| eprintln!("{line}"));
-        }
-    }
-
-    fn child(&self, _: Usage) {}
-
-    fn stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
 }

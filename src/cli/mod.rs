@@ -1,6 +1,7 @@
 //! The command line: what can be asked, and which file answers it.
 
 mod data;
+mod eyes;
 mod fetch;
 mod graph;
 mod history;

