@@ -122,7 +122,7 @@ fn data_lists_finds_and_names_what_there_is() {
         (said.code, said.stderr.as_str()),
         (
             1,
-            "error: the data set `mr` is not on this machine\n  |\n  = help: get it: ablate data fetch mr\n"
+            "error: the data set `mr` is not on this machine\n |\n = help: get it: ablate data fetch mr\n"
         )
     );
     let said = ablate(&lab, &["data", "fetch", "--offline", "imbd"]);

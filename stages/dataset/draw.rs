@@ -223,7 +223,7 @@ mod tests {
         let row = |n: usize| Row {
             id: format!("r{n}"),
             split: "train".into(),
-            label: Some((n % 3 == 0).into()),
+            label: Some(n.is_multiple_of(3).into()),
         };
         (0..count).map(row).collect()
     }
