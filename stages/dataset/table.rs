@@ -26,6 +26,17 @@ pub struct Texts {
 }
 
 impl Texts {
+    /// With room for rows whose texts have so many bytes: growing would copy them again and again.
+    pub fn with_capacity(rows: usize, bytes: usize) -> Texts {
+        Texts {
+            id: StringBuilder::with_capacity(rows, rows * 16),
+            split: StringBuilder::with_capacity(rows, rows * 5),
+            label: Int64Builder::with_capacity(rows),
+            text: StringBuilder::with_capacity(rows, bytes),
+            text_b: None,
+        }
+    }
+
     /// With a second text in each row.
     pub fn pairs() -> Texts {
         Texts {

@@ -31,11 +31,12 @@ pub fn imdb(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
         },
     )?;
     reviews.sort_unstable_by_key(|(key, _)| *key);
-    let mut rows = Texts::default();
-    for ((split, label, id), text) in &reviews {
-        let split = if *split == 0 { "train" } else { "test" };
-        let class = if *label == 0 { "neg" } else { "pos" };
-        rows.push(&format!("{split}/{class}/{id}"), split, Some(*label), text);
+    let bytes = reviews.iter().map(|(_, text)| text.len()).sum();
+    let mut rows = Texts::with_capacity(reviews.len(), bytes);
+    for ((split, label, id), text) in reviews {
+        let split = if split == 0 { "train" } else { "test" };
+        let class = if label == 0 { "neg" } else { "pos" };
+        rows.push(&format!("{split}/{class}/{id}"), split, Some(label), &text);
     }
     Ok(rows.finish())
 }
