@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use arrow::record_batch::RecordBatch;
-use stages::{Failure, SourceFile, Stage, Task, Usage, Watch, collect};
+use stages::{DataHome, Failure, SourceFile, Stage, Task, Usage, Watch, collect};
 use store::{Digest, Params, Staged, Store, Value};
 
 use crate::environment;
@@ -94,6 +94,7 @@ impl From<Failure> for Trouble {
 pub fn run(
     job: &Job,
     store: &Store,
+    data: &DataHome,
     stop: &AtomicBool,
     on_progress: &(dyn Fn(u64, u64) + Sync),
 ) -> Report {
@@ -106,7 +107,7 @@ pub fn run(
         log: Mutex::default(),
         children: Mutex::default(),
     };
-    let outcome = attempt(job, store, &watch);
+    let outcome = attempt(job, store, data, &watch);
     let cpu = environment::thread_cpu().saturating_sub(cpu_before);
     let children = watch.children.into_inner().unwrap_or_default();
     let account = Account {
@@ -125,6 +126,7 @@ pub fn run(
 fn attempt(
     job: &Job,
     store: &Store,
+    data: &DataHome,
     watch: &Observer<'_>,
 ) -> Result<Vec<(Staged, RecordBatch)>, Trouble> {
     let mut inputs = BTreeMap::new();
@@ -142,6 +144,7 @@ fn attempt(
                 (name.clone(), SourceFile { path, digest })
             })
             .collect(),
+        data,
         watch,
     };
     let guarded = AssertUnwindSafe(|| job.kind.run(&task));
@@ -274,7 +277,14 @@ mod tests {
     fn failure(seed: u64) -> (String, String) {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path()).unwrap();
-        let report = run(&job(seed), &store, &AtomicBool::new(false), &|_, _| ());
+        let home = DataHome::nowhere();
+        let report = run(
+            &job(seed),
+            &store,
+            &home,
+            &AtomicBool::new(false),
+            &|_, _| (),
+        );
         match report.outcome {
             Err(Trouble::Failed(failure)) => (failure.message, report.account.log),
             _ => panic!("it did not fail"),

@@ -21,7 +21,23 @@ const ENCODER: &[&str] = &["canonical.rs", "foreign.rs", "table.rs"];
 const NOT_SHARED: &[&str] = &["build.rs", "fingerprint.rs", "nearest.rs", "tokens.rs"];
 
 /// Crates that only move data about or word errors: their versions decide no result.
-const PLUMBING: &[&str] = &["rustix", "strsim", "tempfile", "thiserror", "wait4"];
+/// Archives and what is fetched are checked against digests, whoever unpacks them.
+const PLUMBING: &[&str] = &[
+    "blake3",
+    "bzip2",
+    "flate2",
+    "lzma-rust2",
+    "rustix",
+    "sha2",
+    "strsim",
+    "tar",
+    "tempfile",
+    "thiserror",
+    "toml",
+    "ureq",
+    "wait4",
+    "zip",
+];
 
 /// Crates that every kind depends on, because they encode its outputs.
 const ALWAYS: &[&str] = &["arrow", "parquet"];

@@ -33,12 +33,25 @@ pub fn of_kind(kind: &str) -> Code {
     }
 }
 
+/// The part of a kind's code that decides one result, when its parameters choose between
+/// sources. What is left out must not be able to change that result.
+pub fn narrowed(kind: &str, counts: impl Fn(&str) -> bool) -> Code {
+    let mut files = of_kind(kind).files.as_ref().clone();
+    files.retain(|name, _| counts(name));
+    digested(files)
+}
+
 fn code(files: &[(&str, &str)]) -> Code {
     let parse = |hex: &str| hex.parse().expect("the build script writes digests");
-    let files: BTreeMap<String, Digest> = files
-        .iter()
-        .map(|(name, hex)| ((*name).to_owned(), parse(hex)))
-        .collect();
+    digested(
+        files
+            .iter()
+            .map(|(name, hex)| ((*name).to_owned(), parse(hex)))
+            .collect(),
+    )
+}
+
+fn digested(files: BTreeMap<String, Digest>) -> Code {
     let canonical = serde_json::to_string(&(RECORD, &files)).expect("keys are strings");
     Code {
         digest: Digest::of(canonical.as_bytes()),

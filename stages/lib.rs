@@ -10,6 +10,7 @@ mod fingerprint;
 mod nearest;
 
 pub mod command;
+pub mod dataset;
 pub mod sql;
 pub mod table;
 
@@ -21,12 +22,18 @@ use arrow::record_batch::RecordBatch;
 use store::{Digest, Params};
 
 pub use collect::collect;
+pub use dataset::DataHome;
 pub use describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 pub use fingerprint::Code;
 use nearest::nearest;
 
 /// Every stage kind. To add one: a folder, a `pub mod` line above and an entry here.
-pub static STAGES: &[&dyn Stage] = &[&table::Table, &sql::Sql, &command::Command];
+pub static STAGES: &[&dyn Stage] = &[
+    &table::Table,
+    &sql::Sql,
+    &command::Command,
+    &dataset::Dataset,
+];
 
 /// The kind of that name.
 pub fn find(kind: &str) -> Option<&'static dyn Stage> {
@@ -94,6 +101,8 @@ pub struct Task<'a> {
     pub seed: u64,
     /// Declared files by the name that the stage gives them. Their contents must have the digest.
     pub files: BTreeMap<String, SourceFile<'a>>,
+    /// Where data sets lie on this machine. Decides no result: what is read has a known digest.
+    pub data: &'a DataHome,
     /// Where to report to, and whether to stop.
     pub watch: &'a dyn Watch,
 }

@@ -4,6 +4,7 @@ mod axes;
 mod cache;
 mod command;
 mod crash;
+mod data;
 mod errors;
 mod golden;
 mod house;

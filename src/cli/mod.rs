@@ -1,6 +1,8 @@
 //! The command line: what can be asked, and which file answers it.
 
 mod data;
+mod eyes;
+mod fetch;
 mod graph;
 mod history;
 mod house;
@@ -79,6 +81,8 @@ enum Command {
     Explain(plan::ExplainArguments),
     /// Look at a result: schema, first rows, digest, file
     Show(data::ShowArguments),
+    /// List data sets, fetch them, check them, find them
+    Data(fetch::Arguments),
     /// List past runs, or the stages of one
     Runs(history::RunsArguments),
     /// What two runs did differently
@@ -158,6 +162,7 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         Command::Plan(arguments) => plan::plan(&global, &arguments),
         Command::Explain(arguments) => plan::explain(&global, &arguments),
         Command::Show(arguments) => data::show(&global, &arguments),
+        Command::Data(arguments) => fetch::data(&global, &arguments),
         Command::Runs(arguments) => history::runs(&global, &arguments),
         Command::Diff(arguments) => history::diff(&global, &arguments),
         Command::Tag(arguments) => history::tag(&global, &arguments),

@@ -9,6 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use store::{NewRun, RunOutcome, Store};
 
+use super::fetch::Places;
 use super::{Exit, Global, in_pipeline};
 use crate::environment;
 use crate::plan;
@@ -29,6 +30,8 @@ pub struct Arguments {
     /// Name this run, which keeps its results from gc
     #[arg(long, value_name = "NAME")]
     tag: Option<String>,
+    #[command(flatten)]
+    places: Places,
 }
 
 /// Reads, plans, runs, records.
@@ -65,6 +68,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         plan: &plan,
         wanted: &wanted,
         store: &store,
+        data: &arguments.places.home(&pipeline.data),
         run,
         jobs,
         keep_going: arguments.keep_going,
@@ -90,7 +94,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 
 /// Set by the first Ctrl-C, termination request or closed terminal. The second ends the program
 /// at once, and the programs that it has started with it.
-fn stop_flag() -> Arc<AtomicBool> {
+pub fn stop_flag() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let raised = flag.clone();
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).expect("these can be caught");

@@ -36,6 +36,8 @@ pub struct Pipeline {
     pub name: String,
     /// The seed of every stage that does not set its own.
     pub seed: u64,
+    /// What `[data]` says about where data sets lie.
+    pub data: Data,
     /// The folder of the pipeline file: declared files are found from here.
     pub dir: PathBuf,
     /// The axes in the order of the file.
@@ -44,6 +46,15 @@ pub struct Pipeline {
     pub stages: Vec<StageDecl>,
     /// What spans point into.
     pub sources: Sources,
+}
+
+/// Where data sets lie. Not part of any key: what is read has a known digest.
+#[derive(Clone, Debug, Default)]
+pub struct Data {
+    /// A folder of copies, found from the pipeline's folder.
+    pub mirror: Option<PathBuf>,
+    /// Whether the network must not be asked.
+    pub offline: bool,
 }
 
 /// A list of values over which stages are multiplied.
@@ -109,14 +120,16 @@ fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
         }
     };
     let pipeline = section("pipeline");
+    let data = section("data");
     let axes = section("axes");
     let stages = section("stage");
     section("profile");
     for entry in &root.entries {
-        let known = ["pipeline", "axes", "stage", "profile"];
+        let known = ["pipeline", "data", "axes", "stage", "profile"];
         problems.push(unknown_key(entry, "at the top of the file", known));
     }
     let (name, seed) = header(pipeline, &mut problems);
+    let data = check_data(data, &dir, &mut problems);
     let axes = check_axes(axes, &mut problems);
 
     if stages.entries.is_empty() && problems.is_empty() {
@@ -141,6 +154,7 @@ fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
         Ok(Pipeline {
             name,
             seed,
+            data,
             dir,
             axes,
             stages: decls,
@@ -163,6 +177,20 @@ fn header(table: Table, problems: &mut Vec<Diagnostic>) -> (String, u64) {
         }
     }
     (name, seed)
+}
+
+fn check_data(table: Table, dir: &Path, problems: &mut Vec<Diagnostic>) -> Data {
+    let mut data = Data::default();
+    for entry in table.entries {
+        match (entry.key.as_str(), &entry.node.raw) {
+            ("mirror", Raw::Scalar(Value::Text(text))) => data.mirror = Some(dir.join(text)),
+            ("mirror", _) => problems.push(wrong_type(&entry, "a string")),
+            ("offline", Raw::Scalar(Value::Bool(offline))) => data.offline = *offline,
+            ("offline", _) => problems.push(wrong_type(&entry, "true or false")),
+            _ => problems.push(unknown_key(&entry, "in [data]", ["mirror", "offline"])),
+        }
+    }
+    data
 }
 
 fn check_axes(table: Table, problems: &mut Vec<Diagnostic>) -> Vec<Axis> {

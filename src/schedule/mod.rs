@@ -24,7 +24,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use arrow::record_batch::RecordBatch;
-use stages::Failure;
+use stages::{DataHome, Failure};
 use store::{Digest, Finished, Lease, RunId, Staged, Status, Store, Use};
 
 use crate::diagnostic::{self, Diagnostic};
@@ -43,6 +43,8 @@ pub struct Request<'a> {
     pub wanted: &'a [bool],
     /// Where results are.
     pub store: &'a Store,
+    /// Where data sets are.
+    pub data: &'a DataHome,
     /// The run to record under.
     pub run: RunId,
     /// How many stages run at once, and how many threads they share.
@@ -85,7 +87,7 @@ pub fn run(request: &Request<'_>) -> Result<Tally, store::Error> {
                     let tell = |done, total| {
                         request.reporter.event(Event::Progress(label, done, total));
                     };
-                    let report = run::run(&job, request.store, request.stop, &tell);
+                    let report = run::run(&job, request.store, request.data, request.stop, &tell);
                     // The loop may have ended early on a failure of the store.
                     let _ = reports.send((n, report));
                 });

@@ -58,6 +58,7 @@ fn run_all(plan: &Plan<'_>, store: &Store, jobs: usize) -> Tally {
         plan,
         wanted: &wanted,
         store,
+        data: &stages::DataHome::nowhere(),
         run: store.begin_run(&NewRun::default()).unwrap(),
         jobs,
         keep_going: false,

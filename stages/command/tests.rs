@@ -97,6 +97,7 @@ impl Case {
             params: &self.params,
             seed: 7,
             files: files.collect(),
+            data: &crate::DataHome::nowhere(),
             watch: &self.eyes,
         })
     }

@@ -36,6 +36,7 @@ fn sql(query: &str, inputs: &[(&str, RecordBatch)]) -> Result<RecordBatch, Failu
         params: &params,
         seed: 0,
         files: BTreeMap::new(),
+        data: &crate::DataHome::nowhere(),
         watch: &Nobody,
     };
     Ok(Sql.run(&task)?.remove("rows").unwrap())

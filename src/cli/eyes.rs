@@ -1,0 +1,58 @@
+//! Watches a set being fetched: a bar on a terminal, lines elsewhere, and Ctrl-C.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use stages::{Usage, Watch};
+
+use super::Global;
+
+/// A bar for what is being fetched.
+pub struct Eyes {
+    bar: ProgressBar,
+    stop: Arc<AtomicBool>,
+    loud: bool,
+}
+
+impl Eyes {
+    /// Eyes on one set.
+    pub fn new(name: &str, global: &Global, stop: Arc<AtomicBool>) -> Eyes {
+        let loud = !global.quiet && !global.json;
+        let bar = match loud && std::io::stderr().is_terminal() {
+            true => ProgressBar::new(0),
+            false => ProgressBar::hidden(),
+        };
+        let style = ProgressStyle::with_template(
+            "{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+        );
+        bar.set_style(style.expect("a template that parses"));
+        bar.set_message(name.to_owned());
+        Eyes { bar, stop, loud }
+    }
+
+    /// Takes the bar away.
+    pub fn close(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Watch for Eyes {
+    fn progress(&self, done: u64, total: u64) {
+        self.bar.set_length(total);
+        self.bar.set_position(done);
+    }
+
+    fn log(&self, line: &str) {
+        if self.loud {
+            self.bar.suspend(|| eprintln!("{line}"));
+        }
+    }
+
+    fn child(&self, _: Usage) {}
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

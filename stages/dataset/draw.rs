@@ -1,0 +1,353 @@
+//! Which rows are kept, and in which split: chosen by a seeded hash of each row's id, so the
+//! choice does not depend on the order of rows, and a bigger sample contains the smaller one.
+//! Knows nothing of columns beyond id, split and label.
+
+use std::collections::BTreeMap;
+
+/// What is drawn from a table.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub struct Plan {
+    /// Only these splits; all if empty.
+    pub splits: Vec<String>,
+    /// Rows that move from one split to another, one step after the other.
+    pub moves: Vec<Move>,
+    /// Whether every class of a split is cut to the size of its smallest.
+    pub balance: bool,
+    /// At most this many rows of a split.
+    pub sample: BTreeMap<String, usize>,
+}
+
+/// Some rows of one split become another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Move {
+    /// Where they are.
+    pub of: String,
+    /// Where they go.
+    pub into: String,
+    /// How many of them.
+    pub part: Part,
+    /// The first of each class in the order of rows, rather than those that the hash picks.
+    pub in_order: bool,
+}
+
+/// How many rows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Part {
+    /// A share between 0 and 1.
+    Share(f64),
+    /// A number of rows.
+    Rows(usize),
+}
+
+/// What drawing must know of a row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Its id: what is hashed.
+    pub id: String,
+    /// Its split.
+    pub split: String,
+    /// Its class, if it has one.
+    pub label: Option<i64>,
+}
+
+/// The rows that are kept, in their order, each with its split.
+pub fn draw(rows: &[Row], plan: &Plan, seed: u64) -> Result<Vec<(usize, String)>, String> {
+    let mut splits: Vec<String> = rows.iter().map(|row| row.split.clone()).collect();
+    for (n, step) in plan.moves.iter().enumerate() {
+        apply(rows, &mut splits, step, seed, n)?;
+    }
+    let mut kept: Vec<usize> = (0..rows.len()).collect();
+    if !plan.splits.is_empty() {
+        for wanted in &plan.splits {
+            if !splits.contains(wanted) {
+                return Err(format!("there are no rows in the split `{wanted}`"));
+            }
+        }
+        kept.retain(|row| plan.splits.contains(&splits[*row]));
+    }
+    let order = Order {
+        rows,
+        seed,
+        stream: "sample".to_owned(),
+    };
+    let mut chosen: Vec<usize> = Vec::with_capacity(kept.len());
+    for (split, members) in groups(kept, |row| splits[row].clone()) {
+        let size = plan.sample.get(&split).copied();
+        if plan.balance {
+            let classes = groups(members, |row| rows[row].label);
+            let smallest = classes.values().map(Vec::len).min().unwrap_or(0);
+            let count = classes.len();
+            for (n, (_, class)) in classes.into_iter().enumerate() {
+                // What cannot be shared evenly goes to the first classes.
+                let share = size.map_or(smallest, |size| {
+                    size / count + usize::from(n < size % count)
+                });
+                chosen.extend(order.first(class, share.min(smallest)));
+            }
+        } else {
+            let size = size.unwrap_or(members.len());
+            chosen.extend(order.first(members, size));
+        }
+    }
+    for split in plan.sample.keys() {
+        if !chosen.iter().any(|row| splits[*row] == *split) && !splits.contains(split) {
+            return Err(format!("there are no rows in the split `{split}`"));
+        }
+    }
+    chosen.sort_unstable();
+    Ok(chosen
+        .into_iter()
+        .map(|row| (row, splits[row].clone()))
+        .collect())
+}
+
+/// One step: each class gives its part, so that a balanced split stays balanced.
+fn apply(
+    rows: &[Row],
+    splits: &mut [String],
+    step: &Move,
+    seed: u64,
+    n: usize,
+) -> Result<(), String> {
+    let members: Vec<usize> = (0..rows.len())
+        .filter(|row| splits[*row] == step.of)
+        .collect();
+    let total = match step.part {
+        Part::Share(share) => (members.len() as f64 * share).round() as usize,
+        Part::Rows(rows) if rows > members.len() => {
+            return Err(format!(
+                "the split `{}` has {} rows, not {rows}",
+                step.of,
+                members.len()
+            ));
+        }
+        Part::Rows(rows) => rows,
+    };
+    if members.is_empty() {
+        return Err(format!("there are no rows in the split `{}`", step.of));
+    }
+    let all = members.len();
+    let order = Order {
+        rows,
+        seed,
+        stream: format!("split {n}"),
+    };
+    let classes = groups(members, |row| rows[row].label);
+    let quotas = quotas(
+        &classes.values().map(Vec::len).collect::<Vec<_>>(),
+        total,
+        all,
+    );
+    for ((_, class), quota) in classes.into_iter().zip(quotas) {
+        let first = match step.in_order {
+            true => class[..quota].to_vec(),
+            false => order.first(class, quota),
+        };
+        first
+            .into_iter()
+            .for_each(|row| splits[row].clone_from(&step.into));
+    }
+    Ok(())
+}
+
+/// `total` shared out in proportion to sizes that add up to `all`; what is left over goes to
+/// the largest remainders, the first of equals first.
+fn quotas(sizes: &[usize], total: usize, all: usize) -> Vec<usize> {
+    let exact = |size: &usize| (*size as u128) * (total as u128);
+    let mut quotas: Vec<usize> = sizes
+        .iter()
+        .map(|size| (exact(size) / all as u128) as usize)
+        .collect();
+    let mut left = total - quotas.iter().sum::<usize>();
+    let mut by_remainder: Vec<usize> = (0..sizes.len()).collect();
+    by_remainder.sort_by_key(|n| std::cmp::Reverse(exact(&sizes[*n]) % all as u128));
+    for n in by_remainder {
+        if left > 0 && quotas[n] < sizes[n] {
+            quotas[n] += 1;
+            left -= 1;
+        }
+    }
+    quotas
+}
+
+fn groups<K: Ord>(rows: Vec<usize>, key: impl Fn(usize) -> K) -> BTreeMap<K, Vec<usize>> {
+    let mut groups: BTreeMap<K, Vec<usize>> = BTreeMap::new();
+    for row in rows {
+        groups.entry(key(row)).or_default().push(row);
+    }
+    groups
+}
+
+/// Rows in the order of their hashes.
+struct Order<'a> {
+    rows: &'a [Row],
+    seed: u64,
+    /// Different choices must not be the same choice.
+    stream: String,
+}
+
+impl Order<'_> {
+    fn first(&self, rows: Vec<usize>, count: usize) -> Vec<usize> {
+        if count >= rows.len() {
+            return rows;
+        }
+        let mut hashed: Vec<(u64, &str, usize)> = rows
+            .iter()
+            .map(|row| (self.hash(*row), self.rows[*row].id.as_str(), *row))
+            .collect();
+        hashed.sort_unstable();
+        hashed[..count].iter().map(|(_, _, row)| *row).collect()
+    }
+
+    fn hash(&self, row: usize) -> u64 {
+        let mut hasher = blake3::Hasher::new_derive_key("ablate dataset draw 1");
+        hasher.update(&self.seed.to_le_bytes());
+        hasher
+            .update(&(self.stream.len() as u64).to_le_bytes())
+            .update(self.stream.as_bytes());
+        hasher.update(self.rows[row].id.as_bytes());
+        let bytes = hasher.finalize();
+        u64::from_le_bytes(bytes.as_bytes()[..8].try_into().expect("eight bytes"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rows(count: usize) -> Vec<Row> {
+        let row = |n: usize| Row {
+            id: format!("r{n}"),
+            split: "train".into(),
+            label: Some(n.is_multiple_of(3).into()),
+        };
+        (0..count).map(row).collect()
+    }
+
+    fn ids(rows: &[Row], plan: &Plan, seed: u64) -> BTreeSet<(String, String)> {
+        let drawn = draw(rows, plan, seed).unwrap();
+        drawn
+            .into_iter()
+            .map(|(row, split)| (rows[row].id.clone(), split))
+            .collect()
+    }
+
+    fn sample(size: usize, balance: bool) -> Plan {
+        Plan {
+            balance,
+            sample: [("train".to_owned(), size)].into(),
+            ..Plan::default()
+        }
+    }
+
+    #[test]
+    fn halves_in_order_are_halves_of_each_class() {
+        let rows = rows(12);
+        let step = Move {
+            of: "train".into(),
+            into: "dev".into(),
+            part: Part::Share(0.5),
+            in_order: true,
+        };
+        let plan = Plan {
+            moves: vec![step],
+            ..Plan::default()
+        };
+        let drawn = draw(&rows, &plan, 0).unwrap();
+        let dev: Vec<usize> = drawn
+            .iter()
+            .filter(|(_, split)| split == "dev")
+            .map(|(row, _)| *row)
+            .collect();
+        assert_eq!(dev, [0, 1, 2, 3, 4, 5], "4 of 8 and 2 of 4");
+    }
+
+    #[test]
+    fn the_choice_is_pinned() {
+        let rows = rows(20);
+        let drawn = draw(&rows, &sample(4, false), 7).unwrap();
+        let drawn: Vec<usize> = drawn.into_iter().map(|(row, _)| row).collect();
+        assert_eq!(drawn, [0, 1, 5, 17]);
+        assert_ne!(
+            ids(&rows, &sample(4, false), 7),
+            ids(&rows, &sample(4, false), 8)
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error() {
+        let message = |plan: &Plan| draw(&rows(9), plan, 0).unwrap_err();
+        let splits = Plan {
+            splits: vec!["test".into()],
+            ..Plan::default()
+        };
+        assert_eq!(message(&splits), "there are no rows in the split `test`");
+        let step = |of: &str, rows| Move {
+            of: of.into(),
+            into: "dev".into(),
+            part: Part::Rows(rows),
+            in_order: false,
+        };
+        let moves = |step| Plan {
+            moves: vec![step],
+            ..Plan::default()
+        };
+        assert_eq!(
+            message(&moves(step("test", 0))),
+            "there are no rows in the split `test`"
+        );
+        assert_eq!(
+            message(&moves(step("train", 10))),
+            "the split `train` has 9 rows, not 10"
+        );
+        let plan = Plan {
+            sample: [("test".to_owned(), 3)].into(),
+            ..Plan::default()
+        };
+        assert_eq!(message(&plan), "there are no rows in the split `test`");
+    }
+
+    proptest! {
+        #[test]
+        fn a_bigger_sample_contains_the_smaller(count in 1usize..60, a in 0usize..60, b in 0usize..60, seed: u64, balance: bool) {
+            let rows = rows(count);
+            let (small, big) = (ids(&rows, &sample(a.min(b), balance), seed), ids(&rows, &sample(a.max(b), balance), seed));
+            prop_assert!(small.is_subset(&big));
+            if !balance {
+                prop_assert_eq!(small.len(), a.min(b).min(count));
+            }
+        }
+
+        #[test]
+        fn the_order_of_rows_does_not_matter(count in 1usize..60, size in 0usize..60, rotate in 0usize..60, seed: u64, balance: bool) {
+            let mut shuffled = rows(count);
+            let moves = vec![Move { of: "train".into(), into: "dev".into(), part: Part::Share(0.3), in_order: false }];
+            let plan = Plan { moves, ..sample(size, balance) };
+            let before = ids(&shuffled, &plan, seed);
+            shuffled.rotate_left(rotate % count);
+            prop_assert_eq!(before, ids(&shuffled, &plan, seed));
+        }
+
+        #[test]
+        fn balanced_classes_are_equal(count in 2usize..60, seed: u64) {
+            let rows = rows(count);
+            let plan = Plan { balance: true, ..Plan::default() };
+            let drawn = draw(&rows, &plan, seed).unwrap();
+            let ones = drawn.iter().filter(|(row, _)| rows[*row].label == Some(1)).count();
+            prop_assert_eq!(ones * 2, drawn.len());
+        }
+
+        #[test]
+        fn quotas_add_up(sizes in proptest::collection::vec(1usize..50, 1..6), share in 0.0f64..=1.0) {
+            let all: usize = sizes.iter().sum();
+            let total = (all as f64 * share).round() as usize;
+            let quotas = quotas(&sizes, total, all);
+            prop_assert_eq!(quotas.iter().sum::<usize>(), total);
+            prop_assert!(quotas.iter().zip(&sizes).all(|(quota, size)| quota <= size));
+        }
+    }
+}
