@@ -12,6 +12,7 @@ mod nearest;
 pub mod command;
 pub mod sql;
 pub mod table;
+pub mod tokenize;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +27,12 @@ pub use fingerprint::Code;
 use nearest::nearest;
 
 /// Every stage kind. To add one: a folder, a `pub mod` line above and an entry here.
-pub static STAGES: &[&dyn Stage] = &[&table::Table, &sql::Sql, &command::Command];
+pub static STAGES: &[&dyn Stage] = &[
+    &table::Table,
+    &sql::Sql,
+    &command::Command,
+    &tokenize::Tokenize,
+];
 
 /// The kind of that name.
 pub fn find(kind: &str) -> Option<&'static dyn Stage> {
