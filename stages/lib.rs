@@ -10,6 +10,7 @@ mod fingerprint;
 mod nearest;
 
 pub mod command;
+pub mod embed;
 pub mod sql;
 pub mod table;
 pub mod tokenize;
@@ -32,6 +33,7 @@ pub static STAGES: &[&dyn Stage] = &[
     &sql::Sql,
     &command::Command,
     &tokenize::Tokenize,
+    &embed::Embed,
 ];
 
 /// The kind of that name.
