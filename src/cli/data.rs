@@ -24,6 +24,9 @@ pub struct ShowArguments {
     /// Print the stored log of its execution instead
     #[arg(long)]
     log: bool,
+    /// For vectors: print the words that are nearest to this one instead
+    #[arg(long, value_name = "WORD", conflicts_with = "log")]
+    nearest: Option<String>,
 }
 
 /// Prints schema, shape, first rows, digest and place of a result.
@@ -56,6 +59,18 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
     }
     if arguments.log {
         return show_log(&store, &found);
+    }
+    if let Some(word) = &arguments.nearest {
+        // Vectors of different instances are not comparable, so each answers for itself.
+        for (source, _, digest) in &found {
+            let label = plan.source_label(*source);
+            if found.len() > 1 && !global.json {
+                out!("{label}");
+            }
+            let table = store.read(digest)?;
+            super::nearest::print(&table, &label, word, arguments.rows, global.json)?;
+        }
+        return Ok(());
     }
     let table = together(&plan, &store, &found)?;
     if global.json {

@@ -4,6 +4,7 @@ mod data;
 mod graph;
 mod history;
 mod house;
+mod nearest;
 mod plan;
 mod reference;
 mod run;

@@ -27,8 +27,6 @@ const SHARD: usize = 4 << 20;
 pub struct Shard {
     /// Which column of text.
     pub column: usize,
-    /// Which rows.
-    pub rows: Range<usize>,
     /// The tokens that are kept, without marks: numbers of this shard, or, for word-piece,
     /// ids. For a grid they are characters, as many for each word as the grid is wide.
     pub ids: Vec<u32>,
@@ -84,7 +82,6 @@ fn shard(
 ) -> Shard {
     let mut shard = Shard {
         column,
-        rows: range.clone(),
         ids: Vec::new(),
         ends: Vec::with_capacity(range.len()),
         lengths: Vec::with_capacity(range.len()),
