@@ -12,3 +12,4 @@ mod output;
 mod processes;
 mod readme;
 mod schedule;
+mod text;

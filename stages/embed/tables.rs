@@ -97,7 +97,7 @@ pub fn vectors(table: &RecordBatch) -> Result<Matrix, Failure> {
             .as_primitive_opt::<Float32Type>()
             .ok_or_else(wrong)?;
         let dim = lists.value_length() as usize;
-        let start = lists.value_offset_at(0) as usize;
+        let start = lists.value_offset_at(0);
         return Ok(Matrix {
             dim,
             values: values.values()[start..start + lists.len() * dim].to_vec(),

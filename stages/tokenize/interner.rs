@@ -9,11 +9,15 @@ pub struct Interner {
     bytes: Vec<u8>,
     /// Where each string ends in `bytes`; it begins where the one before ends.
     ends: Vec<usize>,
-    /// Open addressing: the upper half of the hash and the number, or [`EMPTY`].
-    slots: Vec<(u32, u32)>,
+    /// Open addressing: the key of a string and its number, or [`EMPTY`].
+    slots: Vec<(u64, u32)>,
 }
 
-const EMPTY: (u32, u32) = (0, u32::MAX);
+const EMPTY: (u64, u32) = (0, u32::MAX);
+
+/// Strings of up to this many bytes are their own key, so that finding one touches nothing
+/// but its slot: most words of a text are as short.
+const SHORT: usize = 7;
 
 impl Interner {
     /// Nothing yet.
@@ -45,29 +49,29 @@ impl Interner {
     /// The number of a string that may be new.
     #[inline]
     pub fn intern(&mut self, word: &[u8]) -> u32 {
-        let hash = hash(word);
-        match self.probe(word, hash) {
+        let key = key(word);
+        match self.probe(word, key) {
             Ok(number) => number,
-            Err(slot) => self.add(word, hash, slot),
+            Err(slot) => self.add(word, key, slot),
         }
     }
 
     /// The number of a string, if it is here.
     pub fn find(&self, word: &[u8]) -> Option<u32> {
-        self.probe(word, hash(word)).ok()
+        self.probe(word, key(word)).ok()
     }
 
     /// The number, or the slot in which it would be.
     #[inline]
-    fn probe(&self, word: &[u8], hash: u64) -> Result<u32, usize> {
+    fn probe(&self, word: &[u8], key: u64) -> Result<u32, usize> {
         let mask = self.slots.len() - 1;
-        let (tag, mut at) = ((hash >> 32) as u32, hash as usize & mask);
+        let mut at = spread(key) & mask;
         loop {
             let (found, number) = self.slots[at];
             if number == EMPTY.1 {
                 return Err(at);
             }
-            if found == tag && self.get(number) == word {
+            if found == key && (word.len() <= SHORT || self.get(number) == word) {
                 return Ok(number);
             }
             at = (at + 1) & mask;
@@ -75,7 +79,7 @@ impl Interner {
     }
 
     #[cold]
-    fn add(&mut self, word: &[u8], hash: u64, slot: usize) -> u32 {
+    fn add(&mut self, word: &[u8], key: u64, slot: usize) -> u32 {
         let number = self.ends.len() as u32;
         assert!(
             number < u32::MAX - 1,
@@ -83,7 +87,7 @@ impl Interner {
         );
         self.bytes.extend_from_slice(word);
         self.ends.push(self.bytes.len());
-        self.slots[slot] = ((hash >> 32) as u32, number);
+        self.slots[slot] = (key, number);
         if self.ends.len() * 2 > self.slots.len() {
             self.grow();
         }
@@ -93,51 +97,61 @@ impl Interner {
     fn grow(&mut self) {
         let size = self.slots.len() * 2;
         let mut slots = vec![EMPTY; size];
-        for number in 0..self.ends.len() as u32 {
-            let hash = hash(self.get(number));
-            let mut at = hash as usize & (size - 1);
+        for (key, number) in self.slots.iter().filter(|slot| slot.1 != EMPTY.1) {
+            let mut at = spread(*key) & (size - 1);
             while slots[at].1 != EMPTY.1 {
                 at = (at + 1) & (size - 1);
             }
-            slots[at] = ((hash >> 32) as u32, number);
+            slots[at] = (*key, *number);
         }
         self.slots = slots;
     }
 }
 
-/// Eight bytes at a time, each folded in by a wide multiplication. It guards against nobody:
-/// a text made to collide is slow to read, and gives the same result.
+/// The bytes and the length of a short string, a hash of a long one. The two never meet: the
+/// first byte from the top is at most [`SHORT`] for the one and 255 for the other.
 #[inline]
-fn hash(word: &[u8]) -> u64 {
-    const KEY: u64 = 0x9e37_79b9_7f4a_7c15;
-    let fold = |a: u64, b: u64| {
-        let wide = u128::from(a) * u128::from(b);
-        (wide as u64) ^ ((wide >> 64) as u64)
-    };
-    let mut state = KEY ^ word.len() as u64;
+fn key(word: &[u8]) -> u64 {
+    if word.len() <= SHORT {
+        return packed(word) | (word.len() as u64) << 56;
+    }
+    let mut state = word.len() as u64;
     let mut chunks = word.chunks_exact(8);
     for chunk in &mut chunks {
         let chunk = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
-        state = fold(state ^ chunk, KEY);
+        state = fold(state ^ chunk);
     }
-    let rest = chunks.remainder();
-    // Reads that overlap cover any length without a loop over single bytes.
-    let last = match rest.len() {
-        0 => 0,
-        1..4 => {
-            let (a, b, c) = (rest[0], rest[rest.len() / 2], rest[rest.len() - 1]);
-            u64::from(a) | u64::from(b) << 8 | u64::from(c) << 16
-        }
-        n => {
-            let four = |at: usize| {
-                u64::from(u32::from_le_bytes(
-                    rest[at..at + 4].try_into().expect("four bytes"),
-                ))
-            };
-            four(0) | four(n - 4) << 32
-        }
+    fold(state ^ packed(chunks.remainder())) | 0xff << 56
+}
+
+/// Up to seven bytes as a number. Reads that overlap spare a loop over single bytes.
+#[inline]
+fn packed(bytes: &[u8]) -> u64 {
+    let four = |at: usize| {
+        let four = bytes[at..at + 4].try_into().expect("four bytes");
+        u64::from(u32::from_le_bytes(four))
     };
-    fold(state ^ last, 0xe703_7ed1_a0b4_28db)
+    match bytes.len() {
+        0 => 0,
+        n @ 1..4 => {
+            let (first, middle, last) = (bytes[0], bytes[n / 2], bytes[n - 1]);
+            u64::from(first) | u64::from(middle) << 8 | u64::from(last) << 16
+        }
+        n => four(0) | four(n - 4) << (8 * (n - 4)),
+    }
+}
+
+/// A wide multiplication whose halves are put together. It guards against nobody: a text made
+/// to collide is slow to read, and gives the same result.
+#[inline]
+fn fold(x: u64) -> u64 {
+    let wide = u128::from(x ^ 0x9e37_79b9_7f4a_7c15) * 0xe703_7ed1_a0b4_28db;
+    (wide as u64) ^ ((wide >> 64) as u64)
+}
+
+#[inline]
+fn spread(key: u64) -> usize {
+    fold(key) as usize
 }
 
 #[cfg(test)]
@@ -162,11 +176,31 @@ mod tests {
     }
 
     #[test]
-    fn words_of_every_length_hash_apart() {
+    fn words_of_every_length_have_keys_of_their_own() {
         let word: Vec<u8> = (1..=40).collect();
-        let mut hashes: Vec<u64> = (0..=40).map(|n| hash(&word[..n])).collect();
-        hashes.sort_unstable();
-        hashes.dedup();
-        assert_eq!(hashes.len(), 41);
+        let mut keys: Vec<u64> = (0..=40).map(|n| key(&word[..n])).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), 41);
+    }
+
+    #[test]
+    fn short_words_are_their_own_keys() {
+        let letters = [0_u8, 1, b'a', 255];
+        let mut words = vec![Vec::new()];
+        let mut keys = std::collections::BTreeSet::new();
+        for _ in 0..=SHORT {
+            words
+                .iter()
+                .for_each(|word| assert!(keys.insert(key(word))));
+            let longer = words
+                .iter()
+                .flat_map(|word: &Vec<u8>| letters.map(|letter| [&word[..], &[letter]].concat()));
+            words = longer.collect();
+        }
+        assert_eq!(
+            keys.len(),
+            (0..=SHORT as u32).map(|n| 4_usize.pow(n)).sum::<usize>()
+        );
     }
 }
