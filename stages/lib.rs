@@ -11,8 +11,10 @@ mod nearest;
 
 pub mod command;
 pub mod dataset;
+pub mod embed;
 pub mod sql;
 pub mod table;
+pub mod tokenize;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,6 +35,8 @@ pub static STAGES: &[&dyn Stage] = &[
     &sql::Sql,
     &command::Command,
     &dataset::Dataset,
+    &tokenize::Tokenize,
+    &embed::Embed,
 ];
 
 /// The kind of that name.

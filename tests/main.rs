@@ -13,3 +13,4 @@ mod output;
 mod processes;
 mod readme;
 mod schedule;
+mod text;

@@ -24,6 +24,9 @@ pub struct ShowArguments {
     /// Print what its last execution printed instead, also of one that failed
     #[arg(long)]
     log: bool,
+    /// For vectors: print the words that are nearest to this one instead
+    #[arg(long, value_name = "WORD", conflicts_with = "log")]
+    nearest: Option<String>,
 }
 
 /// Prints schema, shape, first rows, digest and place of a result.
@@ -60,6 +63,18 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
             *key,
             outputs[position],
         ));
+    }
+    if let Some(word) = &arguments.nearest {
+        // Vectors of different instances are not comparable, so each answers for itself.
+        for (source, _, digest) in &found {
+            let label = plan.source_label(*source);
+            if found.len() > 1 && !global.json {
+                out!("{label}");
+            }
+            let table = store.read(digest)?;
+            super::nearest::print(&table, &label, word, arguments.rows, global.json)?;
+        }
+        return Ok(());
     }
     let table = together(&plan, &store, &found)?;
     if global.json {

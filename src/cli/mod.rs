@@ -6,6 +6,7 @@ mod fetch;
 mod graph;
 mod history;
 mod house;
+mod nearest;
 mod plan;
 mod reference;
 mod run;

@@ -1,0 +1,217 @@
+//! Word vectors in other programs' files: GloVe's text, word2vec's text, safetensors.
+//! Knows nothing of vocabularies.
+
+use rayon::prelude::*;
+use safetensors::{Dtype, SafeTensors};
+
+use super::tables::Matrix;
+use crate::Failure;
+
+/// Words and their vectors from text: a word and its numbers a line, and perhaps a first line
+/// that says how many words and numbers there are (word2vec's form).
+pub fn text(name: &str, bytes: &[u8]) -> Result<(Vec<String>, Matrix), Failure> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        Failure::new(format!("{name} is not UTF-8 at byte {at}")).at("file")
+    })?;
+    let first = text.lines().next().unwrap_or_default();
+    let header: Vec<&str> = first.split_whitespace().collect();
+    let counted = match header[..] {
+        [words, dim] => words.parse::<usize>().ok().zip(dim.parse::<usize>().ok()),
+        _ => None,
+    };
+    let body = match counted {
+        Some(_) => text.split_once('\n').map_or("", |(_, rest)| rest),
+        None => text,
+    };
+    let dim = match counted {
+        Some((_, dim)) => dim,
+        None => header.len().saturating_sub(1),
+    };
+    if dim == 0 {
+        return Err(
+            Failure::new(format!("{name}: line 1 has no word with numbers after it"))
+                .help("each line is a word and its vector, separated by spaces")
+                .at("file"),
+        );
+    }
+    let before = usize::from(counted.is_some());
+    let parts: Vec<&str> = pieces(body);
+    let parsed: Vec<Result<Part, Wrong>> = parts.par_iter().map(|part| parse(part, dim)).collect();
+    let (mut words, mut values, mut lines) = (Vec::new(), Vec::new(), before);
+    for part in parsed {
+        let part = part.map_err(|wrong| {
+            let line = lines + wrong.line + 1;
+            Failure::new(format!("{name}: line {line} {}", wrong.what))
+                .help(format!(
+                    "every line is a word and {dim} numbers, separated by spaces"
+                ))
+                .at("file")
+        })?;
+        lines += part.lines;
+        words.extend(part.words);
+        values.extend(part.values);
+    }
+    if let Some((expected, _)) = counted
+        && expected != words.len()
+    {
+        return Err(Failure::new(format!(
+            "{name}: line 1 promises {expected} words, and there are {}",
+            words.len()
+        ))
+        .help("the file is cut off: get it again")
+        .at("file"));
+    }
+    Ok((words, Matrix { dim, values }))
+}
+
+/// Whole lines, about a megabyte at a time.
+fn pieces(mut text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    while !text.is_empty() {
+        let bytes = text.as_bytes();
+        let from = bytes.len().min(1 << 20);
+        let end = bytes[from..].iter().position(|b| *b == b'\n');
+        let (piece, rest) = text.split_at(end.map_or(bytes.len(), |end| from + end + 1));
+        pieces.push(piece);
+        text = rest;
+    }
+    pieces
+}
+
+struct Part {
+    words: Vec<String>,
+    values: Vec<f32>,
+    lines: usize,
+}
+
+struct Wrong {
+    line: usize,
+    what: String,
+}
+
+fn parse(text: &str, dim: usize) -> Result<Part, Wrong> {
+    let mut part = Part {
+        words: Vec::new(),
+        values: Vec::new(),
+        lines: 0,
+    };
+    for (line, row) in text.lines().enumerate() {
+        part.lines += 1;
+        let row = row.trim_end_matches([' ', '\r']);
+        if row.is_empty() {
+            continue;
+        }
+        // From the right, because some words of large collections have spaces inside.
+        let mut fields = row.rsplitn(dim + 1, ' ');
+        let start = part.values.len();
+        for field in fields.by_ref().take(dim) {
+            match field.parse() {
+                Ok(number) => part.values.push(number),
+                Err(_) => {
+                    let what = format!("has `{field}` where a number should be");
+                    return Err(Wrong { line, what });
+                }
+            }
+        }
+        part.values[start..].reverse();
+        match fields.next() {
+            Some(word) => part.words.push(word.to_owned()),
+            None => {
+                let what = format!("has fewer than {dim} numbers");
+                return Err(Wrong { line, what });
+            }
+        }
+    }
+    Ok(part)
+}
+
+/// A matrix from a safetensors file: the tensor of that name, or the only one with rows.
+pub fn safetensors(name: &str, bytes: &[u8], tensor: Option<&str>) -> Result<Matrix, Failure> {
+    let wrong = |what: String| Failure::new(format!("{name}: {what}")).at("file");
+    let file = SafeTensors::deserialize(bytes).map_err(|error| wrong(error.to_string()))?;
+    let mut matrices: Vec<String> = file
+        .iter()
+        .filter(|(_, view)| view.shape().len() == 2)
+        .map(|(name, _)| name.to_owned())
+        .collect();
+    matrices.sort_unstable();
+    let chosen = match (tensor, &matrices[..]) {
+        (Some(tensor), _) => tensor,
+        (None, [only]) => only,
+        (None, _) => {
+            return Err(wrong(format!("it has {} matrices", matrices.len()))
+                .help(format!("name one as `tensor`: {}", matrices.join(", "))));
+        }
+    };
+    let view = file.tensor(chosen).map_err(|_| {
+        wrong(format!("it has no tensor `{chosen}`"))
+            .help(format!("matrices: {}", matrices.join(", ")))
+            .at("tensor")
+    })?;
+    let &[_, dim] = view.shape() else {
+        return Err(wrong(format!("`{chosen}` is not a matrix")).at("tensor"));
+    };
+    let data = view.data();
+    let values = match view.dtype() {
+        Dtype::F32 => data
+            .chunks_exact(4)
+            .map(|b| f32::from_le_bytes(b.try_into().expect("four bytes")))
+            .collect(),
+        Dtype::F64 => data
+            .chunks_exact(8)
+            .map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes")) as f32)
+            .collect(),
+        Dtype::BF16 => data
+            .chunks_exact(2)
+            .map(|b| f32::from_bits(u32::from(u16::from_le_bytes([b[0], b[1]])) << 16))
+            .collect(),
+        other => {
+            return Err(wrong(format!("`{chosen}` holds {other:?}"))
+                .help("F32, F64 and BF16 can be read: convert it")
+                .at("tensor"));
+        }
+    };
+    Ok(Matrix { dim, values })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_text_forms_by_hand() {
+        let glove = "the 0.5 -1e-3\n. . 1 2\nnew york 3 4\n";
+        let (words, matrix) = text("g.txt", glove.as_bytes()).unwrap();
+        assert_eq!(words, ["the", ". .", "new york"]);
+        assert_eq!(matrix.values, [0.5, -0.001, 1.0, 2.0, 3.0, 4.0]);
+        let word2vec = "2 3\na 1 2 3 \r\nb 4 5 6\n";
+        let (words, matrix) = text("w.txt", word2vec.as_bytes()).unwrap();
+        assert_eq!((words.len(), matrix.dim), (2, 3));
+        assert_eq!(matrix.row(1), [4.0, 5.0, 6.0]);
+    }
+
+    #[test]
+    fn mistakes_name_their_line() {
+        let message = |bytes: &[u8]| text("v.txt", bytes).unwrap_err().message;
+        assert_eq!(
+            message(b"a 1 2\nb 1 x\n"),
+            "v.txt: line 2 has `x` where a number should be"
+        );
+        assert_eq!(
+            message(b"a 1 2\n\nb 1\n"),
+            "v.txt: line 3 has `b` where a number should be"
+        );
+        assert_eq!(
+            message(b"3 2\na 1 2\n"),
+            "v.txt: line 1 promises 3 words, and there are 1"
+        );
+        assert_eq!(message(b"a 1\n\xff"), "v.txt is not UTF-8 at byte 4");
+        assert!(message(b"").contains("line 1"));
+        assert!(safetensors("s", b"nonsense", None).is_err());
+        // A mistake far into a long file is counted across the pieces.
+        let mut long = "word 1 2 3 4 5 6 7 8\n".repeat(150_000);
+        long.push_str("bad 1 2\n");
+        assert!(message(long.as_bytes()).starts_with("v.txt: line 150001 "));
+    }
+}

@@ -1,0 +1,152 @@
+//! Vectors made elsewhere, whole or for the tokens of a vocabulary.
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, StringArray};
+use arrow::datatypes::Metadata;
+use store::Digest;
+
+use super::settings::{Missing, Settings};
+use super::tables::{self, Matrix, PAD, UNKNOWN, Vocab};
+use super::{formats, random};
+use crate::{Failure, Task};
+
+/// The words and vectors of the stage, and how many tokens were found among them.
+pub fn read(
+    task: &Task<'_>,
+    settings: &Settings,
+    vocab: Option<&Vocab>,
+) -> Result<(StringArray, Matrix, Metadata), Failure> {
+    let port = task.inputs.get("vectors");
+    let (words, matrix) = match (&settings.file, port) {
+        (Some(name), None) if name.ends_with(".safetensors") => {
+            let matrix =
+                formats::safetensors(name, &bytes(task, name)?, settings.tensor.as_deref())?;
+            return by_place(name, matrix, vocab);
+        }
+        (Some(name), None) => {
+            let (words, matrix) = formats::text(name, &bytes(task, name)?)?;
+            (StringArray::from(words), matrix)
+        }
+        (None, Some(table)) => (tables::words(table, "vectors")?, tables::vectors(table)?),
+        (Some(_), Some(_)) => {
+            return Err(
+                Failure::new("there are two sets of vectors, a file and an input")
+                    .help("leave out `file` or the input `vectors`")
+                    .at("file"),
+            );
+        }
+        (None, None) => {
+            return Err(Failure::new("there are no vectors")
+                .help("connect the input `vectors`, or name a `file`")
+                .at("source"));
+        }
+    };
+    match vocab {
+        None => Ok((words, matrix, Metadata::default())),
+        Some(vocab) => restrict(&words, &matrix, vocab, settings, task),
+    }
+}
+
+/// Rows by id: a model's own table of embeddings.
+fn by_place(
+    name: &str,
+    matrix: Matrix,
+    vocab: Option<&Vocab>,
+) -> Result<(StringArray, Matrix, Metadata), Failure> {
+    let rows = matrix.values.len() / matrix.dim.max(1);
+    match vocab {
+        Some(vocab) if vocab.tokens.len() == rows => {
+            Ok((vocab.tokens.clone(), matrix, Metadata::default()))
+        }
+        Some(vocab) => Err(Failure::new(format!(
+            "{name} has {rows} rows, but the vocabulary has {} tokens",
+            vocab.tokens.len()
+        ))
+        .help("the rows of a safetensors file are the ids of the vocabulary it was trained with")),
+        None => Err(Failure::new(format!("{name} has numbers and no words"))
+            .help("connect the input `vocab` that its rows belong to")),
+    }
+}
+
+/// A row for each token of the vocabulary.
+fn restrict(
+    words: &StringArray,
+    matrix: &Matrix,
+    vocab: &Vocab,
+    settings: &Settings,
+    task: &Task<'_>,
+) -> Result<(StringArray, Matrix, Metadata), Failure> {
+    let mut places: HashMap<&str, usize> = HashMap::with_capacity(words.len());
+    for (n, word) in words.iter().flatten().enumerate() {
+        // The first of two equal words counts, as for every reader of these files.
+        places.entry(word).or_insert(n);
+    }
+    let unknown = match &settings.unknown {
+        None => None,
+        Some(word) => Some(*places.get(word.as_str()).ok_or_else(|| {
+            Failure::new(format!("the vectors have no word `{word}`"))
+                .help("name the word that stands for unknown ones, or leave `unknown` out")
+                .at("unknown")
+        })?),
+    };
+    let dim = matrix.dim;
+    let mut values = Vec::with_capacity(vocab.tokens.len() * dim);
+    let (mut found, mut absent) = (0, 0);
+    for (n, token) in vocab.tokens.iter().flatten().enumerate() {
+        let place = match token {
+            UNKNOWN => unknown,
+            token => places.get(token).copied(),
+        };
+        match (place, settings.missing) {
+            _ if token == PAD => values.resize(values.len() + dim, 0.0),
+            (Some(place), _) => {
+                found += 1;
+                values.extend_from_slice(matrix.row(place));
+            }
+            (None, missing) => {
+                absent += 1;
+                match (missing, unknown) {
+                    (Missing::Unknown, Some(unknown)) => {
+                        values.extend_from_slice(matrix.row(unknown));
+                    }
+                    (Missing::Random, _) => {
+                        values.extend(random(task.seed, n, dim, settings.scale));
+                    }
+                    _ => values.resize(values.len() + dim, 0.0),
+                }
+            }
+        }
+    }
+    task.watch
+        .log(&format!("{found} tokens have a vector, {absent} have none"));
+    let metadata = [("ablate.found", found), ("ablate.missing", absent)];
+    let metadata = metadata.map(|(key, n)| (key.to_owned(), n.to_string()));
+    Ok((
+        vocab.tokens.clone(),
+        Matrix { dim, values },
+        metadata.into_iter().collect(),
+    ))
+}
+
+fn bytes(task: &Task<'_>, name: &str) -> Result<Vec<u8>, Failure> {
+    // The engine names files without `./`.
+    let file = task
+        .files
+        .get(name.trim_start_matches("./"))
+        .ok_or_else(|| {
+            Failure::new(format!("{name} is not a file"))
+                .help("name one file beside the pipeline file")
+                .at("file")
+        })?;
+    let bytes = std::fs::read(file.path)
+        .map_err(|error| Failure::new(format!("cannot read {name}: {error}")).at("file"))?;
+    if Digest::of(&bytes) != file.digest {
+        return Err(
+            Failure::new(format!("{name} changed while the pipeline was running"))
+                .help("run again: the new contents get a key of their own")
+                .at("file"),
+        );
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,365 @@
+//! Claims about the kind `embed`: what each source gives, and that skip-gram finds what
+//! belongs together and makes the same bytes on any number of threads.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, ListArray, StringArray};
+use arrow::datatypes::{Float32Type, Int32Type};
+use arrow::record_batch::RecordBatch;
+use store::{Digest, Params, Value, encode};
+
+use super::Embed;
+use super::draw::Stream;
+use crate::{Failure, Inputs, SourceFile, Stage, Task, Usage, Watch};
+
+struct Nobody;
+
+impl Watch for Nobody {
+    fn progress(&self, _: u64, _: u64) {}
+    fn log(&self, _: &str) {}
+    fn child(&self, _: Usage) {}
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+fn params(source: &str, more: &[(&str, Value)]) -> Params {
+    let mut params: Params = [("source".to_owned(), Value::Text(source.into()))].into();
+    for (name, value) in more {
+        params.insert((*name).to_owned(), value.clone());
+    }
+    params
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.into())
+}
+
+fn run_with(
+    params: &Params,
+    inputs: &[(&str, &RecordBatch)],
+    file: Option<(&str, &Path)>,
+    seed: u64,
+) -> Result<RecordBatch, Failure> {
+    let files = file.map(|(name, path)| {
+        let digest = Digest::of_file(path).unwrap();
+        (name.to_owned(), SourceFile { path, digest })
+    });
+    let inputs = inputs.iter();
+    let task = Task {
+        inputs: inputs
+            .map(|(name, table)| ((*name).to_owned(), (*table).clone()))
+            .collect(),
+        params,
+        seed,
+        files: files.into_iter().collect::<BTreeMap<_, _>>(),
+        watch: &Nobody,
+    };
+    Ok(Embed.run(&task)?.remove("vectors").unwrap())
+}
+
+fn run(params: &Params, inputs: &[(&str, &RecordBatch)]) -> Result<RecordBatch, Failure> {
+    run_with(params, inputs, None, 1)
+}
+
+fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true)))
+        .unwrap()
+}
+
+fn vocab(tokens: &[&str], counts: Vec<i64>) -> RecordBatch {
+    let ids = Int32Array::from_iter_values(0..tokens.len() as i32);
+    batch(vec![
+        ("id", Arc::new(ids)),
+        ("token", Arc::new(StringArray::from(tokens.to_vec()))),
+        ("count", Arc::new(Int64Array::from(counts))),
+    ])
+}
+
+fn rows(table: &RecordBatch) -> Vec<Vec<f32>> {
+    let lists = table["v"].as_fixed_size_list();
+    let row = |n| {
+        lists
+            .value(n)
+            .as_primitive::<Float32Type>()
+            .values()
+            .to_vec()
+    };
+    (0..lists.len()).map(row).collect()
+}
+
+fn norms(table: &RecordBatch) -> Vec<f32> {
+    table["norm"]
+        .as_primitive::<Float32Type>()
+        .values()
+        .to_vec()
+}
+
+#[test]
+fn random_vectors_depend_on_the_seed_and_padding_is_zero() {
+    let vocab = vocab(&["[PAD]", "[UNK]", "a"], vec![0, 0, 1]);
+    let params = params(
+        "random",
+        &[("dim", Value::Int(3)), ("scale", Value::Float(0.5))],
+    );
+    let one = rows(&run(&params, &[("vocab", &vocab)]).unwrap());
+    assert_eq!(one[0], [0.0; 3]);
+    assert!(
+        one[1..]
+            .iter()
+            .flatten()
+            .all(|x| x.abs() <= 0.5 && *x != 0.0)
+    );
+    assert_ne!(one[1], one[2]);
+    assert_eq!(one, rows(&run(&params, &[("vocab", &vocab)]).unwrap()));
+    let other = run_with(&params, &[("vocab", &vocab)], None, 2).unwrap();
+    assert_ne!(one, rows(&other));
+}
+
+#[test]
+fn one_hot_by_hand() {
+    let made = run(
+        &params("one-hot", &[]),
+        &[("vocab", &vocab(&["[PAD]", "[UNK]", "a"], vec![0, 0, 1]))],
+    )
+    .unwrap();
+    assert_eq!(
+        rows(&made),
+        [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    );
+    assert_eq!(norms(&made), [0.0, 1.0, 1.0]);
+}
+
+fn glove() -> RecordBatch {
+    let lists = [[3.0, 4.0], [1.0, 0.0], [0.0, 2.0]];
+    let lists = lists.map(|row| Some(row.map(Some).to_vec()));
+    batch(vec![
+        (
+            "word",
+            Arc::new(StringArray::from(vec!["film", "the", "unk"])),
+        ),
+        (
+            "v",
+            Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(lists)),
+        ),
+    ])
+}
+
+#[test]
+fn pretrained_vectors_whole_or_for_a_vocabulary() {
+    let whole = run(&params("vectors", &[]), &[("vectors", &glove())]).unwrap();
+    assert_eq!(whole["token"].as_string::<i32>().value(2), "unk");
+    assert_eq!(norms(&whole), [5.0, 1.0, 2.0]);
+    assert_eq!(whole["id"].as_primitive::<Int32Type>().values(), &[0, 1, 2]);
+
+    let vocab = vocab(&["[PAD]", "[UNK]", "zzz", "film"], vec![0; 4]);
+    let inputs = [("vectors", &glove()), ("vocab", &vocab)];
+    let zero = params(
+        "vectors",
+        &[("unknown", text("unk")), ("missing", text("zero"))],
+    );
+    let made = run(&zero, &inputs).unwrap();
+    assert_eq!(
+        rows(&made),
+        [[0.0, 0.0], [0.0, 2.0], [0.0, 0.0], [3.0, 4.0]]
+    );
+    assert_eq!(made.schema().metadata()["ablate.missing"], "1");
+    let unknown = params(
+        "vectors",
+        &[("unknown", text("unk")), ("missing", text("unknown"))],
+    );
+    assert_eq!(rows(&run(&unknown, &inputs).unwrap())[2], [0.0, 2.0]);
+    let random = rows(&run(&params("vectors", &[]), &inputs).unwrap());
+    assert!(random[2] != [0.0, 0.0] && random[1] != random[2] && random[0] == [0.0, 0.0]);
+    // What one embed stage makes another can read.
+    let again = run(&zero, &[("vectors", &whole), ("vocab", &vocab)]).unwrap();
+    assert_eq!(rows(&again), rows(&made));
+}
+
+#[test]
+fn vectors_from_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("v.txt");
+    std::fs::write(&path, "film 3 4\nthe 1 0\n").unwrap();
+    let params_of = |name: &str| params("vectors", &[("file", text(name))]);
+    let made = run_with(&params_of("v.txt"), &[], Some(("v.txt", &path)), 1).unwrap();
+    assert_eq!(rows(&made), [[3.0, 4.0], [1.0, 0.0]]);
+
+    let values: Vec<u8> = [1.0_f32, 2.0, 3.0, 4.0]
+        .iter()
+        .flat_map(|x| x.to_le_bytes())
+        .collect();
+    let view = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![2, 2], &values);
+    let bytes = safetensors::serialize([("emb", view.unwrap())], None).unwrap();
+    let path = dir.path().join("m.safetensors");
+    std::fs::write(&path, bytes).unwrap();
+    let two = vocab(&["a", "b"], vec![1, 1]);
+    let file = Some(("m.safetensors", path.as_path()));
+    let made = run_with(&params_of("m.safetensors"), &[("vocab", &two)], file, 1).unwrap();
+    assert_eq!(rows(&made), [[1.0, 2.0], [3.0, 4.0]]);
+    let three = vocab(&["a", "b", "c"], vec![1, 1, 1]);
+    let failure = run_with(&params_of("m.safetensors"), &[("vocab", &three)], file, 1).unwrap_err();
+    assert_eq!(
+        failure.message,
+        "m.safetensors has 2 rows, but the vocabulary has 3 tokens"
+    );
+}
+
+const CLUSTERS: usize = 5;
+const SIZE: usize = 12;
+
+/// Sentences whose words all come from one of five clusters of twelve words, and function words
+/// that are everywhere.
+fn clusters(texts: usize) -> (RecordBatch, RecordBatch) {
+    let tokens = 2 + 4 + CLUSTERS * SIZE;
+    let names: Vec<String> = (0..tokens)
+        .map(|n| match n {
+            0 => "[PAD]".to_owned(),
+            1 => "[UNK]".to_owned(),
+            2..6 => format!("the{n}"),
+            n => format!("c{}w{}", (n - 6) / SIZE, (n - 6) % SIZE),
+        })
+        .collect();
+    let mut counts = vec![0; tokens];
+    let lists: Vec<Option<Vec<Option<i32>>>> = (0..texts)
+        .map(|n| {
+            let mut stream = Stream::new(9, 0, n as u64);
+            let cluster = stream.below(CLUSTERS as u32);
+            let ids = (0..12).map(|_| {
+                let id = match stream.below(3) {
+                    0 => 2 + stream.below(4),
+                    _ => 6 + cluster * SIZE as u32 + stream.below(SIZE as u32),
+                };
+                counts[id as usize] += 1;
+                Some(id as i32)
+            });
+            Some(ids.collect())
+        })
+        .collect();
+    let split = StringArray::from(vec!["train"; texts]);
+    let tokens = batch(vec![
+        ("split", Arc::new(split)),
+        (
+            "ids",
+            Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists)),
+        ),
+    ]);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    (vocab(&names, counts), tokens)
+}
+
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+    dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+}
+
+/// How many of each word's eleven nearest neighbours are of its own cluster.
+fn purity(rows: &[Vec<f32>]) -> f64 {
+    let words: Vec<usize> = (6..6 + CLUSTERS * SIZE).collect();
+    let mut right = 0;
+    for word in &words {
+        let mut others: Vec<usize> = words.iter().copied().filter(|o| o != word).collect();
+        others.sort_by(|a, b| {
+            cosine(&rows[*word], &rows[*b]).total_cmp(&cosine(&rows[*word], &rows[*a]))
+        });
+        let same = |other: &&usize| (**other - 6) / SIZE == (word - 6) / SIZE;
+        right += others.iter().take(SIZE - 1).filter(same).count();
+    }
+    right as f64 / (words.len() * (SIZE - 1)) as f64
+}
+
+#[test]
+fn skip_gram_finds_what_belongs_together() {
+    // Long enough for several rounds of several blocks.
+    let (vocab, tokens) = clusters(15_000);
+    let settings = [("dim", Value::Int(20)), ("epochs", Value::Int(3))];
+    let inputs = [("vocab", &vocab), ("tokens", &tokens)];
+    let made = run(&params("skip-gram", &settings), &inputs).unwrap();
+    let found = purity(&rows(&made));
+    assert!(found > 0.95, "{found}");
+    assert_eq!(rows(&made)[0], [0.0; 20]);
+    // Untrained vectors do not pass: the claim can fail.
+    let random = run(&params("random", &settings[..1]), &[("vocab", &vocab)]).unwrap();
+    assert!(purity(&rows(&random)) < 0.4);
+}
+
+#[test]
+fn skip_gram_gives_the_same_bytes_on_any_number_of_threads() {
+    let (vocab, tokens) = clusters(12_000);
+    let settings = [("dim", Value::Int(10)), ("epochs", Value::Int(1))];
+    let on = |threads, seed| {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        let inputs = [("vocab", &vocab), ("tokens", &tokens)];
+        let params = params("skip-gram", &settings);
+        let made = pool
+            .install(|| run_with(&params, &inputs, None, seed))
+            .unwrap();
+        encode(&made).unwrap()
+    };
+    let one = on(1, 1);
+    assert!(one == on(2, 1) && one == on(8, 1));
+    assert!(one != on(1, 2), "the seed counts");
+}
+
+#[test]
+fn mistakes_say_what_to_do() {
+    let (vocab, tokens) = clusters(2);
+    let small = vocab.slice(0, 4);
+    let failure = run(
+        &params("skip-gram", &[]),
+        &[("vocab", &small), ("tokens", &tokens)],
+    )
+    .unwrap_err();
+    assert!(
+        failure.message.contains("the vocabulary ends at 3"),
+        "{failure}"
+    );
+    let wrong = |source: &str, more: &[(&str, Value)]| {
+        run(&params(source, more), &[("vocab", &vocab)]).unwrap_err()
+    };
+    assert_eq!(
+        wrong("skipgram", &[]).help.unwrap(),
+        "did you mean `skip-gram`?"
+    );
+    assert_eq!(wrong("random", &[("file", text("x"))]).param, Some("file"));
+    assert_eq!(
+        wrong("vectors", &[("missing", text("unknown"))]).param,
+        Some("missing")
+    );
+    assert_eq!(
+        wrong("vectors", &[]).help.unwrap(),
+        "connect the input `vectors`, or name a `file`"
+    );
+    assert_eq!(
+        wrong("random", &[("dim", Value::Int(0))]).param,
+        Some("dim")
+    );
+}
+
+#[test]
+fn ports_are_those_of_the_source() {
+    let ports = |source: &str| match Embed.ports(&params(source, &[])).inputs {
+        Inputs::Named(ports) => ports
+            .into_iter()
+            .map(|p| (p.name, p.required))
+            .collect::<Vec<_>>(),
+        Inputs::Any(_) => panic!("named ports"),
+    };
+    let owned = |ports: &[(&str, bool)]| -> Vec<(String, bool)> {
+        ports.iter().map(|(n, r)| ((*n).to_owned(), *r)).collect()
+    };
+    assert_eq!(ports("random"), owned(&[("vocab", true)]));
+    assert_eq!(
+        ports("skip-gram"),
+        owned(&[("vocab", true), ("tokens", true)])
+    );
+    assert_eq!(
+        ports("vectors"),
+        owned(&[("vocab", false), ("vectors", false)])
+    );
+}

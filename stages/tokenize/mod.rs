@@ -1,0 +1,243 @@
+//! `tokenize`: texts to lists of token ids, with the vocabulary that they mean.
+//!
+//! [`rows`] reads the table, [`scan`] the texts (by the rules in [`words`], [`split`],
+//! [`basic`] and [`pieces`]), [`vocab`] decides the ids, [`output`] and [`stats`] make the
+//! tables. Knows nothing of models: nothing is padded here but the words of a grid.
+
+mod basic;
+mod interner;
+mod output;
+mod pieces;
+mod rows;
+mod scan;
+mod settings;
+mod split;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod vocab;
+mod words;
+
+use store::{Params, Value};
+
+use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::{Failure, Outputs, ParamError, Stage, Task};
+use rows::Rows;
+use settings::{Scheme, Settings};
+use vocab::Vocabulary;
+
+/// The kind `tokenize`.
+pub struct Tokenize;
+
+static DESCRIPTION: Description = Description {
+    kind: "tokenize",
+    summary: "Texts to token ids, with the vocabulary of the training split.",
+    params: &[
+        Param {
+            name: "scheme",
+            ty: Type::Text,
+            presence: Presence::Required,
+            help: "words, words-punctuation, whitespace, char-grid, chars or word-piece.",
+        },
+        Param {
+            name: "max_len",
+            ty: Type::Int,
+            presence: Presence::Optional,
+            help: "How many tokens of a text are kept (words, for a grid); without it all.",
+        },
+        Param {
+            name: "min_count",
+            ty: Type::Int,
+            presence: Presence::Default(|| Value::Int(1)),
+            help: "Tokens that the training split has less often are unknown.",
+        },
+        Param {
+            name: "max_vocab",
+            ty: Type::Int,
+            presence: Presence::Optional,
+            help: "How many tokens the vocabulary has at most, special ones not counted.",
+        },
+        Param {
+            name: "lowercase",
+            ty: Type::Bool,
+            presence: Presence::Optional,
+            help: "Whether case is dropped; without it as the scheme's README entry says.",
+        },
+        Param {
+            name: "word_width",
+            ty: Type::Int,
+            presence: Presence::Optional,
+            help: "For char-grid: characters for each word, the last one padding; without it 20.",
+        },
+        Param {
+            name: "eos",
+            ty: Type::Bool,
+            presence: Presence::Optional,
+            help: "For whitespace and chars: whether every text ends with [EOS]; without it not.",
+        },
+        Param {
+            name: "add_special_tokens",
+            ty: Type::Bool,
+            presence: Presence::Optional,
+            help: "For word-piece: whether texts stand between [CLS] and [SEP]; without it they do.",
+        },
+        Param {
+            name: "vocab_file",
+            ty: Type::Text,
+            presence: Presence::Optional,
+            help: "For word-piece: BERT's vocab.txt, if no vocabulary is connected.",
+        },
+        Param {
+            name: "text",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text("text".to_owned())),
+            help: "The column that holds the text; a second one has the same name and `_b`.",
+        },
+        Param {
+            name: "train",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text("train".to_owned())),
+            help: "The split from which the vocabulary comes.",
+        },
+    ],
+    seeded: false,
+};
+
+impl Stage for Tokenize {
+    fn describe(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn ports(&self, _: &Params) -> Ports {
+        let output = |name: &'static str| Port {
+            name: name.to_owned(),
+            holds: name,
+            required: true,
+        };
+        Ports {
+            inputs: Inputs::Named(vec![
+                Port::table("rows"),
+                Port {
+                    required: false,
+                    ..Port::table("vocab")
+                },
+            ]),
+            outputs: vec![output("tokens"), output("vocab"), output("stats")],
+        }
+    }
+
+    fn check(&self, params: &Params) -> Result<(), ParamError> {
+        Settings::read(params).map(drop)
+    }
+
+    fn files<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
+        let file = params.get("vocab_file").and_then(Value::as_text);
+        file.map(|name| ("vocab_file", name)).into_iter().collect()
+    }
+
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
+        let settings = Settings::of(task)?;
+        let rows = Rows::read(&task.inputs["rows"], &settings)?;
+        let given = given(task, &settings)?;
+        let shards = scan::scan(&rows, &settings, given.as_ref(), task.watch)?;
+        let (seen, seen_counts, mut places) = scan::merge(&shards);
+        let vocab = match given {
+            Some(given) => given,
+            None => Vocabulary::count(&seen, &seen_counts, &settings),
+        };
+        // From the numbers of all shards to ids; for word-piece they are the same.
+        let mut counts = match settings.scheme {
+            Scheme::WordPiece => {
+                let mut counts = vec![0; vocab.tokens.len()];
+                for shard in &shards {
+                    for (total, count) in counts.iter_mut().zip(&shard.counts) {
+                        *total += *count as i64;
+                    }
+                }
+                counts
+            }
+            _ => {
+                let id = |token: &[u8]| vocab.tokens.find(token).unwrap_or(vocab.unknown);
+                let id: Vec<u32> = seen.iter().map(id).collect();
+                for number in places.iter_mut().flatten() {
+                    *number = id[*number as usize];
+                }
+                let mut counts = vec![0; vocab.tokens.len()];
+                for (id, count) in id.iter().zip(&seen_counts) {
+                    counts[*id as usize] += *count as i64;
+                }
+                counts
+            }
+        };
+        let trained = rows.split.iter().filter(|split| **split == rows.train);
+        let trained = (trained.count() * rows.texts.len()) as i64;
+        for mark in [settings.before, settings.after].into_iter().flatten() {
+            let id = vocab.tokens.find(mark.as_bytes());
+            counts[id.expect("marks are looked up with the vocabulary") as usize] += trained;
+        }
+        let mut columns = Vec::with_capacity(rows.texts.len());
+        for column in 0..rows.texts.len() {
+            let mine = shards.iter().zip(&places);
+            let mine: Vec<_> = mine
+                .filter(|(shard, _)| shard.column == column)
+                .map(|(shard, places)| {
+                    let named = settings.scheme != Scheme::WordPiece;
+                    (shard, named.then_some(&places[..]))
+                })
+                .collect();
+            columns.push(output::ids(&mine, &vocab, &settings)?);
+        }
+        drop(shards);
+        let stats = stats::table(&rows, &columns, &vocab, &settings);
+        let tokens = output::tokens(&rows, columns, &vocab, &settings);
+        let vocab = output::vocab(&vocab, counts, &settings);
+        Ok([("tokens", tokens), ("vocab", vocab), ("stats", stats)]
+            .map(|(name, table)| (name.to_owned(), table))
+            .into())
+    }
+}
+
+/// The vocabulary of the port or of the file, if there is one.
+fn given(task: &Task<'_>, settings: &Settings) -> Result<Option<Vocabulary>, Failure> {
+    let port = task.inputs.get("vocab");
+    let vocab = match (&settings.vocab_file, port) {
+        (Some(_), Some(_)) => {
+            return Err(
+                Failure::new("there are two vocabularies, a file and an input")
+                    .help("leave out `vocab_file` or the input `vocab`")
+                    .at("vocab_file"),
+            );
+        }
+        (Some(name), None) => Vocabulary::from_file(name, file(task, name)?, settings)?,
+        (None, Some(table)) => Vocabulary::from_table(table, settings)?,
+        (None, None) if settings.scheme == Scheme::WordPiece => {
+            return Err(Failure::new("word-piece needs a vocabulary")
+                .help("name BERT's vocab.txt as `vocab_file`, or connect the input `vocab`")
+                .at("scheme"));
+        }
+        (None, None) => return Ok(None),
+    };
+    // Silently ignored limits would be taken for granted.
+    let (param, set) = match settings.max_vocab {
+        Some(_) => ("max_vocab", true),
+        None => ("min_count", settings.min_count > 1),
+    };
+    if set {
+        return Err(Failure::new(format!(
+            "`{param}` limits a vocabulary that is made here, but this one is given"
+        ))
+        .help("leave it out, or make the vocabulary with it in the stage that makes it")
+        .at(param));
+    }
+    Ok(Some(vocab))
+}
+
+fn file<'a>(task: &Task<'a>, name: &str) -> Result<crate::SourceFile<'a>, Failure> {
+    // The engine names files without `./`.
+    let plain = name.trim_start_matches("./");
+    task.files.get(plain).copied().ok_or_else(|| {
+        Failure::new(format!("{name} is not a file"))
+            .help("name one file beside the pipeline file")
+            .at("vocab_file")
+    })
+}
