@@ -7,7 +7,8 @@ use arrow::record_batch::RecordBatch;
 use store::Value;
 
 use super::catalogue::Schema;
-use super::frequency;
+use super::table::Texts;
+use super::{frequency, reviews_grammar};
 
 /// A set that is made.
 pub struct Embedded {
@@ -34,19 +35,51 @@ pub struct Embedded {
 pub enum Setting {
     /// Yes or no.
     Flag(bool),
+    /// A share, from 0 to 1.
+    Share(f64),
 }
 
 /// Every set that is made.
-pub static EMBEDDED: &[Embedded] = &[Embedded {
-    name: "frequency",
-    title: "Sine waves with a period inside 5..6 or outside it, 100 steps of 0.1",
-    schema: Schema::Sequence,
-    labels: &["inside", "outside"],
-    source: "frequency.rs",
-    splits: &[("train", 10_000), ("dev", 2_000), ("test", 2_000)],
-    options: &[("halves", Setting::Flag(false))],
-    make: frequency::make,
-}];
+pub static EMBEDDED: &[Embedded] = &[
+    Embedded {
+        name: "frequency",
+        title: "Sine waves with a period inside 5..6 or outside it, 100 steps of 0.1",
+        schema: Schema::Sequence,
+        labels: &["inside", "outside"],
+        source: "frequency.rs",
+        splits: &[("train", 10_000), ("dev", 2_000), ("test", 2_000)],
+        options: &[("halves", Setting::Flag(false))],
+        make: frequency::make,
+    },
+    Embedded {
+        name: "reviews-grammar",
+        title: "Short reviews of films and restaurants, written by a grammar",
+        schema: Schema::Text,
+        labels: &["negative", "positive"],
+        source: "reviews_grammar.rs",
+        splits: &[("train", 4_000), ("dev", 1_000), ("test", 1_000)],
+        options: &[("typos", Setting::Share(0.01))],
+        make: reviews,
+    },
+];
+
+/// Reviews in a table; each split has a seed of its own, so that none has another's rows.
+fn reviews(options: &Options, seed: u64) -> RecordBatch {
+    let mut rows = Texts::default();
+    for (n, (split, count)) in (0_u64..).zip(options.splits()) {
+        let seed = seed.wrapping_mul(3).wrapping_add(n);
+        let reviews = reviews_grammar::generate(count, seed, options.share("typos"));
+        for (n, review) in reviews.iter().enumerate() {
+            rows.push(
+                &format!("{split}/{n}"),
+                split,
+                Some(review.label),
+                &review.text,
+            );
+        }
+    }
+    rows.finish()
+}
 
 /// The set of that name.
 pub fn find(name: &str) -> Option<&'static Embedded> {
@@ -86,6 +119,11 @@ impl Options {
                 match (value, setting) {
                     (Value::Bool(value), Setting::Flag(flag)) => *flag = *value,
                     (_, Setting::Flag(_)) => return wrong("true or false"),
+                    (Value::Float(value), Setting::Share(share)) if (0.0..=1.0).contains(value) => {
+                        *share = *value;
+                    }
+                    (Value::Int(value @ (0 | 1)), Setting::Share(share)) => *share = *value as f64,
+                    (_, Setting::Share(_)) => return wrong("a number from 0 to 1"),
                 }
             } else {
                 let known = set
@@ -109,6 +147,14 @@ impl Options {
     /// The splits and how many rows each has.
     pub fn splits(&self) -> impl Iterator<Item = (&'static str, usize)> {
         self.splits.iter().copied()
+    }
+
+    /// The value of an option that is a share.
+    pub fn share(&self, name: &str) -> f64 {
+        match self.settings.get(name) {
+            Some(Setting::Share(share)) => *share,
+            _ => 0.0,
+        }
     }
 
     /// Whether an option is on.

@@ -12,6 +12,7 @@ mod fetch;
 mod frequency;
 mod load;
 mod own;
+mod reviews_grammar;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -134,9 +135,13 @@ impl Stage for Dataset {
             let Some(file) = file.strip_prefix("stages/dataset/") else {
                 return true;
             };
+            // A generator may have a word list of its own name beside it.
+            let stem = |file: &str| file.rsplit_once('.').map(|(stem, _)| stem.to_owned());
             let one_of_many = file.starts_with("catalogue/")
-                || embedded::EMBEDDED.iter().any(|set| set.source == file);
-            !file.starts_with("fetch/") && (!one_of_many || file == own)
+                || embedded::EMBEDDED
+                    .iter()
+                    .any(|set| stem(set.source) == stem(file));
+            !file.starts_with("fetch/") && (!one_of_many || stem(file) == stem(&own))
         })
     }
 

@@ -55,6 +55,7 @@ fn run_with(
         params,
         seed,
         files: files.into_iter().collect::<BTreeMap<_, _>>(),
+        data: &crate::DataHome::nowhere(),
         watch: &Nobody,
     };
     Ok(Embed.run(&task)?.remove("vectors").unwrap())

@@ -51,6 +51,7 @@ fn run(params: &Params, inputs: &[(&str, &RecordBatch)]) -> Result<Outputs, Fail
         params,
         seed: 0,
         files: BTreeMap::from([("vocab.txt".to_owned(), file)]),
+        data: &crate::DataHome::nowhere(),
         watch: &Nobody,
     };
     Tokenize.run(&task)
