@@ -307,8 +307,8 @@ fn a_damaged_database_says_what_to_do_and_doing_it_helps() {
     assert_eq!(lab.files("objects"), objects);
 }
 
-/// Root may write anywhere, so the disk itself must refuse: an immutable-looking copy is read
-/// through a store whose files and folders cannot be written.
+/// Looking without the right to write. Root may write anywhere, so run by root this shows only
+/// that nothing else is in the way.
 #[test]
 fn a_store_that_may_not_be_written_can_be_looked_at() {
     use std::os::unix::fs::PermissionsExt;
