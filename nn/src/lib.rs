@@ -9,6 +9,7 @@
 
 pub mod batch;
 pub mod checkpoint;
+pub mod dictionary;
 pub mod error;
 pub mod evaluate;
 pub mod fit;

@@ -2,9 +2,9 @@
 //!
 //! `phi[w | y] = (1 + count of w in class y) / (|V| + tokens of class y)`; the logit of a class is `sum over tokens of ln phi`.
 
-use super::svm::tokens_of;
+use super::features::tokens_of;
 use crate::batch::{Example, Sequence, Target};
-use crate::error::setting;
+use crate::error::{same, setting};
 use crate::objective::Objective;
 use crate::victim::{Gradient, LayerStates, Matrix, Queries, Victim};
 use crate::{Error, Result};
@@ -59,6 +59,22 @@ impl NaiveBayes {
             vocabulary,
             forwards: AtomicU64::new(0),
         })
+    }
+
+    /// A classifier that was trained before: [`NaiveBayes::log`] of it.
+    pub fn from_log(log: Vec<f64>, vocabulary: usize, classes: usize) -> Result<Self> {
+        same("logarithms", classes * vocabulary, log.len())?;
+        Ok(NaiveBayes {
+            log,
+            classes,
+            vocabulary,
+            forwards: AtomicU64::new(0),
+        })
+    }
+
+    /// All `ln phi`, (classes, vocabulary).
+    pub fn log(&self) -> &[f64] {
+        &self.log
     }
 
     /// `ln phi[w | y]`; differences between classes are what swaps of words act on.

@@ -3,6 +3,7 @@
 mod bayes;
 mod bert;
 mod char_cnn;
+mod features;
 mod kim_cnn;
 mod language;
 mod recurrent;
@@ -14,11 +15,12 @@ mod transformer_seq2seq;
 pub use bayes::NaiveBayes;
 pub use bert::{bert_spec, load_bert};
 pub use char_cnn::{CharCnn, CharCnnSpec};
+pub use features::{Bag, Features, Vectors};
 pub use kim_cnn::{KimCnn, KimCnnSpec};
 pub use language::{Language, LanguageSpec};
 pub use recurrent::{CellKind, Recurrent, RecurrentSpec};
 pub use seq2seq::{Seq2seq, Seq2seqSpec};
-pub use svm::{Bag, LinearSvm, Steps, SvmSpec};
+pub use svm::{LinearSvm, Steps, SvmSpec};
 pub use transformer::{Transformer, TransformerSpec};
 pub use transformer_seq2seq::{TransformerSeq2seq, TransformerSeq2seqSpec};
 

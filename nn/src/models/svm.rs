@@ -1,17 +1,17 @@
-//! Linear SVM on bags of words by sparse stochastic gradient descent.
+//! Linear SVM by stochastic gradient descent, on bags of words or on vectors.
 //!
 //! `min over w, b of alpha/2 |w|^2 + mean max(0, 1 - y (w . x + b))`, one machine a class against the rest
 //! (one machine in all for two classes). Step sizes: `optimal` is Bottou's `1 / (alpha (t + t0))` with
 //! `t0 = 1 / (alpha sqrt(1 / sqrt(alpha)))`, as in scikit-learn; `pegasos` is `1 / (alpha t)`; or a constant.
 //! The bias is not shrunk, and moves a hundredth as fast, as scikit-learn does for sparse data.
 
+use super::features::{Features, Reading, Row, Vectors};
 use crate::batch::{Example, Sequence, Target};
-use crate::error::setting;
+use crate::error::{same, setting};
 use crate::objective::Objective;
 use crate::victim::{Gradient, LayerStates, Matrix, Queries, Victim};
 use crate::{Error, Result, Stream};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Settings of the fit.
@@ -28,8 +28,8 @@ pub struct SvmSpec {
     pub steps: Steps,
     /// Passes over the examples.
     pub epochs: usize,
-    /// What a word counts.
-    pub bag: Bag,
+    /// What it reads of a text.
+    pub features: Features,
     /// Names the order of examples.
     #[serde(default)]
     pub seed: u64,
@@ -47,28 +47,18 @@ pub enum Steps {
     Constant(f64),
 }
 
-/// The value of a word's feature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bag {
-    /// 1 if it occurs.
-    Binary,
-    /// How often it occurs.
-    Count,
-}
-
 /// A trained classifier.
 #[derive(Debug)]
 pub struct LinearSvm {
     machines: Vec<(Vec<f64>, f64)>,
-    bag: Bag,
-    vocabulary: usize,
+    reading: Reading,
     forwards: AtomicU64,
 }
 
 impl LinearSvm {
     /// Trains every machine over the same order of examples.
-    pub fn fit(examples: &[Example], spec: &SvmSpec) -> Result<Self> {
+    pub fn fit(examples: &[Example], spec: &SvmSpec, vectors: Option<Vectors>) -> Result<Self> {
+        let reading = Reading::new(spec.features, spec.vocabulary, vectors)?;
         setting("classes", spec.classes > 1, "above 1", spec.classes)?;
         setting("alpha", spec.alpha > 0.0, "above 0", spec.alpha)?;
         setting("epochs", spec.epochs > 0, "above 0", spec.epochs)?;
@@ -92,21 +82,41 @@ impl LinearSvm {
                     below: spec.classes,
                 });
             }
-            texts.push((
-                features(tokens_of(&e.input, item, spec.vocabulary)?, spec.bag),
-                y as usize,
-            ));
+            texts.push((reading.read(&e.input, item)?, y as usize));
         }
         let count = if spec.classes == 2 { 1 } else { spec.classes };
         let machines = (0..count)
-            .map(|k| machine(&texts, spec, if count == 1 { 1 } else { k }))
+            .map(|k| machine(&texts, spec, &reading, if count == 1 { 1 } else { k }))
             .collect();
         Ok(LinearSvm {
             machines,
-            bag: spec.bag,
-            vocabulary: spec.vocabulary,
+            reading,
             forwards: AtomicU64::new(0),
         })
+    }
+
+    /// A machine that was trained before: [`LinearSvm::machines`] of it.
+    pub fn from_machines(
+        machines: Vec<(Vec<f64>, f64)>,
+        spec: &SvmSpec,
+        vectors: Option<Vectors>,
+    ) -> Result<Self> {
+        let reading = Reading::new(spec.features, spec.vocabulary, vectors)?;
+        let count = if spec.classes == 2 { 1 } else { spec.classes };
+        same("machines", count, machines.len())?;
+        for (w, _) in &machines {
+            same("weights of a machine", reading.len(), w.len())?;
+        }
+        Ok(LinearSvm {
+            machines,
+            reading,
+            forwards: AtomicU64::new(0),
+        })
+    }
+
+    /// The weights and the bias of each machine.
+    pub fn machines(&self) -> &[(Vec<f64>, f64)] {
+        &self.machines
     }
 
     /// The weight of a word for a class (for class 1 when there are two).
@@ -117,9 +127,8 @@ impl LinearSvm {
 
     /// `w . x + b` for each class; for two classes minus and plus half of the one decision.
     pub fn scores(&self, text: &Sequence) -> Result<Vec<f64>> {
-        let x = features(tokens_of(text, 0, self.vocabulary)?, self.bag);
-        let score =
-            |(w, b): &(Vec<f64>, f64)| b + x.iter().map(|(j, v)| w[*j as usize] * v).sum::<f64>();
+        let x = self.reading.read(text, 0)?;
+        let score = |(w, b): &(Vec<f64>, f64)| b + self.reading.product(w, &x);
         let scores: Vec<f64> = self.machines.iter().map(score).collect();
         Ok(if let [one] = scores[..] {
             vec![-one / 2.0, one / 2.0]
@@ -130,8 +139,13 @@ impl LinearSvm {
 }
 
 /// One class against the rest. The weights are kept as `scale * w`, so that shrinking them is one product.
-fn machine(texts: &[(Vec<(u32, f64)>, usize)], spec: &SvmSpec, class: usize) -> (Vec<f64>, f64) {
-    let (mut w, mut scale, mut bias) = (vec![0.0; spec.vocabulary], 1.0f64, 0.0);
+fn machine(
+    texts: &[(Row, usize)],
+    spec: &SvmSpec,
+    reading: &Reading,
+    class: usize,
+) -> (Vec<f64>, f64) {
+    let (mut w, mut scale, mut bias) = (vec![0.0; reading.len()], 1.0f64, 0.0);
     let t0 = 1.0 / (spec.alpha * (1.0 / spec.alpha.sqrt()).sqrt());
     let mut t = 0u64;
     for epoch in 0..spec.epochs {
@@ -147,55 +161,20 @@ fn machine(texts: &[(Vec<(u32, f64)>, usize)], spec: &SvmSpec, class: usize) -> 
                 Steps::Constant(step) => step,
             };
             let (x, y) = (&texts[i].0, if texts[i].1 == class { 1.0 } else { -1.0 });
-            let margin =
-                y * (bias + scale * x.iter().map(|(j, v)| w[*j as usize] * v).sum::<f64>());
+            let margin = y * (bias + scale * reading.product(&w, x));
             scale *= (1.0 - step * spec.alpha).max(0.0);
             if scale < 1e-9 {
                 w.iter_mut().for_each(|w| *w *= scale);
                 scale = 1.0;
             }
             if margin < 1.0 {
-                x.iter()
-                    .for_each(|(j, v)| w[*j as usize] += step * y * v / scale);
+                reading.add(&mut w, x, step * y / scale);
                 bias += 0.01 * step * y;
             }
         }
     }
     w.iter_mut().for_each(|w| *w *= scale);
     (w, bias)
-}
-
-fn features(tokens: &[u32], bag: Bag) -> Vec<(u32, f64)> {
-    let mut counts: BTreeMap<u32, f64> = BTreeMap::new();
-    for w in tokens {
-        let count = counts.entry(*w).or_default();
-        *count = if bag == Bag::Binary {
-            1.0
-        } else {
-            *count + 1.0
-        };
-    }
-    counts.into_iter().collect()
-}
-
-/// The tokens of a text, all inside the vocabulary.
-pub(crate) fn tokens_of(text: &Sequence, item: usize, vocabulary: usize) -> Result<&[u32]> {
-    let Sequence::Tokens(ids) = text else {
-        return Err(Error::Shape {
-            what: "input",
-            expected: "tokens".into(),
-            got: "vectors or characters".into(),
-        });
-    };
-    match ids.iter().find(|w| **w as usize >= vocabulary) {
-        None => Ok(ids),
-        Some(w) => Err(Error::Range {
-            what: "token",
-            item,
-            got: *w as usize,
-            below: vocabulary,
-        }),
-    }
 }
 
 impl Victim for LinearSvm {
@@ -235,6 +214,7 @@ impl Victim for LinearSvm {
 
 #[cfg(test)]
 mod tests {
+    use super::super::features::Bag;
     use super::*;
 
     fn spec(classes: usize, steps: Steps) -> SvmSpec {
@@ -244,7 +224,7 @@ mod tests {
             alpha: 1e-3,
             steps,
             epochs: 20,
-            bag: Bag::Binary,
+            features: Features::Words(Bag::Binary),
             seed: 3,
         }
     }
@@ -271,7 +251,7 @@ mod tests {
         for steps in [Steps::Optimal, Steps::Pegasos, Steps::Constant(0.01)] {
             for classes in [2, 3] {
                 let data = texts(120, classes);
-                let svm = LinearSvm::fit(&data, &spec(classes as usize, steps)).unwrap();
+                let svm = LinearSvm::fit(&data, &spec(classes as usize, steps), None).unwrap();
                 for e in &data {
                     let Target::Class(y) = e.target else {
                         unreachable!()
@@ -296,7 +276,7 @@ mod tests {
             epochs: 300,
             ..spec(2, Steps::Optimal)
         };
-        let svm = LinearSvm::fit(&data, &spec).unwrap();
+        let svm = LinearSvm::fit(&data, &spec, None).unwrap();
         let (w, b) = &svm.machines[0];
         let value = |w: &[f64]| {
             let hinge: f64 = data
@@ -305,10 +285,9 @@ mod tests {
                     let Target::Class(y) = e.target else {
                         unreachable!()
                     };
-                    let x = features(tokens_of(&e.input, 0, 30).unwrap(), Bag::Binary);
+                    let x = svm.reading.read(&e.input, 0).unwrap();
                     let y = if y == 1 { 1.0 } else { -1.0 };
-                    (1.0 - y * (b + x.iter().map(|(j, v)| w[*j as usize] * v).sum::<f64>()))
-                        .max(0.0)
+                    (1.0 - y * (b + svm.reading.product(w, &x))).max(0.0)
                 })
                 .sum();
             0.025 * w.iter().map(|w| w * w).sum::<f64>() + hinge / data.len() as f64
