@@ -16,7 +16,7 @@ pub struct Description {
 }
 
 /// One parameter.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Param {
     /// Its key in the stage's table.
     pub name: &'static str,

@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A trained classifier.
 #[derive(Debug)]
 pub struct NaiveBayes {
-    /// `ln phi`, (classes, vocabulary)
+    /// How often a token occurs in a class, (classes, vocabulary)
+    counts: Vec<u64>,
+    /// `ln phi`, likewise
     log: Vec<f64>,
     classes: usize,
     vocabulary: usize,
@@ -48,12 +50,20 @@ impl NaiveBayes {
                 counts[y as usize * vocabulary + w as usize] += 1;
             }
         }
+        NaiveBayes::from_counts(counts, vocabulary, classes)
+    }
+
+    /// The classifier of these counts, (classes, vocabulary).
+    pub fn from_counts(counts: Vec<u64>, vocabulary: usize, classes: usize) -> Result<Self> {
+        setting("vocabulary", vocabulary > 0, "above 0", vocabulary)?;
+        same("counts", classes * vocabulary, counts.len())?;
         let mut log = Vec::with_capacity(counts.len());
         for row in counts.chunks_exact(vocabulary) {
             let total = (vocabulary as u64 + row.iter().sum::<u64>()) as f64;
             log.extend(row.iter().map(|c| ((1 + c) as f64 / total).ln()));
         }
         Ok(NaiveBayes {
+            counts,
             log,
             classes,
             vocabulary,
@@ -61,20 +71,14 @@ impl NaiveBayes {
         })
     }
 
-    /// A classifier that was trained before: [`NaiveBayes::log`] of it.
-    pub fn from_log(log: Vec<f64>, vocabulary: usize, classes: usize) -> Result<Self> {
-        same("logarithms", classes * vocabulary, log.len())?;
-        Ok(NaiveBayes {
-            log,
-            classes,
-            vocabulary,
-            forwards: AtomicU64::new(0),
-        })
+    /// How often each token occurs in each class, (classes, vocabulary).
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
     }
 
-    /// All `ln phi`, (classes, vocabulary).
-    pub fn log(&self) -> &[f64] {
-        &self.log
+    /// How many classes there are.
+    pub fn classes(&self) -> usize {
+        self.classes
     }
 
     /// `ln phi[w | y]`; differences between classes are what swaps of words act on.
