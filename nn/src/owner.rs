@@ -40,6 +40,14 @@ impl Owner {
         self
     }
 
+    /// Adds a text.
+    pub(crate) fn tokens(mut self, name: &str, text: &[u32]) -> Self {
+        let mut sum = Checksum::default();
+        sum.all(text);
+        self.data(name, text.len(), sum);
+        self
+    }
+
     /// An error at the first line of `got` that is not this one's.
     pub(crate) fn check(&self, got: &Owner) -> Result<()> {
         let value = |of: &Owner, name: &str| {
