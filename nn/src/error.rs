@@ -69,6 +69,18 @@ pub enum Error {
         /// Attention, states, tokens, ...
         what: &'static str,
     },
+    /// A checkpoint of another fit.
+    #[error(
+        "checkpoint of another fit: {what}: expected {expected}, got {got}. Resume the fit it was made by, or start without it"
+    )]
+    Foreign {
+        /// The part of the model, settings or data that differs.
+        what: String,
+        /// What this fit has.
+        expected: String,
+        /// What the checkpoint was made with.
+        got: String,
+    },
     /// Bytes that are not what they should be.
     #[error("{what}: {why}")]
     Format {

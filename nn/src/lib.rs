@@ -22,6 +22,7 @@ pub mod models;
 pub mod objective;
 pub mod optimiser;
 pub mod order;
+pub mod owner;
 pub mod params;
 mod random;
 mod real;

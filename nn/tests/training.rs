@@ -27,6 +27,7 @@ fn spec() -> FitSpec {
         patience: 0,
         window: 3,
         seed: 5,
+        balanced: false,
         restarts: 0,
         accept: 0.0,
     }
@@ -140,6 +141,132 @@ fn a_run_that_was_stopped_and_resumed_ends_with_the_same_bits() {
             assert_eq!(rest, whole, "{optimiser:?} stopped after {stop}");
         }
     }
+}
+
+#[test]
+fn a_run_with_restarts_may_be_stopped_in_any_attempt() {
+    let (train, dev) = (easy(60, 20), easy(40, 20));
+    let model = classifier(CellKind::Rnn);
+    let spec = FitSpec {
+        epochs: 2,
+        restarts: 2,
+        accept: 1.1,
+        metric: Metric::Accuracy,
+        ..spec()
+    };
+    let whole = fit(&model, model.init(1), &train, &dev, &spec, None, &mut go_on).unwrap();
+    // Three attempts of six steps; the events before the end are 18 steps, 6 epochs and 2 restarts.
+    for stop in [1, 5, 8, 9, 10, 15, 20, 25] {
+        let mut events = 0;
+        let mut halt = |_: &Event| {
+            events += 1;
+            if events == stop {
+                Flow::Stop
+            } else {
+                Flow::Continue
+            }
+        };
+        let part = fit(&model, model.init(1), &train, &dev, &spec, None, &mut halt).unwrap();
+        assert!(part.stopped, "{stop}");
+        let kept = Checkpoint::from_bytes(&part.checkpoint.to_bytes()).unwrap();
+        let rest = fit(
+            &model,
+            model.init(1),
+            &train,
+            &dev,
+            &spec,
+            Some(kept),
+            &mut go_on,
+        )
+        .unwrap();
+        assert_eq!(rest, whole, "stopped at event {stop}");
+    }
+}
+
+#[test]
+fn a_checkpoint_of_another_fit_is_refused_with_what_differs() {
+    let (train, dev) = (easy(40, 20), easy(20, 20));
+    let model = classifier(CellKind::Lstm);
+    let mut halt = |_: &Event| Flow::Stop;
+    let part = fit(
+        &model,
+        model.init(1),
+        &train,
+        &dev,
+        &spec(),
+        None,
+        &mut halt,
+    )
+    .unwrap();
+    let refuse = |model: &Model, train: &[Example], dev: &[Example], spec: &FitSpec| {
+        let kept = Some(part.checkpoint.clone());
+        fit(model, model.init(1), train, dev, spec, kept, &mut go_on)
+            .unwrap_err()
+            .to_string()
+    };
+    let faster = FitSpec {
+        rate: 0.02,
+        ..spec()
+    };
+    assert_eq!(
+        refuse(&model, &train, &dev, &faster),
+        "checkpoint of another fit: settings.rate: expected 0.02, got 0.01. Resume the fit it was made by, or start without it"
+    );
+    let other = classifier(CellKind::Gru);
+    assert!(
+        refuse(&other, &train, &dev, &spec())
+            .contains("model.cell: expected \"gru\", got \"lstm\""),
+    );
+    let fewer = refuse(&model, &train[1..], &dev, &spec());
+    assert!(
+        fewer.contains("train: expected 39 with checksum") && fewer.contains("got 40 with"),
+        "{fewer}"
+    );
+    let mut relabelled = train.clone();
+    relabelled[7].target = Target::Class(0);
+    relabelled[8].target = Target::Class(1);
+    let said = refuse(&model, &relabelled, &dev, &spec());
+    assert!(said.contains("train: expected 40 with"), "{said}");
+    assert!(refuse(&model, &train, &dev[1..], &spec()).contains("dev: expected 19"));
+}
+
+#[test]
+fn balanced_batches_train_with_the_same_bits_on_any_number_of_threads() {
+    // Three of four examples are of class 0; a batch of 8 holds 4 of each.
+    let skewed: Vec<Example> = easy(400, 20)
+        .into_iter()
+        .enumerate()
+        .filter(|(i, e)| e.target == Target::Class(0) || i % 3 == 0)
+        .map(|(_, e)| e)
+        .collect();
+    let ones = skewed
+        .iter()
+        .filter(|e| e.target == Target::Class(1))
+        .count();
+    let spec = FitSpec {
+        balanced: true,
+        batch: 8,
+        ..spec()
+    };
+    let model = classifier(CellKind::Gru);
+    let one = run(&model, &skewed, &spec, 1);
+    assert_eq!(one.steps, (3 * (ones / 4)) as u64);
+    assert_eq!(one, run(&model, &skewed, &spec, 2));
+    assert_eq!(one, run(&model, &skewed, &spec, 8));
+    let plain = FitSpec {
+        balanced: false,
+        ..spec.clone()
+    };
+    assert_ne!(one.params, run(&model, &skewed, &plain, 2).params);
+    let next = vec![Example {
+        input: Sequence::Tokens(vec![1]),
+        target: Target::None,
+    }];
+    let error = fit(&model, model.init(1), &next, &[], &spec, None, &mut go_on).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "target: expected a class for every example, since batches are balanced, got none, or tokens"
+    );
 }
 
 /// Texts whose first token decides the class.

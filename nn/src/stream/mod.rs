@@ -3,19 +3,23 @@
 //! The text is cut into `batch` rows of equal length; a window is `steps` tokens of every row, its targets the
 //! tokens one later. States start at zero in every epoch (Zaremba et al. 2014). Gradients stop at the window.
 
-use crate::batch::{Batch, Carry, Input, Targets};
+mod rows;
+
+use crate::Result;
+use crate::batch::Batch;
+use crate::checkpoint::{Checkpoint, Position};
 use crate::error::setting;
 use crate::evaluate::Evaluation;
 use crate::fit::{Event, Flow};
-use crate::layers::Lens;
-use crate::model::{Model, Spec};
+use crate::model::Model;
 use crate::objective::Objective;
 use crate::optimiser::{Clip, Optimiser};
+use crate::owner::Owner;
 use crate::params::Params;
 use crate::schedule::Schedule;
 use crate::tape::{Tape, Want};
 use crate::trainer::{Trainer, shards};
-use crate::{Error, Result};
+use rows::{Rows, zero_states};
 use serde::{Deserialize, Serialize};
 
 /// Settings of a fit on a long text.
@@ -48,6 +52,8 @@ pub struct FittedStream {
     pub params: Params<f32>,
     /// On dev after each epoch, if there is a dev text.
     pub dev: Vec<Evaluation>,
+    /// Where to go on from.
+    pub checkpoint: Checkpoint,
     /// Whether the caller stopped it.
     pub stopped: bool,
 }
@@ -61,6 +67,30 @@ pub fn fit_stream(
     spec: &StreamSpec,
     tell: &mut (dyn FnMut(&Event) -> Flow + Send),
 ) -> Result<FittedStream> {
+    run(model, start, [text, dev], spec, None, tell)
+}
+
+/// Goes on from a checkpoint of [`fit_stream`] with the same model, texts and settings.
+pub fn resume_stream(
+    model: &Model,
+    start: Params<f32>,
+    text: &[u32],
+    dev: &[u32],
+    spec: &StreamSpec,
+    from: Checkpoint,
+    tell: &mut (dyn FnMut(&Event) -> Flow + Send),
+) -> Result<FittedStream> {
+    run(model, start, [text, dev], spec, Some(from), tell)
+}
+
+fn run(
+    model: &Model,
+    start: Params<f32>,
+    [text, dev]: [&[u32]; 2],
+    spec: &StreamSpec,
+    resume: Option<Checkpoint>,
+    tell: &mut (dyn FnMut(&Event) -> Flow + Send),
+) -> Result<FittedStream> {
     setting("epochs", spec.epochs > 0, "above 0", spec.epochs)?;
     setting("steps", spec.steps > 0, "above 0", spec.steps)?;
     setting(
@@ -70,60 +100,96 @@ pub fn fit_stream(
         spec.rate,
     )?;
     spec.schedule.check()?;
-    let rows = Rows::new(text, spec.batch)?;
-    let zero = zero_states(model)?;
-    rayon::scope(|_| {
-        let mut trainer = Trainer::new(model, start, spec.optimiser, spec.clip, spec.seed)?;
-        let (mut measured, mut stopped) = (Vec::new(), false);
-        'epochs: for epoch in 0..spec.epochs {
-            let parts = shards(spec.batch);
-            let mut carry: Vec<Carry<f32>> = parts.iter().map(|r| zero.of(r.len())).collect();
-            let (mut sum, mut windows) = (0.0, 0);
-            for from in (0..rows.len).step_by(spec.steps) {
-                let window = from..rows.len.min(from + spec.steps);
-                let states = std::mem::take(&mut carry);
-                let batches: Vec<Batch<f32>> = parts
-                    .iter()
-                    .zip(states)
-                    .map(|(part, carry)| rows.window(part.clone(), window.clone(), carry))
-                    .collect();
-                let rate = spec.rate * spec.schedule.factor(epoch, trainer.memory.updates, 0);
-                let step = trainer.step(&batches, &Objective::CrossEntropy, rate)?;
-                carry = step.carry;
-                (sum, windows) = (sum + step.loss, windows + 1);
-                if tell(&Event::Step {
-                    step: trainer.memory.updates,
-                    loss: step.loss,
-                    norm: step.norm,
-                    rate,
-                }) == Flow::Stop
-                {
-                    stopped = true;
-                    break 'epochs;
-                }
-            }
-            let found = if dev.is_empty() {
-                None
-            } else {
-                Some(evaluate_stream(model, &trainer.params, dev, spec.steps)?)
-            };
-            measured.extend(found);
-            if tell(&Event::Epoch {
-                epoch,
-                loss: sum / f64::from(windows),
-                dev: found,
-            }) == Flow::Stop
-            {
-                stopped = true;
-                break;
-            }
+    start.check(model.layout())?;
+    let owner = Owner::new(model, &start, spec)
+        .tokens("text", text)
+        .tokens("dev", dev);
+    let mut at = match resume {
+        Some(checkpoint) => {
+            owner.check(&checkpoint.owner)?;
+            checkpoint
         }
+        None => Checkpoint::start(owner, &start, &spec.optimiser),
+    };
+    let params = Params {
+        trained: std::mem::take(&mut at.trained),
+        frozen: start.frozen,
+    };
+    rayon::scope(|_| {
+        let mut trainer = Trainer::new(model, params, spec.optimiser, spec.clip, spec.seed)?;
+        trainer.memory = std::mem::take(&mut at.memory);
+        let stopped = epochs(&mut trainer, &mut at, [text, dev], spec, tell)?;
+        at.trained.clone_from(&trainer.params.trained);
+        at.memory = trainer.memory;
         Ok(FittedStream {
             params: trainer.params,
-            dev: measured,
+            dev: at.history.clone(),
+            checkpoint: at,
             stopped,
         })
     })
+}
+
+/// Goes on from `at` to the end; whether the caller stopped it.
+fn epochs(
+    trainer: &mut Trainer,
+    at: &mut Checkpoint,
+    [text, dev]: [&[u32]; 2],
+    spec: &StreamSpec,
+    tell: &mut (dyn FnMut(&Event) -> Flow + Send),
+) -> Result<bool> {
+    let rows = Rows::new(text, spec.batch)?;
+    let (zero, parts) = (zero_states(trainer.model)?, shards(spec.batch));
+    while at.position.epoch < spec.epochs {
+        let epoch = at.position.epoch;
+        if at.position.batch == 0 {
+            at.carry = parts.iter().map(|r| zero.of(r.len())).collect();
+        }
+        for from in (0..rows.len).step_by(spec.steps).skip(at.position.batch) {
+            let window = from..rows.len.min(from + spec.steps);
+            let states = std::mem::take(&mut at.carry);
+            let batches: Vec<Batch<f32>> = parts
+                .iter()
+                .zip(states)
+                .map(|(part, carry)| rows.window(part.clone(), window.clone(), carry))
+                .collect();
+            let rate = spec.rate * spec.schedule.factor(epoch, trainer.memory.updates, 0);
+            let step = trainer.step(&batches, &Objective::CrossEntropy, rate)?;
+            at.carry = step.carry;
+            at.position.loss += step.loss;
+            at.position.batch += 1;
+            let event = Event::Step {
+                step: trainer.memory.updates,
+                loss: step.loss,
+                norm: step.norm,
+                rate,
+            };
+            if tell(&event) == Flow::Stop {
+                return Ok(true);
+            }
+        }
+        let found = if dev.is_empty() {
+            None
+        } else {
+            let (model, params) = (trainer.model, &trainer.params);
+            Some(evaluate_stream(model, params, dev, spec.steps)?)
+        };
+        at.history.extend(found);
+        let event = Event::Epoch {
+            epoch,
+            loss: at.position.loss / at.position.batch as f64,
+            dev: found,
+        };
+        at.carry.clear();
+        at.position = Position {
+            epoch: epoch + 1,
+            ..Position::default()
+        };
+        if tell(&event) == Flow::Stop {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Loss and accuracy over a text read from its first token to its last, state and all.
@@ -160,83 +226,10 @@ pub fn evaluate_stream(
     })
 }
 
-/// A text cut into rows; the last token of a row is only a target.
-struct Rows<'a> {
-    text: &'a [u32],
-    stride: usize,
-    len: usize,
-}
-
-impl<'a> Rows<'a> {
-    fn new(text: &'a [u32], batch: usize) -> Result<Self> {
-        setting("batch", batch > 0, "above 0", batch)?;
-        let stride = text.len() / batch;
-        if stride < 2 {
-            return Err(Error::Shape {
-                what: "text",
-                expected: format!("at least {} tokens", 2 * batch),
-                got: text.len().to_string(),
-            });
-        }
-        Ok(Rows {
-            text,
-            stride,
-            len: stride - 1,
-        })
-    }
-
-    fn window(
-        &self,
-        part: std::ops::Range<usize>,
-        steps: std::ops::Range<usize>,
-        carry: Carry<f32>,
-    ) -> Batch<f32> {
-        let lens: Lens = vec![steps.len(); part.len()].into();
-        let ids = |late: usize| {
-            steps
-                .clone()
-                .flat_map(|t| {
-                    part.clone()
-                        .map(move |b| self.text[b * self.stride + t + late])
-                })
-                .collect::<Vec<u32>>()
-        };
-        Batch {
-            input: Input::Tokens(ids(0)),
-            targets: Targets::Tokens(ids(1), lens.clone()),
-            lens,
-            carry: Some(carry),
-        }
-    }
-}
-
-/// Zero states of every layer.
-struct Zero {
-    layers: usize,
-    units: usize,
-}
-
-impl Zero {
-    fn of(&self, items: usize) -> Carry<f32> {
-        vec![(vec![0.0; items * self.units], vec![0.0; items * self.units]); self.layers]
-    }
-}
-
-fn zero_states(model: &Model) -> Result<Zero> {
-    match model.spec() {
-        Spec::Language(spec) => Ok(Zero {
-            layers: spec.layers,
-            units: spec.units,
-        }),
-        _ => Err(Error::Missing {
-            what: "next token to predict: it is no language model",
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Spec;
     use crate::models::LanguageSpec;
 
     fn model() -> Model {
@@ -299,6 +292,49 @@ mod tests {
         );
         assert_eq!(one, run(2));
         assert_eq!(one, run(8));
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_and_resumed_ends_with_the_same_bits() {
+        let (model, text) = (model(), cycle(700));
+        let spec = StreamSpec {
+            epochs: 3,
+            batch: 18,
+            schedule: Schedule::Plateau { factor: 0.5 },
+            ..spec()
+        };
+        let from = |resume: Option<Checkpoint>, stop: usize| {
+            let mut events = 0;
+            let mut tell = |_: &Event| {
+                events += 1;
+                if events == stop {
+                    Flow::Stop
+                } else {
+                    Flow::Continue
+                }
+            };
+            let texts = [&text[..], &text[..50]];
+            run(&model, model.init(1), texts, &spec, resume, &mut tell).unwrap()
+        };
+        let whole = from(None, usize::MAX);
+        assert!(!whole.stopped && whole.dev.len() == 3);
+        // An epoch is 8 windows and its own event.
+        for stop in [1, 4, 8, 9, 10, 18, 20, 27] {
+            let part = from(None, stop);
+            assert!(part.stopped, "{stop}");
+            let kept = Checkpoint::from_bytes(&part.checkpoint.to_bytes()).unwrap();
+            assert_eq!(from(Some(kept), usize::MAX), whole, "stopped at {stop}");
+        }
+        let kept = from(None, 4).checkpoint;
+        let other = &text[1..];
+        let error = resume_stream(&model, model.init(1), other, &[], &spec, kept, &mut |_| {
+            Flow::Continue
+        })
+        .unwrap_err();
+        assert!(
+            error.to_string().contains("text: expected 699 with"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -1,0 +1,250 @@
+//! The loop of training: epochs of shuffled batches, a look at dev, early stopping, restarts.
+//!
+//! A fit is a function of (model, start, examples, settings): the same weights on any number
+//! of threads, and the same weights when it is stopped at a checkpoint and resumed.
+
+mod event;
+mod spec;
+
+pub use event::{Event, Flow};
+pub use spec::{FitSpec, Loss, Metric};
+
+use crate::batch::{Example, Target};
+use crate::checkpoint::{Best, Checkpoint, Position};
+use crate::evaluate::{Evaluation, evaluate};
+use crate::model::Model;
+use crate::objective::Objective;
+use crate::order::{Classes, batches};
+use crate::owner::Owner;
+use crate::params::Params;
+use crate::trainer::Trainer;
+use crate::{Error, Result};
+
+/// The outcome.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted {
+    /// The best weights on dev, or the last ones without dev.
+    pub params: Params<f32>,
+    /// Dev at the best weights.
+    pub dev: Option<Evaluation>,
+    /// Steps taken in the last attempt.
+    pub steps: u64,
+    /// Where to go on from.
+    pub checkpoint: Checkpoint,
+    /// Whether the caller stopped it.
+    pub stopped: bool,
+}
+
+/// The caller's ear.
+type Tell<'t> = &'t mut (dyn FnMut(&Event) -> Flow + Send);
+
+/// Trains from `start`, or goes on from `resume`, which must be of the same model, examples and settings.
+pub fn fit(
+    model: &Model,
+    start: Params<f32>,
+    train: &[Example],
+    dev: &[Example],
+    spec: &FitSpec,
+    resume: Option<Checkpoint>,
+    tell: Tell,
+) -> Result<Fitted> {
+    spec.check()?;
+    start.check(model.layout())?;
+    let order = Order::new(train, spec)?;
+    let owner = Owner::new(model, &start, spec)
+        .examples("train", train)
+        .examples("dev", dev);
+    let mut at = match resume {
+        Some(checkpoint) => {
+            owner.check(&checkpoint.owner)?;
+            checkpoint
+        }
+        None => Checkpoint::start(owner.clone(), &start, &spec.optimiser),
+    };
+    let fit = Fit {
+        model,
+        train,
+        dev,
+        spec,
+        order,
+        frozen: start.frozen,
+    };
+    // From inside the pool: entering it for every step makes the times jump.
+    rayon::scope(|_| {
+        let mut stopped = fit.attempt(&mut at, tell)?;
+        while !stopped && at.position.attempt < spec.restarts {
+            let so_far = better(spec.metric, at.best.clone(), at.earlier.clone());
+            if so_far.as_ref().is_none_or(|b| b.0.accuracy >= spec.accept) {
+                break;
+            }
+            let attempt = at.position.attempt + 1;
+            if tell(&Event::Restart { attempt }) == Flow::Stop {
+                stopped = true;
+                break;
+            }
+            let fresh = model.init(spec.seed.wrapping_add(u64::from(attempt)));
+            at = Checkpoint::start(owner.clone(), &fresh, &spec.optimiser);
+            at.position.attempt = attempt;
+            at.earlier = so_far;
+            stopped = fit.attempt(&mut at, tell)?;
+        }
+        let best = better(spec.metric, at.best.clone(), at.earlier.clone());
+        let (dev, trained) = best.map_or((None, at.trained.clone()), |(e, w)| (Some(e), w));
+        Ok(Fitted {
+            params: Params {
+                trained,
+                frozen: fit.frozen,
+            },
+            dev,
+            steps: at.memory.updates,
+            checkpoint: at,
+            stopped,
+        })
+    })
+}
+
+/// The new weights if they are strictly better than the earlier ones.
+fn better(metric: Metric, new: Option<Best>, earlier: Option<Best>) -> Option<Best> {
+    match (new, earlier) {
+        (Some(new), Some(old)) => Some(if metric.better(&new.0, Some(&old.0)) {
+            new
+        } else {
+            old
+        }),
+        (new, old) => new.or(old),
+    }
+}
+
+/// What stays the same over all attempts.
+struct Fit<'a> {
+    model: &'a Model,
+    train: &'a [Example],
+    dev: &'a [Example],
+    spec: &'a FitSpec,
+    order: Order,
+    frozen: Vec<f32>,
+}
+
+impl Fit<'_> {
+    /// Goes on from `at` to the end of its attempt; whether the caller stopped it.
+    fn attempt(&self, at: &mut Checkpoint, tell: Tell) -> Result<bool> {
+        let spec = self.spec;
+        let seed = spec.seed.wrapping_add(u64::from(at.position.attempt) << 32);
+        let params = Params {
+            trained: std::mem::take(&mut at.trained),
+            frozen: self.frozen.clone(),
+        };
+        let mut trainer = Trainer::new(self.model, params, spec.optimiser, spec.clip, seed)?;
+        trainer.memory = std::mem::take(&mut at.memory);
+        let stopped = self.epochs(&mut trainer, at, seed, tell)?;
+        at.trained = trainer.params.trained;
+        at.memory = trainer.memory;
+        Ok(stopped)
+    }
+
+    fn epochs(
+        &self,
+        trainer: &mut Trainer,
+        checkpoint: &mut Checkpoint,
+        seed: u64,
+        tell: Tell,
+    ) -> Result<bool> {
+        let (spec, at) = (self.spec, &mut checkpoint.position);
+        let objective = match spec.loss {
+            Loss::CrossEntropy => Objective::CrossEntropy,
+            Loss::Hinge => Objective::Hinge,
+        };
+        while at.epoch < spec.epochs && !(spec.patience > 0 && at.bad >= spec.patience) {
+            let order = self.order.batches(spec, seed, at.epoch as u64);
+            for batch in &order[at.batch..] {
+                let examples: Vec<&Example> = batch.iter().map(|&i| &self.train[i]).collect();
+                let factor = spec
+                    .schedule
+                    .factor(at.epoch, trainer.memory.updates, at.failures);
+                let step = trainer.step_on(&examples, &objective, spec.rate * factor)?;
+                at.batch += 1;
+                at.loss += step.loss;
+                let event = Event::Step {
+                    step: trainer.memory.updates,
+                    loss: step.loss,
+                    norm: step.norm,
+                    rate: spec.rate * factor,
+                };
+                if tell(&event) == Flow::Stop {
+                    return Ok(true);
+                }
+            }
+            let mut measured = None;
+            if !self.dev.is_empty() {
+                let now = evaluate(self.model, &trainer.params, self.dev)?;
+                measured = Some(now);
+                if spec
+                    .metric
+                    .better(&now, checkpoint.best.as_ref().map(|(e, _)| e))
+                {
+                    checkpoint.best = Some((now, trainer.params.trained.clone()));
+                    at.bad = 0;
+                } else {
+                    at.bad += 1;
+                    at.failures += 1;
+                }
+            }
+            let event = Event::Epoch {
+                epoch: at.epoch,
+                loss: at.loss / order.len() as f64,
+                dev: measured,
+            };
+            *at = Position {
+                epoch: at.epoch + 1,
+                batch: 0,
+                loss: 0.0,
+                ..*at
+            };
+            if tell(&event) == Flow::Stop {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The order of the examples, of any epoch.
+struct Order {
+    lengths: Vec<usize>,
+    classes: Option<Classes>,
+}
+
+impl Order {
+    fn new(train: &[Example], spec: &FitSpec) -> Result<Self> {
+        if train.is_empty() {
+            return Err(Error::Empty {
+                what: "list of training examples",
+            });
+        }
+        let class = |e: &Example| match e.target {
+            Target::Class(class) => Ok(class),
+            _ => Err(Error::Shape {
+                what: "target",
+                expected: "a class for every example, since batches are balanced".into(),
+                got: "none, or tokens".into(),
+            }),
+        };
+        let classes = if spec.balanced {
+            let of_each: Vec<u32> = train.iter().map(class).collect::<Result<_>>()?;
+            Some(Classes::new(&of_each, spec.batch)?)
+        } else {
+            None
+        };
+        Ok(Order {
+            lengths: train.iter().map(|e| e.input.len()).collect(),
+            classes,
+        })
+    }
+
+    fn batches(&self, spec: &FitSpec, seed: u64, epoch: u64) -> Vec<Vec<usize>> {
+        match &self.classes {
+            None => batches(&self.lengths, spec.batch, spec.window, seed, epoch),
+            Some(classes) => classes.batches(&self.lengths, spec.window, seed, epoch),
+        }
+    }
+}
