@@ -56,10 +56,7 @@ pub fn reason(
     let Some((old, old_code)) = store.nearest(&key.kind, label, key)? else {
         return Ok(Reason::Never);
     };
-    let code = plan
-        .decl(instance)
-        .kind
-        .code(&plan.instances[instance].params);
+    let code = plan.code(instance);
     Ok(Reason::Differs(differences(
         &old,
         &old_code,

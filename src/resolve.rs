@@ -119,7 +119,7 @@ pub fn resolve(
     let key = StageKey {
         record: StageKey::RECORD.to_owned(),
         kind: decl.kind.describe().kind.to_owned(),
-        code: decl.kind.code(&planned.params).digest,
+        code: plan.code(instance).digest,
         params: planned.params.as_ref().clone(),
         seed: planned.seed,
         files: files

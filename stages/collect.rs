@@ -1,6 +1,6 @@
 //! Many instances of a stage as one table: their rows one after the other, with the axes
-//! that tell them apart as the first columns. Part of every kind's code, since it decides
-//! what a stage with `over` reads.
+//! that tell them apart as the first columns. Part of the code of every stage with `over`,
+//! since it decides what that reads.
 
 use std::sync::Arc;
 

@@ -41,6 +41,16 @@ pub fn narrowed(kind: &str, counts: impl Fn(&str) -> bool) -> Code {
     digested(files)
 }
 
+impl Code {
+    /// With what makes one table of many, for a stage that collects instances: its key names
+    /// the parts that it reads, so how they are put together must be in its code.
+    pub fn collecting(&self) -> Code {
+        let mut files = self.files.as_ref().clone();
+        files.extend(code(COLLECT).files.as_ref().clone());
+        digested(files)
+    }
+}
+
 fn code(files: &[(&str, &str)]) -> Code {
     let parse = |hex: &str| hex.parse().expect("the build script writes digests");
     digested(
@@ -60,6 +70,9 @@ fn digested(files: BTreeMap<String, Digest>) -> Code {
 }
 
 // The build script's half is tested here: a build script runs no tests of its own.
+#[cfg(test)]
+#[path = "names.rs"]
+mod names;
 #[cfg(test)]
 #[path = "tokens.rs"]
 mod tokens;
@@ -115,6 +128,46 @@ mod tests {
                 .any(|name| name.contains("polars"))
         );
         assert_ne!(of_kind("table").digest, of_kind("sql").digest);
+    }
+
+    /// `lib.rs` imports from modules for the engine's sake; that is no use by a kind.
+    #[test]
+    fn a_module_enters_the_code_of_the_kinds_that_use_it_only() {
+        for (kind, files) in KINDS {
+            let has = |start: &str| files.iter().any(|(name, _)| name.starts_with(start));
+            assert!(has(&format!("stages/{kind}/")) && has("stages/lib.rs"));
+            assert!(!has("stages/collect.rs"), "{kind} does not collect");
+            assert!(!has("stages/fingerprint.rs") && !has("stages/nearest.rs"));
+        }
+        for (kind, other) in [
+            ("table", "dataset"),
+            ("sql", "table"),
+            ("embed", "tokenize"),
+        ] {
+            let files = of_kind(kind).files;
+            let other = format!("stages/{other}/");
+            assert!(!files.keys().any(|name| name.starts_with(&other)), "{kind}");
+        }
+    }
+
+    /// The key of a stage with `over` names the parts, not the table that they make.
+    #[test]
+    fn a_stage_that_collects_depends_on_how() {
+        let sql = of_kind("sql");
+        let collecting = sql.collecting();
+        assert!(collecting.files.contains_key("stages/collect.rs"));
+        assert!(
+            collecting
+                .files
+                .keys()
+                .any(|name| name.starts_with("crate arrow-select "))
+        );
+        assert!(
+            sql.files
+                .keys()
+                .all(|name| collecting.files.contains_key(name))
+        );
+        assert_ne!(sql.digest, collecting.digest);
     }
 
     /// Names must not depend on where the checkout lies.

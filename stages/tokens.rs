@@ -14,8 +14,8 @@ use proc_macro2::{Delimiter, Group, LexError, Spacing, TokenStream, TokenTree};
 pub struct Source {
     /// Every token that counts, in an unambiguous text.
     pub text: String,
-    /// Every identifier that counts: which crates are mentioned is looked up here.
-    pub idents: Vec<String>,
+    /// The same one by one: which crates and modules are mentioned is looked up here.
+    pub tokens: Vec<String>,
     /// Modules declared as `#[cfg(test)] mod name;`, whose files do not count.
     pub test_mods: Vec<String>,
 }
@@ -24,7 +24,7 @@ pub struct Source {
 pub fn read(source: &str) -> Result<Source, LexError> {
     let mut out = Source {
         text: String::new(),
-        idents: Vec::new(),
+        tokens: Vec::new(),
         test_mods: Vec::new(),
     };
     let tokens: Vec<_> = source.parse::<TokenStream>()?.into_iter().collect();
@@ -32,8 +32,8 @@ pub fn read(source: &str) -> Result<Source, LexError> {
     Ok(out)
 }
 
-/// Reads the crate root of `stages`: as [`read`], without `pub mod name;` items and the list
-/// `STAGES`, because adding a kind must leave the results of the others alone.
+/// Reads the crate root of `stages`: as [`read`], without `mod name;` items and the list
+/// `STAGES`, because adding a module must leave the results of kinds that do not use it alone.
 pub fn read_root(source: &str) -> Result<Source, LexError> {
     let mut out = read("")?;
     let tokens: Vec<_> = source.parse::<TokenStream>()?.into_iter().collect();
@@ -55,12 +55,14 @@ pub fn read_root(source: &str) -> Result<Source, LexError> {
     Ok(out)
 }
 
-/// Whether `pub mod name;` or `pub static STAGES` starts here.
+/// Whether `mod name;`, `pub mod name;` or `pub static STAGES` starts here.
 fn is_listing(tokens: &[TokenTree]) -> bool {
-    let semicolon = matches!(tokens.get(3), Some(TokenTree::Punct(p)) if p.as_char() == ';');
+    let public = usize::from(is_ident(tokens.first(), "pub"));
+    let semicolon =
+        matches!(tokens.get(public + 2), Some(TokenTree::Punct(p)) if p.as_char() == ';');
     let list = is_ident(tokens.get(1), "static") && is_ident(tokens.get(2), "STAGES");
-    let module = is_ident(tokens.get(1), "mod") && semicolon;
-    is_ident(tokens.first(), "pub") && (list || module)
+    let module = is_ident(tokens.get(public), "mod") && semicolon;
+    module || (public == 1 && list)
 }
 
 /// What to do with trailing commas.
@@ -118,12 +120,13 @@ impl Source {
                 TokenTree::Ident(ident) => {
                     let ident = ident.to_string();
                     let _ = writeln!(self.text, "i {ident}");
-                    self.idents.push(ident);
+                    self.tokens.push(ident);
                 }
                 // A literal may hold line breaks: its length keeps the text unambiguous.
                 TokenTree::Literal(literal) => {
                     let literal = literal.to_string();
                     let _ = writeln!(self.text, "l {} {literal}", literal.len());
+                    self.tokens.push(literal);
                 }
                 TokenTree::Punct(_) => {
                     let (operator, length) = operator(&tokens[at..]);
@@ -132,6 +135,7 @@ impl Source {
                         && matches!(tokens.get(at + 1), Some(TokenTree::Punct(p)) if p.as_char() == '>');
                     if !before_angle {
                         let _ = writeln!(self.text, "p {operator}");
+                        self.tokens.push(operator);
                     }
                     at += length;
                     continue;
@@ -154,10 +158,12 @@ impl Source {
             Delimiter::None => ("<none", "none>"),
         };
         let _ = writeln!(self.text, "{open}");
+        self.tokens.push(open.to_owned());
         let trailing = matches!(inner.last(), Some(TokenTree::Punct(p)) if p.as_char() == ',');
         let trim = trailing && commas == Commas::Trim && !may_be_one_tuple(group, &inner, before);
         self.write(&inner[..inner.len() - usize::from(trim)], commas);
         let _ = writeln!(self.text, "{close}");
+        self.tokens.push(close.to_owned());
     }
 
     /// How many tokens a `#[doc…]` attribute or a `#[cfg(test)]` item takes, if one starts here.
@@ -401,8 +407,8 @@ mod tests {
     #[test]
     fn crates_are_found_by_their_names() {
         let source = read("use arrow::array as a; #[cfg(test)] use proptest::x;").unwrap();
-        assert!(source.idents.iter().any(|ident| ident == "arrow"));
-        assert!(!source.idents.iter().any(|ident| ident == "proptest"));
+        assert!(source.tokens.iter().any(|token| token == "arrow"));
+        assert!(!source.tokens.iter().any(|token| token == "proptest"));
     }
 
     #[test]
@@ -420,11 +426,10 @@ mod tests {
     }
 
     #[test]
-    fn adding_a_kind_to_the_root_changes_nothing() {
+    fn adding_a_module_to_the_root_changes_nothing() {
         let root = |source| read_root(source).unwrap().text;
         let before = "mod a;\npub static STAGES: &[&dyn S] = &[&a::A];\npub fn f() { 1 }";
-        let after =
-            "mod a;\npub mod b;\npub static STAGES: &[&dyn S] = &[&a::A, &b::B];\npub fn f() { 1 }";
+        let after = "mod a;\npub mod b;\nmod c;\npub static STAGES: &[&dyn S] = &[&a::A, &b::B];\npub fn f() { 1 }";
         let edited = "mod a;\npub static STAGES: &[&dyn S] = &[&a::A];\npub fn f() { 2 }";
         assert_eq!(root(before), root(after));
         let test =

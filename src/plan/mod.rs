@@ -8,6 +8,7 @@ mod target;
 
 use std::sync::Arc;
 
+use stages::Code;
 use store::Params;
 
 use crate::config::{Pipeline, StageDecl};
@@ -109,6 +110,17 @@ impl Plan<'_> {
     /// The declaration behind an instance.
     pub fn decl(&self, instance: usize) -> &StageDecl {
         &self.pipeline.stages[self.instances[instance].stage]
+    }
+
+    /// The code that decides an instance's result.
+    pub fn code(&self, instance: usize) -> Code {
+        let planned = &self.instances[instance];
+        let code = self.decl(instance).kind.code(&planned.params);
+        let collects = |wire: &Wire| matches!(wire.from, Feed::Collect { .. });
+        match planned.wires.iter().any(collects) {
+            true => code.collecting(),
+            false => code,
+        }
     }
 
     /// `label` for the only output, `label.output` otherwise.

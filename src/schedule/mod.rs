@@ -440,7 +440,7 @@ impl<'a> Scheduler<'a> {
             instance: instance.label.clone(),
             key: resolved.key.clone(),
             key_digest: resolved.digest,
-            code: plan.decl(n).kind.code(&instance.params).files,
+            code: plan.code(n).files,
             started: account.started,
             wall: account.wall,
             cpu: account.cpu,
