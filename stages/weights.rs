@@ -67,8 +67,10 @@ pub struct Tensor {
 /// The metadata key of the card.
 const CARD: &str = "ablate.model";
 
-/// `name, shape, values`, with the card in the metadata.
+/// `name, shape, values`, in the order of names, with the card in the metadata.
 pub fn table(card: &Card, tensors: &[Tensor]) -> RecordBatch {
+    let mut tensors: Vec<&Tensor> = tensors.iter().collect();
+    tensors.sort_by(|a, b| a.name.cmp(&b.name));
     let names = StringArray::from_iter_values(tensors.iter().map(|t| t.name.as_str()));
     let shape: Vec<i32> = tensors
         .iter()
@@ -248,6 +250,5 @@ pub fn from_safetensors(bytes: &[u8]) -> Result<RecordBatch, Failure> {
             numbers,
         });
     }
-    tensors.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(table(&card, &tensors))
 }

@@ -30,6 +30,7 @@ fn spec() -> FitSpec {
         balanced: false,
         restarts: 0,
         accept: 0.0,
+        probe: 0,
     }
 }
 

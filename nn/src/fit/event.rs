@@ -20,8 +20,12 @@ pub enum Event {
     Epoch {
         /// Counted from 0.
         epoch: usize,
+        /// Steps taken so far.
+        step: u64,
         /// Mean loss of its batches.
         loss: f64,
+        /// On the training examples that [`FitSpec::probe`](crate::fit::FitSpec) asks for.
+        train: Option<Evaluation>,
         /// On dev, if there are dev examples.
         dev: Option<Evaluation>,
     },

@@ -191,7 +191,9 @@ impl Fit<'_> {
             }
             let event = Event::Epoch {
                 epoch: at.epoch,
+                step: trainer.memory.updates,
                 loss: at.loss / order.len() as f64,
+                train: self.probe(&trainer.params)?,
                 dev: measured,
             };
             *at = Position {
@@ -205,6 +207,20 @@ impl Fit<'_> {
             }
         }
         Ok(false)
+    }
+}
+
+impl Fit<'_> {
+    /// How well evenly spaced training examples are answered, without dropout.
+    fn probe(&self, params: &Params<f32>) -> Result<Option<Evaluation>> {
+        let count = self.spec.probe.min(self.train.len());
+        if count == 0 {
+            return Ok(None);
+        }
+        let examples: Vec<Example> = (0..count)
+            .map(|k| self.train[k * self.train.len() / count].clone())
+            .collect();
+        evaluate(self.model, params, &examples).map(Some)
     }
 }
 

@@ -50,6 +50,9 @@ pub struct FitSpec {
     /// The dev accuracy that makes a restart unnecessary.
     #[serde(default)]
     pub accept: f64,
+    /// Training examples, evenly spaced, on which accuracy is measured after each epoch; 0 for none.
+    #[serde(default)]
+    pub probe: usize,
 }
 
 fn constant() -> Schedule {
@@ -111,6 +114,7 @@ impl FitSpec {
             seed: 0,
             restarts: 0,
             accept: 0.0,
+            probe: 0,
         }
     }
 

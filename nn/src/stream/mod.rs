@@ -177,7 +177,9 @@ fn epochs(
         at.history.extend(found);
         let event = Event::Epoch {
             epoch,
+            step: trainer.memory.updates,
             loss: at.position.loss / at.position.batch as f64,
+            train: None,
             dev: found,
         };
         at.carry.clear();

@@ -1,0 +1,376 @@
+//! `attack`: adversarial rows against a trained model.
+//!
+//! One file an attack, listed in [`ATTACKS`]; what they are put together from is in `parts/`.
+//! Items are attacked in parallel; an item's row does not depend on the others, on their order or
+//! on the number of threads. What is reported of an item is measured afresh on what the attack left.
+
+mod jsma;
+mod none;
+mod parts;
+mod report;
+mod scene;
+mod swap;
+mod tack_on;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{AsArray, StringArray};
+use arrow::record_batch::RecordBatch;
+use nn::batch::Sequence;
+use nn::models::Vectors;
+use rayon::prelude::*;
+use store::{Params, Value};
+
+use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::fingerprint::{self, Code};
+use crate::labelled::{Form, Labelled};
+use crate::settings::{self, Settings, failure};
+use crate::victim::{Loaded, Subject, probabilities, vectors};
+use crate::{Failure, Outputs, ParamError, Stage, Task, Watch};
+pub use report::Outcome;
+use scene::{Item, Scene, Trace};
+
+/// Every attack. To add one: a file, a `mod` line above and an entry here.
+pub static ATTACKS: &[&dyn Attack] = &[&none::None, &tack_on::TackOn, &swap::Swap, &jsma::Jsma];
+
+/// How an attack introduces itself.
+pub struct Entry {
+    /// The name after `attack =`.
+    pub name: &'static str,
+    /// The file it is in.
+    pub file: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Its own parameters.
+    pub params: &'static [Param],
+}
+
+/// An attack.
+pub trait Attack: Sync {
+    /// Its name, file, summary and parameters.
+    fn entry(&self) -> Entry;
+
+    /// Reads parameters and makes what all items share.
+    fn ready<'a>(&self, scene: &'a Scene<'a>) -> Result<Box<dyn Ready + 'a>, Failure>;
+}
+
+/// An attack with its parameters.
+pub trait Ready: Sync {
+    /// What becomes of each item. Items of one call share batches and nothing else.
+    fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure>;
+}
+
+/// A parameter of an attack: absent unless it is written, so that a new one changes no key.
+pub const fn param(name: &'static str, ty: Type, help: &'static str) -> Param {
+    Param {
+        name,
+        ty,
+        presence: Presence::Optional,
+        help,
+    }
+}
+
+/// The attack of that name.
+fn find(name: &str) -> Option<&'static dyn Attack> {
+    let all = ATTACKS.iter().copied();
+    all.into_iter().find(|attack| attack.entry().name == name)
+}
+
+/// The parameters of all attacks, for a kind that takes one.
+pub fn params() -> Vec<&'static [Param]> {
+    ATTACKS.iter().map(|attack| attack.entry().params).collect()
+}
+
+/// Checks that the attack exists and that the parameters given are its own.
+pub fn check(params: &Params) -> Result<(), ParamError> {
+    let name = Settings(params).text("attack").unwrap_or_default();
+    if find(name).is_none() {
+        let known = ATTACKS.iter().map(|attack| attack.entry().name);
+        return Err(settings::unknown("attack", name, known));
+    }
+    let entries = ATTACKS.iter().map(|attack| attack.entry());
+    let owners: BTreeMap<_, Vec<_>> = entries
+        .map(|entry| (entry.name, entry.params.iter().map(|p| p.name).collect()))
+        .collect();
+    settings::belongs(params, "attack", name, &owners)?;
+    for param in find(name).map_or(&[][..], |attack| attack.entry().params) {
+        if param.ty == Type::Int {
+            Settings(params).whole(param.name, 1, 1)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a source decides the result of an attack: its own file, and all that is no attack's.
+pub fn counts(source: &str, attack: &str) -> bool {
+    let mut entries = ATTACKS.iter().map(|attack| attack.entry());
+    let owner = entries.find(|entry| source == format!("stages/attack/{}", entry.file));
+    owner.is_none_or(|owner| owner.name == attack)
+}
+
+/// The kind `attack`.
+pub struct AttackStage;
+
+static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
+    let base = [
+        Param {
+            name: "attack",
+            ty: Type::Text,
+            presence: Presence::Required,
+            help: "none, tack-on, swap or jsma.",
+        },
+        Param {
+            name: "split",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text("test".to_owned())),
+            help: "The rows to attack.",
+        },
+        Param {
+            name: "items",
+            ty: Type::Int,
+            presence: Presence::Default(|| Value::Int(0)),
+            help: "How many of them, drawn by seed and id; 0 for all.",
+        },
+    ];
+    Description {
+        kind: "attack",
+        summary: "Adversarial rows against a trained model, each with what was changed and what it cost.",
+        params: settings::union(&base, &params()),
+        seeded: true,
+    }
+});
+
+impl Stage for AttackStage {
+    fn describe(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn ports(&self, _: &Params) -> Ports {
+        let port = |name: &'static str, holds, required| Port {
+            name: name.to_owned(),
+            holds,
+            required,
+        };
+        Ports {
+            inputs: Inputs::Named(vec![
+                port("weights", "weights", true),
+                port("rows", "tokens", true),
+                port("vectors", "vectors", false),
+                port("vocab", "vocab", false),
+                port("bayes", "weights", false),
+            ]),
+            outputs: vec![
+                port("examples", "examples", true),
+                port("summary", "summary", true),
+            ],
+        }
+    }
+
+    fn check(&self, params: &Params) -> Result<(), ParamError> {
+        Settings(params).whole("items", 0, 0)?;
+        check(params)
+    }
+
+    fn code(&self, params: &Params) -> Code {
+        let name = Settings(params).text("attack").unwrap_or_default();
+        fingerprint::narrowed("attack", |source| counts(source, name))
+    }
+
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
+        let stage = Armoury::open(task)?;
+        let settings = Settings(task.params);
+        let split = settings.text("split").unwrap_or("test");
+        let limit = settings.whole("items", 0, 0).map_err(failure)?;
+        let places = stage.places(split, limit, task.seed)?;
+        let outcomes = stage.attack(&places, task.params, task.seed, task.watch)?;
+        let name = settings.text("attack").unwrap_or_default();
+        let examples = report::examples(&outcomes, stage.words.as_ref());
+        let summary = report::summary(name, &outcomes);
+        Ok([
+            ("examples".to_owned(), examples),
+            ("summary".to_owned(), summary),
+        ]
+        .into())
+    }
+}
+
+/// The inputs of an attack, taken apart once.
+pub struct Armoury {
+    /// The rows.
+    pub rows: Labelled,
+    loaded: Loaded,
+    bayes: Option<Loaded>,
+    words: Option<StringArray>,
+    vectors: Option<Vectors>,
+}
+
+/// Items that share batches: two groups of 16, one for each of two classes.
+const GROUP: usize = 32;
+
+impl Armoury {
+    /// From the ports `weights`, `rows`, `vectors`, `vocab` and `bayes`.
+    pub fn open(task: &Task<'_>) -> Result<Armoury, Failure> {
+        let connected = task.inputs.get("vectors").map(vectors).transpose()?;
+        let loaded = Loaded::open(&task.inputs["weights"], connected.as_ref())?;
+        Armoury::with(task, loaded, connected)
+    }
+
+    /// The same inputs with another model.
+    pub fn with(
+        task: &Task<'_>,
+        loaded: Loaded,
+        connected: Option<Vectors>,
+    ) -> Result<Armoury, Failure> {
+        let bayes = task.inputs.get("bayes");
+        let bayes = bayes.map(|table| Loaded::open(table, None)).transpose()?;
+        let rows = Labelled::read(&task.inputs["rows"])?;
+        // The vectors that the model reads, also when they were trained with it.
+        let own = loaded.network().and_then(|(model, params)| {
+            let span = model.layout().find("embedding")?;
+            Some(Vectors {
+                dim: span.cols,
+                data: params.get(span).into(),
+            })
+        });
+        let words = task.inputs.get("vocab").map(words).transpose()?;
+        if let (Form::Tokens { vocabulary, .. }, Some(words)) = (&rows.form, &words)
+            && words.len() != *vocabulary
+        {
+            return Err(Failure::new(format!(
+                "the rows have a vocabulary of {vocabulary} tokens, but `vocab` has {}",
+                words.len()
+            ))
+            .help("connect `rows` and `vocab` of one tokenize stage"));
+        }
+        Ok(Armoury {
+            rows,
+            loaded,
+            bayes,
+            words,
+            vectors: own.or(connected),
+        })
+    }
+
+    /// The rows of a split; at most so many of them, drawn by seed and id, in their order.
+    pub fn places(&self, split: &str, limit: usize, seed: u64) -> Result<Vec<usize>, Failure> {
+        let mut places = self.rows.split(split);
+        if places.is_empty() {
+            return Err(self.rows.no_split(split, "split"));
+        }
+        if limit > 0 && limit < places.len() {
+            // A hash of the id, so that a bigger draw holds the smaller one.
+            places.sort_by_key(|row| {
+                let name = format!("{seed}/{}", self.rows.ids[*row]);
+                (store::Digest::of(name.as_bytes()).to_string(), *row)
+            });
+            places.truncate(limit);
+            places.sort_unstable();
+        }
+        Ok(places)
+    }
+
+    /// Attacks these rows.
+    pub fn attack(
+        &self,
+        places: &[usize],
+        params: &Params,
+        seed: u64,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let name = Settings(params).text("attack").unwrap_or_default();
+        let attack = find(name).ok_or_else(|| Failure::new(format!("no attack `{name}`")))?;
+        let subject = self.loaded.subject()?;
+        let examples = self.rows.examples(places)?;
+        let texts: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
+        let before = probabilities(subject.victim(), &texts)?;
+        let classes = before.first().map_or(0, Vec::len);
+        let item = |(k, row): (usize, &usize)| Item {
+            id: &self.rows.ids[*row],
+            input: texts[k],
+            label: self.rows.label(*row).unwrap_or_default(),
+            before: before[k].clone(),
+        };
+        let items: Vec<Item<'_>> = places.iter().enumerate().map(item).collect();
+        if let Some(item) = items.iter().find(|item| item.label as usize >= classes) {
+            return Err(Failure::new(format!(
+                "the row with the id {} has the label {}, but the model knows {classes} classes",
+                item.id, item.label
+            )));
+        }
+        let special = match self.rows.form {
+            Form::Tokens { pad, unknown, .. } => [pad, unknown],
+            _ => [0, 0],
+        };
+        let scene = Scene {
+            subject: &subject,
+            params,
+            seed,
+            words: self.words.as_ref(),
+            vectors: self.vectors.as_ref(),
+            bayes: self.bayes.as_ref().and_then(Loaded::bayes),
+            special,
+            classes,
+        };
+        let ready = attack.ready(&scene)?;
+        let traces = in_groups(&items, ready.as_ref(), watch)?;
+        self.measure(&subject, items, traces, watch)
+    }
+
+    /// What the model says of what the attack left, asked afresh.
+    fn measure(
+        &self,
+        subject: &Subject<'_>,
+        items: Vec<Item<'_>>,
+        traces: Vec<Trace>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let texts: Vec<&Sequence> = traces.iter().map(|trace| &trace.input).collect();
+        let after = probabilities(subject.victim(), &texts)?;
+        watch.work("items", items.len() as u64);
+        watch.work("forward", traces.iter().map(|t| t.forward).sum());
+        watch.work("backward", traces.iter().map(|t| t.backward).sum());
+        let outcome = |((item, trace), after): ((Item<'_>, Trace), Vec<f32>)| Outcome {
+            id: item.id.to_owned(),
+            label: item.label,
+            original: item.input.clone(),
+            before: item.before,
+            after,
+            trace,
+        };
+        Ok(items.into_iter().zip(traces).zip(after).map(outcome).collect())
+    }
+}
+
+/// Groups of items in parallel, in the order of items.
+fn in_groups(
+    items: &[Item<'_>],
+    ready: &dyn Ready,
+    watch: &dyn Watch,
+) -> Result<Vec<Trace>, Failure> {
+    let done = AtomicU64::new(0);
+    let group = |group: &[Item<'_>]| {
+        if watch.stopped() {
+            return Err(Failure::stopped());
+        }
+        let traces = ready.attack(group)?;
+        let done = done.fetch_add(group.len() as u64, Ordering::Relaxed) + group.len() as u64;
+        watch.progress(done, items.len() as u64);
+        Ok(traces)
+    };
+    let groups: Vec<Vec<Trace>> = items.par_chunks(GROUP).map(group).collect::<Result<_, _>>()?;
+    Ok(groups.into_iter().flatten().collect())
+}
+
+/// The words by id, from the output `vocab` of a tokenize stage.
+fn words(table: &RecordBatch) -> Result<StringArray, Failure> {
+    let words = table.column_by_name("token");
+    let words = words.and_then(|c| c.as_string_opt::<i32>());
+    words.cloned().ok_or_else(|| {
+        Failure::new("the input `vocab` has no column `token`")
+            .help("connect the output `vocab` of a tokenize stage")
+    })
+}

@@ -1,0 +1,69 @@
+//! N Strongest Words Swap (P0): the words that speak most for the true class become words that
+//! speak for another.
+//!
+//! The text's tokens are ranked by `phi[w | y] / phi[w | other]`, ties by earlier position; each of
+//! the first `n` becomes a word drawn evenly and on its own from the `k` strongest of the other
+//! class. Occurrences count, not words; a text shorter than `n` is changed everywhere.
+
+use super::parts::opposed::{Opposed, STRONGEST};
+use super::parts::sway::Sway;
+use super::scene::{Change, Item, Scene, Trace};
+use super::{Attack, Entry, Ready, param};
+use crate::Failure;
+use crate::describe::Type;
+use crate::settings::failure;
+
+/// The attack.
+pub struct Swap;
+
+struct Prepared<'a> {
+    scene: &'a Scene<'a>,
+    sway: Sway<'a>,
+    opposed: Opposed,
+    words: usize,
+}
+
+impl Attack for Swap {
+    fn entry(&self) -> Entry {
+        Entry {
+            name: "swap",
+            file: "swap.rs",
+            summary: "The words that speak most for the true class become words of another.",
+            params: &[
+                param("n", Type::Int, "For swap: how many words are swapped (1)."),
+                STRONGEST,
+            ],
+        }
+    }
+
+    fn ready<'a>(&self, scene: &'a Scene<'a>) -> Result<Box<dyn Ready + 'a>, Failure> {
+        let (opposed, sway) = Opposed::new("swap", scene)?;
+        Ok(Box::new(Prepared {
+            scene,
+            sway,
+            opposed,
+            words: scene.settings().whole("n", 1, 1).map_err(failure)?,
+        }))
+    }
+}
+
+impl Ready for Prepared<'_> {
+    fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
+        let one = |item: &Item<'_>| {
+            let stream = self.scene.stream("swap", item);
+            let tokens = item.tokens()?;
+            let places = self.sway.ranked(item.label, tokens);
+            let swap = |(k, place): (usize, usize)| {
+                let new = self.opposed.draw(item.label, &stream, k as u64)?;
+                Some(Change {
+                    position: place,
+                    old: tokens[place],
+                    new,
+                })
+            };
+            let places = places.into_iter().take(self.words).enumerate();
+            Trace::of(item, places.filter_map(swap).collect())
+        };
+        items.iter().map(one).collect()
+    }
+}

@@ -1,0 +1,346 @@
+//! The models that stages train, by name: which parameters each takes, and its card.
+//! To add one of `nn`: an entry in [`MODELS`] and an arm in [`card`].
+
+use std::collections::BTreeMap;
+
+use nn::model::{Reads, Spec};
+use nn::models::{Bag, CellKind, Features, KimCnnSpec, RecurrentSpec, Steps, SvmSpec};
+use nn::models::{CharCnnSpec, TransformerSpec};
+use store::Params;
+
+use crate::describe::{Param, Presence, Type};
+use crate::labelled::Form;
+use crate::settings::{self, Settings};
+use crate::weights::Card;
+use crate::{Failure, ParamError};
+
+/// A model by name.
+pub struct Entry {
+    /// The name after `model =`.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// Its own parameters.
+    pub params: &'static [Param],
+}
+
+const fn param(name: &'static str, ty: Type, help: &'static str) -> Param {
+    Param {
+        name,
+        ty,
+        presence: Presence::Optional,
+        help,
+    }
+}
+
+const UNITS: Param = param("units", Type::Int, "Hidden units of a layer (64).");
+const LAYERS: Param = param("layers", Type::Int, "Layers on top of each other (1).");
+const DROPOUT: Param = param("dropout", Type::Float, "Share of numbers left out while training (0).");
+const VECTORS: Param = param(
+    "vectors",
+    Type::Text,
+    "What training does to connected word vectors: frozen (the default) or trained.",
+);
+const DIM: Param = param("dim", Type::Int, "Numbers in a vector if none are connected (50).");
+const KERNELS: Param = param("kernels", Type::Int, "Convolution kernels of each width (100).");
+
+const RECURRENT: &[Param] = &[
+    UNITS,
+    LAYERS,
+    DROPOUT,
+    VECTORS,
+    DIM,
+    param("bidirectional", Type::Bool, "Whether each layer also reads backward (false)."),
+    param("attention", Type::Int, "Size of the attention's scores; 0 takes the last state (0)."),
+    param("hidden", Type::Int, "Units of a ReLU layer before the logits; 0 for none (0)."),
+    param("learned_state", Type::Bool, "Whether initial states are learnt (false)."),
+    param("forget_bias", Type::Float, "For lstm: what the forget gate's bias starts at (1)."),
+    param("run_through_padding", Type::Bool, "Whether padding is read like text (false)."),
+];
+
+/// Every model.
+pub static MODELS: &[Entry] = &[
+    Entry {
+        name: "lstm",
+        summary: "Long short-term memory; the last state to the logits.",
+        params: RECURRENT,
+    },
+    Entry {
+        name: "gru",
+        summary: "Gated recurrent units.",
+        params: RECURRENT,
+    },
+    Entry {
+        name: "rnn",
+        summary: "A vanilla recurrent network.",
+        params: RECURRENT,
+    },
+    Entry {
+        name: "kim-cnn",
+        summary: "Windows of words of several widths, the maximum over time.",
+        params: &[KERNELS, DROPOUT, VECTORS, DIM],
+    },
+    Entry {
+        name: "char-cnn",
+        summary: "Characters, windows, highways, then an LSTM over words.",
+        params: &[KERNELS, UNITS, LAYERS, DROPOUT, DIM],
+    },
+    Entry {
+        name: "transformer",
+        summary: "A transformer encoder.",
+        params: &[
+            LAYERS,
+            DROPOUT,
+            DIM,
+            param("heads", Type::Int, "Attention heads (4)."),
+            param("inner", Type::Int, "Units between the two maps of a block (4 x dim)."),
+            param("positions", Type::Int, "The longest text that can be read (512)."),
+        ],
+    },
+    Entry {
+        name: "naive-bayes",
+        summary: "Multinomial naive Bayes with Laplace's correction and no prior.",
+        params: &[],
+    },
+    Entry {
+        name: "svm",
+        summary: "Linear machines trained by stochastic gradient descent on the hinge loss.",
+        params: &[
+            param("alpha", Type::Float, "Weight of the norm (0.0001)."),
+            param("steps", Type::Text, "Step sizes: optimal (the default), pegasos or constant."),
+            param("features", Type::Text, "words (the default), mean or concatenated vectors."),
+            param("bag", Type::Text, "For words: binary (the default) or count."),
+            param("length", Type::Int, "For concatenated: how many words (250)."),
+        ],
+    },
+];
+
+/// The parameters of all models, for a kind that takes one.
+pub fn params() -> Vec<&'static [Param]> {
+    MODELS.iter().map(|model| model.params).collect()
+}
+
+/// Checks that the model exists and that the parameters given are its own.
+pub fn check(params: &Params) -> Result<(), ParamError> {
+    let name = Settings(params).text("model").unwrap_or_default();
+    if MODELS.iter().all(|model| model.name != name) {
+        let known = MODELS.iter().map(|model| model.name);
+        return Err(settings::unknown("model", name, known));
+    }
+    let owners: BTreeMap<_, Vec<_>> = MODELS
+        .iter()
+        .map(|m| (m.name, m.params.iter().map(|p| p.name).collect()))
+        .collect();
+    settings::belongs(params, "model", name, &owners)?;
+    // Any data will do to find a wrong number; what depends on data is found when it is there.
+    let data = Data {
+        form: match name {
+            "char-cnn" => Form::Chars {
+                vocabulary: 100,
+                width: 20,
+            },
+            _ => Form::Tokens {
+                vocabulary: 100,
+                pad: 0,
+                unknown: 1,
+            },
+        },
+        classes: 2,
+        vectors: Some((50, String::new())),
+        seed: 0,
+        epochs: 1,
+    };
+    let card = card(params, &data)?;
+    if let Card::Network { spec, .. } = &card {
+        nn::model::Model::new(spec)
+            .map_err(|e| settings::wrong("model", e.to_string(), "see the README of `train`"))?;
+    }
+    Ok(())
+}
+
+/// What a model's shape depends on besides its parameters.
+pub struct Data {
+    /// What rows hold.
+    pub form: Form,
+    /// How many classes there are.
+    pub classes: usize,
+    /// Connected vectors: numbers in each, and the digest of all.
+    pub vectors: Option<(usize, String)>,
+    /// Names the order of examples.
+    pub seed: u64,
+    /// Passes over the examples.
+    pub epochs: usize,
+}
+
+/// The card of the model that the parameters name.
+pub fn card(params: &Params, data: &Data) -> Result<Card, ParamError> {
+    let s = Settings(params);
+    let name = s.text("model").unwrap_or_default();
+    let rate = |name| s.number(name, 0.0, 0.0, 0.999);
+    let dim = s.whole("dim", 50, 1)?;
+    let vocabulary = match data.form {
+        Form::Tokens { vocabulary, .. } | Form::Chars { vocabulary, .. } => vocabulary,
+        Form::Signals { .. } => 0,
+    };
+    let frozen = s.one_of("vectors", &[("frozen", true), ("trained", false)])?;
+    let reads = match (&data.form, &data.vectors) {
+        (Form::Signals { channels }, _) => Reads::Vectors { dim: *channels },
+        (_, Some((dim, _))) => Reads::Tokens {
+            vocabulary,
+            dim: *dim,
+            frozen,
+        },
+        (_, None) => Reads::Tokens {
+            vocabulary,
+            dim,
+            frozen: false,
+        },
+    };
+    let bad = |what: &str| {
+        let message = format!("the model `{name}` reads {what}");
+        settings::wrong("model", message, "tokenize with another scheme, or choose another model")
+    };
+    let spec = match name {
+        "lstm" | "gru" | "rnn" => {
+            let cell = match name {
+                "lstm" => CellKind::Lstm,
+                "gru" => CellKind::Gru,
+                _ => CellKind::Rnn,
+            };
+            Spec::Recurrent(RecurrentSpec {
+                layers: s.whole("layers", 1, 1)?,
+                bidirectional: s.flag("bidirectional", false),
+                attention: s.whole("attention", 0, 0)?,
+                learned_state: s.flag("learned_state", false),
+                dropout: rate("dropout")?,
+                hidden: s.whole("hidden", 0, 0)?,
+                forget_bias: s.number("forget_bias", 1.0, -10.0, 10.0)?,
+                run_through_padding: s.flag("run_through_padding", false),
+                ..RecurrentSpec::new(cell, reads, s.whole("units", 64, 1)?, data.classes)
+            })
+        }
+        "kim-cnn" => Spec::KimCnn(KimCnnSpec {
+            reads,
+            widths: vec![3, 4, 5],
+            kernels: s.whole("kernels", 100, 1)?,
+            padding: 4,
+            dropout: rate("dropout")?,
+            max_norm: 3.0,
+            classes: data.classes,
+        }),
+        "char-cnn" => {
+            let Form::Chars { vocabulary, width } = data.form else {
+                return Err(bad("a grid of characters"));
+            };
+            let _ = width;
+            Spec::CharCnn(CharCnnSpec {
+                characters: vocabulary,
+                dim,
+                width: 6,
+                kernels: s.whole("kernels", 100, 1)?,
+                highways: 2,
+                units: s.whole("units", 64, 1)?,
+                layers: s.whole("layers", 1, 1)?,
+                dropout: rate("dropout")?,
+                classes: data.classes,
+            })
+        }
+        "transformer" => Spec::Transformer(TransformerSpec {
+            vocabulary,
+            positions: s.whole("positions", 512, 1)?,
+            dim,
+            heads: s.whole("heads", 4, 1)?,
+            inner: s.whole("inner", 4 * dim as i64, 1)?,
+            layers: s.whole("layers", 1, 1)?,
+            dropout: rate("dropout")?,
+            pooler: false,
+            classes: data.classes,
+        }),
+        "naive-bayes" => {
+            let Form::Tokens { vocabulary, .. } = data.form else {
+                return Err(bad("tokens"));
+            };
+            return Ok(Card::NaiveBayes {
+                vocabulary,
+                classes: data.classes,
+            });
+        }
+        _ => return svm(s, data).map_err(|e| e.unwrap_or_else(|| bad("tokens"))),
+    };
+    // A grid of characters is for the one model that knows words of characters.
+    if matches!(data.form, Form::Chars { .. }) && name != "char-cnn" {
+        return Err(bad("tokens or signals"));
+    }
+    let kept = match &spec {
+        Spec::Recurrent(RecurrentSpec { reads, .. }) | Spec::KimCnn(KimCnnSpec { reads, .. }) => {
+            matches!(reads, Reads::Tokens { frozen: true, .. })
+        }
+        _ => false,
+    };
+    let vectors = data.vectors.as_ref().filter(|_| kept);
+    Ok(Card::Network {
+        spec,
+        vectors: vectors.map(|(_, digest)| digest.clone()),
+    })
+}
+
+fn svm(s: Settings<'_>, data: &Data) -> Result<Card, Option<ParamError>> {
+    let Form::Tokens { vocabulary, .. } = data.form else {
+        return Err(None);
+    };
+    let bag = s.one_of("bag", &[("binary", Bag::Binary), ("count", Bag::Count)])?;
+    let steps = s.whole("length", 250, 1)?;
+    let features = [
+        ("words", Features::Words(bag)),
+        ("mean", Features::Mean),
+        ("concatenated", Features::Concatenated { steps }),
+    ];
+    let features = s.one_of("features", &features)?;
+    let rate = s.number("learning_rate", 1e-4, 0.0, 1e3)?;
+    let steps = [
+        ("optimal", Steps::Optimal),
+        ("pegasos", Steps::Pegasos),
+        ("constant", Steps::Constant(rate)),
+    ];
+    let reads_vectors = !matches!(features, Features::Words(_));
+    let vectors = data.vectors.as_ref().filter(|_| reads_vectors);
+    Ok(Card::Svm {
+        spec: SvmSpec {
+            vocabulary,
+            classes: data.classes,
+            alpha: s.number("alpha", 1e-4, 1e-12, 1e3)?,
+            steps: s.one_of("steps", &steps)?,
+            epochs: data.epochs,
+            features,
+            seed: data.seed,
+        },
+        vectors: vectors.map(|(_, digest)| digest.clone()),
+    })
+}
+
+/// The same parameters for a model that was trained before: what `adversarial-retrain` leaves out.
+pub fn named(card: &Card) -> &'static str {
+    match card {
+        Card::Network { spec, .. } => match spec {
+            Spec::Recurrent(r) => match r.cell {
+                CellKind::Lstm => "lstm",
+                CellKind::Gru => "gru",
+                CellKind::Rnn => "rnn",
+            },
+            Spec::KimCnn(_) => "kim-cnn",
+            Spec::CharCnn(_) => "char-cnn",
+            Spec::Transformer(_) => "transformer",
+            Spec::Language(_) => "language",
+            Spec::Seq2seq(_) => "seq2seq",
+            Spec::TransformerSeq2seq(_) => "transformer-seq2seq",
+        },
+        Card::NaiveBayes { .. } => "naive-bayes",
+        Card::Svm { .. } => "svm",
+    }
+}
+
+/// A model error, pointed at the parameter.
+pub fn failure(error: nn::Error) -> Failure {
+    Failure::new(error.to_string())
+}
+

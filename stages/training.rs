@@ -1,0 +1,341 @@
+//! Training, for the kinds `train` and `adversarial-retrain`: settings, the call of `nn`, the tables.
+//! Knows nothing of attacks.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use arrow::datatypes::Metadata;
+use arrow::record_batch::RecordBatch;
+use nn::batch::{Example, Target};
+use nn::fit::{Event, FitSpec, Flow, Fitted};
+use nn::model::Model;
+use nn::models::{LinearSvm, NaiveBayes, Vectors};
+use nn::optimiser::{Clip, Optimiser};
+use nn::schedule::Schedule;
+use store::{Params, Value};
+
+use crate::describe::{Param, Presence, Type};
+use crate::models::{failure, named};
+use crate::settings::Settings;
+use crate::victim::{Loaded, accuracy};
+use crate::weights::{self, Card, Numbers, Tensor, with_metadata};
+use crate::{Failure, ParamError, Watch};
+
+const fn param(name: &'static str, ty: Type, value: fn() -> Value, help: &'static str) -> Param {
+    Param {
+        name,
+        ty,
+        presence: Presence::Default(value),
+        help,
+    }
+}
+
+/// The parameters of training, in either kind.
+pub const PARAMS: &[Param] = &[
+    param("train", Type::Text, || Value::Text("train".into()), "The split to learn from."),
+    param("dev", Type::Text, || Value::Text("dev".into()), "The split that chooses the best epoch; rows may lack it."),
+    param("epochs", Type::Int, || Value::Int(10), "Passes over the rows, at most."),
+    param("batch", Type::Int, || Value::Int(32), "Rows in a step."),
+    param("balanced", Type::Bool, || Value::Bool(false), "Whether each batch has equally many rows of each class."),
+    param("optimiser", Type::Text, || Value::Text("adam".into()), "adam, sgd or adadelta."),
+    param("learning_rate", Type::Float, || Value::Float(1e-3), "The step's length."),
+    param("momentum", Type::Float, || Value::Float(0.0), "For sgd."),
+    param("decay", Type::Float, || Value::Float(1.0), "The learning rate is multiplied by this after each epoch."),
+    param("clip_norm", Type::Float, || Value::Float(0.0), "The longest gradient; 0 for any."),
+    param("clip_value", Type::Float, || Value::Float(0.0), "The largest number in a gradient; 0 for any."),
+    param("patience", Type::Int, || Value::Int(0), "Stop after this many epochs without a better dev accuracy; 0 for never."),
+    param("probe", Type::Int, || Value::Int(1000), "Training rows, evenly spaced, whose accuracy enters the history."),
+];
+
+/// The settings of a fit, from checked parameters.
+pub fn spec(params: &Params, seed: u64) -> Result<FitSpec, ParamError> {
+    let s = Settings(params);
+    let momentum = s.number("momentum", 0.0, 0.0, 0.999)?;
+    let optimisers = [
+        ("adam", Optimiser::ADAM),
+        ("sgd", Optimiser::Sgd { momentum }),
+        (
+            "adadelta",
+            Optimiser::Adadelta {
+                rho: 0.95,
+                eps: 1e-6,
+            },
+        ),
+    ];
+    let decay = s.number("decay", 1.0, 1e-3, 1.0)?;
+    let norm = s.number("clip_norm", 0.0, 0.0, 1e9)?;
+    let value = s.number("clip_value", 0.0, 0.0, 1e9)?;
+    if norm > 0.0 && value > 0.0 {
+        let message = "`clip_norm` and `clip_value` are both given".to_owned();
+        return Err(crate::settings::wrong("clip_value", message, "leave one out"));
+    }
+    let rate = s.number("learning_rate", 1e-3, 1e-12, 1e3)?;
+    let mut spec = FitSpec::new(s.whole("epochs", 10, 0)?, s.whole("batch", 32, 1)?, rate);
+    spec.optimiser = s.one_of("optimiser", &optimisers)?;
+    if decay < 1.0 {
+        spec.schedule = Schedule::Step {
+            epochs: 1,
+            factor: decay,
+        };
+    }
+    spec.clip = match (norm > 0.0, value > 0.0) {
+        (true, _) => Clip::Norm(norm),
+        (_, true) => Clip::Value(value),
+        _ => Clip::No,
+    };
+    spec.patience = s.whole("patience", 0, 0)? as u32;
+    spec.balanced = s.flag("balanced", false);
+    spec.probe = s.whole("probe", 1000, 0)?;
+    spec.seed = seed;
+    Ok(spec)
+}
+
+/// One line of a history.
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    /// Counted from 1.
+    pub epoch: i64,
+    /// Steps taken so far.
+    pub step: i64,
+    /// Mean loss of the epoch's batches.
+    pub loss: Option<f64>,
+    /// Of the probed training rows.
+    pub train_accuracy: Option<f64>,
+    /// Of all dev rows.
+    pub dev_loss: Option<f64>,
+    /// Of all dev rows.
+    pub dev_accuracy: Option<f64>,
+}
+
+/// A trained model.
+pub struct Trained {
+    /// What it is.
+    pub card: Card,
+    /// `name, shape, values`
+    pub weights: RecordBatch,
+    /// Epoch by epoch.
+    pub history: Vec<Line>,
+}
+
+/// What is learnt from.
+pub struct Lesson<'a> {
+    /// Rows to learn from.
+    pub train: &'a [Example],
+    /// Rows that choose the best epoch.
+    pub dev: &'a [Example],
+    /// Connected vectors.
+    pub vectors: Option<&'a Vectors>,
+    /// Names the order, the first weights and the dropout.
+    pub seed: u64,
+}
+
+/// Trains the model of a card from its beginning, or a network from the weights of `start`.
+pub fn train(
+    card: &Card,
+    lesson: &Lesson<'_>,
+    spec: &FitSpec,
+    start: Option<&Loaded>,
+    watch: &dyn Watch,
+) -> Result<Trained, Failure> {
+    match card {
+        Card::Network { spec: network, .. } => {
+            let model = Model::new(network).map_err(failure)?;
+            let start = match start.and_then(Loaded::network) {
+                Some((_, params)) => params.clone(),
+                None => fresh(&model, lesson)?,
+            };
+            let (fitted, history) = fit(&model, start, lesson, spec, watch)?;
+            let tensors = tensors(card, &model, &fitted.params);
+            Ok(Trained {
+                card: card.clone(),
+                weights: weights::table(card, &tensors),
+                history,
+            })
+        }
+        _ => machine(card, lesson),
+    }
+}
+
+/// First weights, with connected vectors in their place.
+fn fresh(model: &Model, lesson: &Lesson<'_>) -> Result<nn::params::Params<f32>, Failure> {
+    let mut params = model.init(lesson.seed);
+    if let (Some(span), Some(vectors)) = (model.layout().find("embedding"), lesson.vectors) {
+        params.set(span, &vectors.data).map_err(|e| {
+            failure(e).help("connect `vectors` made for the vocabulary of these tokens")
+        })?;
+    }
+    Ok(params)
+}
+
+/// One epoch after the other, told to the user, stopped when the user says so.
+pub fn fit(
+    model: &Model,
+    start: nn::params::Params<f32>,
+    lesson: &Lesson<'_>,
+    spec: &FitSpec,
+    watch: &dyn Watch,
+) -> Result<(Fitted, Vec<Line>), Failure> {
+    let steps = (lesson.train.len().div_ceil(spec.batch) * spec.epochs) as u64;
+    let mut history = Vec::new();
+    let mut tell = |event: &Event| {
+        match event {
+            Event::Step { step, .. } => watch.progress(*step, steps.max(*step)),
+            Event::Epoch {
+                epoch,
+                step,
+                loss,
+                train,
+                dev,
+            } => {
+                let line = Line {
+                    epoch: *epoch as i64 + 1,
+                    step: *step as i64,
+                    loss: Some(*loss),
+                    train_accuracy: train.map(|e| e.accuracy),
+                    dev_loss: dev.map(|e| e.loss),
+                    dev_accuracy: dev.map(|e| e.accuracy),
+                };
+                let percent = |x: Option<f64>| x.map_or("-".into(), |x| format!("{:.2}%", x * 100.0));
+                watch.log(&format!(
+                    "epoch {}: loss {loss:.4}, train {}, dev {}",
+                    line.epoch,
+                    percent(line.train_accuracy),
+                    percent(line.dev_accuracy)
+                ));
+                history.push(line);
+            }
+            Event::Restart { attempt } => watch.log(&format!("restart {attempt}")),
+        }
+        if watch.stopped() {
+            Flow::Stop
+        } else {
+            Flow::Continue
+        }
+    };
+    let fitted = nn::fit::fit(model, start, lesson.train, lesson.dev, spec, None, &mut tell)
+        .map_err(failure)?;
+    if fitted.stopped {
+        return Err(Failure::stopped());
+    }
+    Ok((fitted, history))
+}
+
+/// The weights of a network that are its own: connected frozen vectors are not.
+fn tensors(card: &Card, model: &Model, params: &nn::params::Params<f32>) -> Vec<Tensor> {
+    let outside = matches!(card, Card::Network { vectors: Some(_), .. });
+    let own = model.layout().entries();
+    own.filter(|(_, span)| !(outside && span.frozen()))
+        .map(|(name, span)| Tensor {
+            name: name.to_owned(),
+            shape: [span.rows, span.cols],
+            numbers: Numbers::Single(params.get(span).to_vec()),
+        })
+        .collect()
+}
+
+/// Naive Bayes and linear machines: one pass of their own, no epochs to tell of.
+fn machine(card: &Card, lesson: &Lesson<'_>) -> Result<Trained, Failure> {
+    let double = |name: String, shape, numbers| Tensor {
+        name,
+        shape,
+        numbers: Numbers::Double(numbers),
+    };
+    let (tensors, epochs) = match card {
+        Card::NaiveBayes {
+            vocabulary,
+            classes,
+        } => {
+            let bayes = NaiveBayes::fit(lesson.train, *vocabulary, *classes).map_err(failure)?;
+            let counts = bayes.counts().iter().map(|c| *c as f64).collect();
+            let counts = double("counts".to_owned(), [*classes, *vocabulary], counts);
+            (vec![counts], 1)
+        }
+        Card::Svm { spec, .. } => {
+            let svm = LinearSvm::fit(lesson.train, spec, lesson.vectors.cloned());
+            let svm = svm.map_err(failure)?;
+            let tensors = svm.machines().iter().enumerate().flat_map(|(k, (w, b))| {
+                [
+                    double(format!("machine.{k}.bias"), [1, 1], vec![*b]),
+                    double(format!("machine.{k}.weights"), [1, w.len()], w.clone()),
+                ]
+            });
+            (tensors.collect(), spec.epochs)
+        }
+        Card::Network { .. } => return Err(Failure::new("a network is not a machine")),
+    };
+    let weights = weights::table(card, &tensors);
+    // What is reported is what the stored weights say.
+    let loaded = Loaded::open(&weights, lesson.vectors)?;
+    let subject = loaded.subject()?;
+    let measure = |examples: &[Example]| match examples.is_empty() {
+        true => Ok(None),
+        false => accuracy(subject.victim(), examples).map(Some),
+    };
+    let line = Line {
+        epoch: epochs as i64,
+        step: (epochs * lesson.train.len()) as i64,
+        train_accuracy: measure(lesson.train)?,
+        dev_accuracy: measure(lesson.dev)?,
+        ..Line::default()
+    };
+    Ok(Trained {
+        card: card.clone(),
+        weights,
+        history: vec![line],
+    })
+}
+
+/// `epoch, step, loss, train_accuracy, dev_loss, dev_accuracy`
+pub fn history(lines: &[Line]) -> RecordBatch {
+    let whole = |get: fn(&Line) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(lines.iter().map(get)))
+    };
+    let float = |get: fn(&Line) -> Option<f64>| -> ArrayRef {
+        Arc::new(Float64Array::from_iter(lines.iter().map(get)))
+    };
+    let columns = vec![
+        ("epoch", whole(|l| l.epoch)),
+        ("step", whole(|l| l.step)),
+        ("loss", float(|l| l.loss)),
+        ("train_accuracy", float(|l| l.train_accuracy)),
+        ("dev_loss", float(|l| l.dev_loss)),
+        ("dev_accuracy", float(|l| l.dev_accuracy)),
+    ];
+    with_metadata(columns, Metadata::default())
+}
+
+/// The model card as a table of one row.
+pub fn model(trained: &Trained, lesson: &Lesson<'_>) -> RecordBatch {
+    let classes = lesson.train.iter().filter_map(|e| match e.target {
+        Target::Class(label) => Some(i64::from(label) + 1),
+        _ => None,
+    });
+    let numbers = weights::read(&trained.weights).map_or(0, |(_, tensors)| {
+        tensors.values().map(|t| t.shape[0] * t.shape[1]).sum()
+    });
+    // The first of the best, as the fit itself chooses.
+    let best = trained.history.iter().fold(None::<&Line>, |best, line| {
+        match best.and_then(|b| b.dev_accuracy) {
+            Some(old) if line.dev_accuracy.is_none_or(|new| new <= old) => best,
+            _ => Some(line),
+        }
+    });
+    let card = serde_json::to_string(&trained.card).expect("cards have plain fields");
+    let text = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text.to_owned()])) };
+    let whole = |n: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![n])) };
+    let float = |x: Option<f64>| -> ArrayRef { Arc::new(Float64Array::from(vec![x])) };
+    let last = trained.history.last();
+    let columns = vec![
+        ("model", text(named(&trained.card))),
+        ("weights", whole(numbers as i64)),
+        ("classes", whole(classes.max().unwrap_or_default())),
+        ("rows", whole(lesson.train.len() as i64)),
+        ("epochs", whole(last.map_or(0, |l| l.epoch))),
+        ("steps", whole(last.map_or(0, |l| l.step))),
+        ("best_epoch", whole(best.map_or(0, |l| l.epoch))),
+        ("train_accuracy", float(best.and_then(|l| l.train_accuracy))),
+        ("dev_accuracy", float(best.and_then(|l| l.dev_accuracy))),
+        ("card", text(&card)),
+    ];
+    with_metadata(columns, Metadata::default())
+}
