@@ -203,7 +203,7 @@ fn insert_execution(rows: &Transaction<'_>, one: &Finished, code: i64) -> rusqli
         message.is_none(),
         message,
         one.log,
-        (!one.work.is_empty()).then(|| Json(&one.work))
+        (!one.work.is_empty()).then_some(Json(&one.work))
     ])?;
     let execution = rows.last_insert_rowid();
     for input in &one.inputs {
