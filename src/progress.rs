@@ -1,13 +1,14 @@
 //! What people and programs see of a run. Reads events, decides nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::json;
-use store::{Digest, Status};
+use store::{Digest, Status, Work};
 
 /// Something that happened during a run.
 pub enum Event<'a> {
@@ -29,6 +30,8 @@ pub enum Event<'a> {
         key: Option<Digest>,
         /// The time that this run spent on it.
         wall: Duration,
+        /// What the execution behind its result counted.
+        worked: &'a Worked,
         /// The error as a person should see it, and its first line.
         error: Option<(&'a str, &'a str)>,
     },
@@ -36,6 +39,42 @@ pub enum Event<'a> {
     Note(&'a str),
     /// The run is over.
     Done(&'a Tally),
+}
+
+/// What an execution counted, and in what time: this run's, or the one found in the store.
+#[derive(Clone, Debug, Default)]
+pub struct Worked {
+    /// Amounts by unit.
+    pub work: Work,
+    /// How long it took.
+    pub wall: Duration,
+}
+
+impl Worked {
+    /// How much of each unit was done in a second. Nothing for an execution too short to tell.
+    pub fn rates(&self) -> BTreeMap<&str, f64> {
+        let seconds = self.wall.as_secs_f64();
+        let told = self.work.iter().filter(|_| seconds > 0.0);
+        told.map(|(unit, amount)| (unit.as_str(), *amount as f64 / seconds))
+            .collect()
+    }
+}
+
+/// `291 items, 23.6/s; 8123 forward, 659/s`, or nothing.
+impl fmt::Display for Worked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rates = self.rates();
+        for (n, (unit, amount)) in self.work.iter().enumerate() {
+            let separator = if n == 0 { "" } else { "; " };
+            write!(f, "{separator}{amount} {unit}")?;
+            match rates.get(unit.as_str()) {
+                Some(rate) if *rate < 99.95 => write!(f, ", {rate:.1}/s")?,
+                Some(rate) => write!(f, ", {rate:.0}/s")?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What a run came to.
@@ -71,12 +110,13 @@ impl Reporter for Lines {
                 label,
                 status,
                 wall,
+                worked,
                 error,
                 ..
             } => match (status, error) {
                 (Status::Hit, _) => {}
                 (_, Some((text, _))) => eprint!("{text}"),
-                _ => println!("{}", stage_line(label, status, wall)),
+                _ => println!("{}", stage_line(label, status, wall, worked)),
             },
             Event::Waiting(label) => println!("wait {label}: another process is making it"),
             Event::Note(note) => eprintln!("ablate: {note}"),
@@ -113,12 +153,17 @@ impl Reporter for Json {
                 status,
                 key,
                 wall,
+                worked,
                 error,
             } => {
                 let mut object = json!({
                     "event": "stage", "stage": label, "status": status,
                     "key": key, "ms": millis(wall),
                 });
+                if !worked.work.is_empty() {
+                    object["work"] = json!(worked.work);
+                    object["rates"] = json!(worked.rates());
+                }
                 if let Some((text, title)) = error {
                     object["error"] = json!(title);
                     object["detail"] = json!(text);
@@ -243,6 +288,7 @@ impl Reporter for Bars {
                 label,
                 status,
                 wall,
+                worked,
                 error,
                 ..
             } => {
@@ -254,7 +300,7 @@ impl Reporter for Bars {
                 match (status, error) {
                     (Status::Hit, _) => {}
                     (_, Some((text, _))) => screen.say(text),
-                    _ => screen.say(&stage_line(label, status, wall)),
+                    _ => screen.say(&stage_line(label, status, wall, worked)),
                 }
             }
             Event::Note(note) => screen.say(&format!("ablate: {note}")),
@@ -270,9 +316,10 @@ fn style_of(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("templates are written here")
 }
 
-fn stage_line(label: &str, status: Status, wall: Duration) -> String {
+fn stage_line(label: &str, status: Status, wall: Duration, worked: &Worked) -> String {
     match status {
-        Status::Ran => format!("ran  {label}  {}", seconds(wall)),
+        Status::Ran if worked.work.is_empty() => format!("ran  {label}  {}", seconds(wall)),
+        Status::Ran => format!("ran  {label}  {}  {worked}", seconds(wall)),
         Status::Hit => format!("hit  {label}"),
         Status::Failed => format!("FAIL {label}"),
         Status::Skipped => format!("skip {label}"),
@@ -319,4 +366,26 @@ pub fn seconds(time: Duration) -> String {
 
 fn millis(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_shown_with_their_rates() {
+        let worked = |seconds: f64, work: &[(&str, u64)]| Worked {
+            work: work.iter().map(|(u, n)| ((*u).to_owned(), *n)).collect(),
+            wall: Duration::from_secs_f64(seconds),
+        };
+        let attack = worked(12.33, &[("items", 291), ("forward", 8123)]);
+        assert_eq!(
+            stage_line("attack", Status::Ran, attack.wall, &attack),
+            "ran  attack  12 s  8123 forward, 659/s; 291 items, 23.6/s"
+        );
+        let none = worked(0.5, &[]);
+        let line = stage_line("mix", Status::Ran, none.wall, &none);
+        assert_eq!(line, "ran  mix  0.50 s");
+        assert_eq!(worked(0.0, &[("items", 3)]).to_string(), "3 items");
+    }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use arrow::record_batch::RecordBatch;
 use stages::{DataHome, Failure, SourceFile, Stage, Task, Usage, Watch, collect};
-use store::{Digest, Params, Staged, Store, Value};
+use store::{Digest, Params, Staged, Store, Value, Work};
 
 use crate::environment;
 use crate::panics;
@@ -72,6 +72,8 @@ pub struct Account {
     pub cpu: Option<Duration>,
     /// Peak memory: of its child processes if it had any, else of this whole process.
     pub peak_memory: Option<u64>,
+    /// What it counted.
+    pub work: Work,
     /// What it logged.
     pub log: String,
 }
@@ -104,6 +106,7 @@ pub fn run(
     let watch = Observer {
         stop,
         on_progress,
+        work: Mutex::default(),
         log: Mutex::default(),
         children: Mutex::default(),
     };
@@ -118,6 +121,7 @@ pub fn run(
             0 => environment::peak_memory(),
             bytes => Some(bytes),
         },
+        work: watch.work.into_inner().unwrap_or_default(),
         log: watch.log.into_inner().unwrap_or_default(),
     };
     Report { outcome, account }
@@ -189,6 +193,7 @@ fn load(supply: &Supply, store: &Store) -> Result<RecordBatch, Trouble> {
 struct Observer<'a> {
     stop: &'a AtomicBool,
     on_progress: &'a (dyn Fn(u64, u64) + Sync),
+    work: Mutex<Work>,
     log: Mutex<String>,
     children: Mutex<Usage>,
 }
@@ -196,6 +201,13 @@ struct Observer<'a> {
 impl Watch for Observer<'_> {
     fn progress(&self, done: u64, total: u64) {
         (self.on_progress)(done, total);
+    }
+
+    fn work(&self, unit: &'static str, amount: u64) {
+        if let Ok(mut work) = self.work.lock() {
+            let sum = work.entry(unit.to_owned()).or_default();
+            *sum = sum.saturating_add(amount);
+        }
     }
 
     fn log(&self, line: &str) {
@@ -256,6 +268,9 @@ mod tests {
 
         fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
             task.watch.log("before");
+            task.watch.work("items", 2);
+            task.watch.work("forward", 7);
+            task.watch.work("items", 1);
             match task.seed {
                 0 => Ok(Outputs::new()),
                 seed => panic!("seed {seed} is one too many"),
@@ -274,7 +289,7 @@ mod tests {
         }
     }
 
-    fn failure(seed: u64) -> (String, String) {
+    fn failure(seed: u64) -> (String, Account) {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path()).unwrap();
         let home = DataHome::nowhere();
@@ -286,7 +301,7 @@ mod tests {
             &|_, _| (),
         );
         match report.outcome {
-            Err(Trouble::Failed(failure)) => (failure.message, report.account.log),
+            Err(Trouble::Failed(failure)) => (failure.message, report.account),
             _ => panic!("it did not fail"),
         }
     }
@@ -294,10 +309,17 @@ mod tests {
     #[test]
     fn a_panic_is_a_failure_with_its_message_and_log() {
         panics::install();
-        let (message, log) = failure(7);
+        let (message, account) = failure(7);
         let start = "the kind `broken` panicked: seed 7 is one too many at src/run.rs:";
         assert!(message.starts_with(start), "{message}");
-        assert_eq!(log, "before\n");
+        assert_eq!(account.log, "before\n");
+    }
+
+    #[test]
+    fn amounts_of_a_unit_add_up() {
+        let work = failure(0).1.work;
+        let expected = [("forward", 7), ("items", 3)].map(|(unit, n)| (unit.to_owned(), n));
+        assert_eq!(work, Work::from(expected));
     }
 
     #[test]

@@ -49,9 +49,9 @@ pub fn survey(plan: &Plan<'_>, wanted: &[bool], store: Option<&Store>) -> Vec<St
         let read = |source| read(store, source, &digest(source));
         let standing = match resolve(plan, n, digest, read) {
             Ok(resolved) => match store.and_then(|store| cached(store, &resolved)) {
-                Some(outputs) => Standing::Cached {
+                Some(found) => Standing::Cached {
                     key: resolved.digest,
-                    outputs,
+                    outputs: found.outputs.iter().map(|output| output.digest).collect(),
                 },
                 None => Standing::WillRun(Box::new(resolved.key)),
             },

@@ -125,6 +125,11 @@ pub trait Watch: Sync {
     /// `done` of `total` units of work are finished.
     fn progress(&self, done: u64, total: u64);
 
+    /// So much more of a unit of work was done: `items` attacked, `forward` or `backward`
+    /// queries of a model. Amounts of a unit add up and become rates in the provenance; never
+    /// part of a result.
+    fn work(&self, unit: &'static str, amount: u64);
+
     /// A line for the execution's log in the provenance. Never part of a result.
     fn log(&self, line: &str);
 

@@ -44,6 +44,8 @@ impl Watch for Eyes {
         self.bar.set_position(done);
     }
 
+    fn work(&self, _: &'static str, _: u64) {}
+
     fn log(&self, line: &str) {
         if self.loud {
             self.bar.suspend(|| eprintln!("{line}"));

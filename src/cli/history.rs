@@ -12,7 +12,7 @@ use super::{Exit, Global, out};
 use crate::compare;
 use crate::diagnostic::Diagnostic;
 use crate::explain;
-use crate::progress::seconds;
+use crate::progress::{Worked, seconds};
 
 /// What `runs` takes.
 #[derive(Args)]
@@ -132,7 +132,8 @@ fn one_run(global: &Global, store: &Store, run: &Run) -> Result<(), Exit> {
                     "execution": execution.map(|execution| json!({
                         "run": execution.run, "seed": execution.key.seed,
                         "cpu_ms": execution.cpu.map(|cpu| cpu.as_secs_f64() * 1e3),
-                        "peak_memory": execution.peak_memory, "failure": execution.failure,
+                        "peak_memory": execution.peak_memory, "work": execution.work,
+                        "rates": worked(&execution).rates(), "failure": execution.failure,
                         "inputs": execution.inputs, "outputs": execution.outputs,
                     })),
                 })
@@ -149,7 +150,11 @@ fn one_run(global: &Global, store: &Store, run: &Run) -> Result<(), Exit> {
                 let outputs = execution.outputs.iter();
                 let each =
                     outputs.map(|o| format!("{} {} rows {}", o.name, o.rows, o.digest.short()));
-                each.collect::<Vec<_>>().join(", ")
+                let outputs = each.collect::<Vec<_>>().join(", ");
+                match execution.work.is_empty() {
+                    true => outputs,
+                    false => format!("{outputs}  {}", worked(execution)),
+                }
             }
             None => String::new(),
         };
@@ -268,6 +273,13 @@ fn find(store: &Store, name: &str) -> Result<Run, Exit> {
             .help("`ablate runs` lists them; a run is named by number, tag, `last` or `prev`")
             .into()
     })
+}
+
+fn worked(execution: &Execution) -> Worked {
+    Worked {
+        work: execution.work.clone(),
+        wall: execution.wall,
+    }
 }
 
 fn side(store: &Store, used: Option<&UseRecord>) -> Result<Option<Execution>, Exit> {

@@ -25,11 +25,11 @@ use std::time::{Duration, Instant};
 
 use arrow::record_batch::RecordBatch;
 use stages::{DataHome, Failure};
-use store::{Digest, Finished, Lease, RunId, Staged, Status, Store, Use};
+use store::{Digest, Finished, Found, Lease, RunId, Staged, Status, Store, Use};
 
 use crate::diagnostic::{self, Diagnostic};
 use crate::plan::{Plan, Source};
-use crate::progress::{Event, Reporter, Tally};
+use crate::progress::{Event, Reporter, Tally, Worked};
 use crate::resolve::{Chosen, Resolved, Unreadable, Unresolved, resolve};
 use crate::run::{self, Account, Job, Piece, Report, Supply, Trouble};
 
@@ -122,6 +122,8 @@ enum State {
 /// What an instance has made.
 struct Made {
     outputs: Vec<Digest>,
+    /// What the execution behind it counted.
+    worked: Worked,
     /// Kept in memory while readers are still to come.
     tables: Vec<RecordBatch>,
 }
@@ -317,19 +319,23 @@ impl<'a> Scheduler<'a> {
 
     /// Completes the instance if its result exists, in this run or in the store.
     fn settled(&mut self, n: usize, resolved: &Resolved) -> bool {
-        let outputs = match self.by_key.get(&resolved.digest) {
-            Some(twin) => self.made[*twin].as_ref().map(|made| made.outputs.clone()),
-            None => cached(self.request.store, resolved),
+        let made = match self.by_key.get(&resolved.digest) {
+            Some(twin) => self.made[*twin].as_ref().map(|made| Made {
+                outputs: made.outputs.clone(),
+                worked: made.worked.clone(),
+                tables: Vec::new(),
+            }),
+            None => cached(self.request.store, resolved).map(|found| Made {
+                outputs: found.outputs.iter().map(|output| output.digest).collect(),
+                worked: Worked {
+                    work: found.work,
+                    wall: found.wall,
+                },
+                tables: Vec::new(),
+            }),
         };
-        let Some(outputs) = outputs else { return false };
-        self.complete(
-            n,
-            Status::Hit,
-            resolved.digest,
-            Duration::ZERO,
-            outputs,
-            Vec::new(),
-        );
+        let Some(made) = made else { return false };
+        self.complete(n, Status::Hit, resolved.digest, Duration::ZERO, made);
         true
     }
 
@@ -379,7 +385,14 @@ impl<'a> Scheduler<'a> {
         match report.outcome {
             Ok(outputs) => {
                 let (staged, tables): (Vec<_>, Vec<_>) = outputs.into_iter().unzip();
-                let digests = staged.iter().map(|staged| staged.digest).collect();
+                let made = Made {
+                    outputs: staged.iter().map(|staged| staged.digest).collect(),
+                    worked: Worked {
+                        work: report.account.work.clone(),
+                        wall,
+                    },
+                    tables,
+                };
                 self.record(n, &resolved, report.account, Ok(staged), Some(lease));
                 if self.is_stale(&resolved) {
                     // Good for its key, but not for this run: an input was made anew meanwhile.
@@ -388,7 +401,7 @@ impl<'a> Scheduler<'a> {
                     return;
                 }
                 self.by_key.insert(key, n);
-                self.complete(n, Status::Ran, key, wall, digests, tables);
+                self.complete(n, Status::Ran, key, wall, made);
                 for twin in joined {
                     self.settled(twin, &resolved);
                 }
@@ -445,6 +458,7 @@ impl<'a> Scheduler<'a> {
             wall: account.wall,
             cpu: account.cpu,
             peak_memory: account.peak_memory,
+            work: account.work,
             outcome: outcome.map(|staged| names.zip(staged).collect()),
             log: account.log,
             inputs: resolved.inputs.clone(),
@@ -454,28 +468,20 @@ impl<'a> Scheduler<'a> {
     }
 
     /// An instance is done: its readers may be ready, and what it read may be let go.
-    fn complete(
-        &mut self,
-        n: usize,
-        status: Status,
-        key: Digest,
-        wall: Duration,
-        outputs: Vec<Digest>,
-        tables: Vec<RecordBatch>,
-    ) {
+    fn complete(&mut self, n: usize, status: Status, key: Digest, wall: Duration, made: Made) {
         self.state[n] = State::Done;
-        let differs = self.lost.remove(&n).is_some_and(|before| before != outputs);
-        let tables = if self.unread[n] > 0 {
-            tables
-        } else {
-            Vec::new()
-        };
-        self.made[n] = Some(Made { outputs, tables });
+        let before = self.lost.remove(&n);
+        let differs = before.is_some_and(|before| before != made.outputs);
         self.ran[n] = status == Status::Ran;
         if status == Status::Hit {
             self.note_use(n, status, Some(key));
         }
-        self.tell(n, status, Some(key), wall, None);
+        self.tell(n, status, Some(key), wall, &made.worked, None);
+        let tables = match self.unread[n] {
+            0 => Vec::new(),
+            _ => made.tables,
+        };
+        self.made[n] = Some(Made { tables, ..made });
         for source in self.request.plan.instances[n].sources() {
             let unread = &mut self.unread[source.instance];
             *unread = unread.saturating_sub(1);
@@ -506,7 +512,8 @@ impl<'a> Scheduler<'a> {
         let sources = &self.request.plan.pipeline.sources;
         let text = diagnostic::render(sources, std::slice::from_ref(&diagnostic));
         let title = diagnostic.title().lines().next().unwrap_or_default();
-        self.tell(n, Status::Failed, key, wall, Some((&text, title)));
+        let nothing = Worked::default();
+        self.tell(n, Status::Failed, key, wall, &nothing, Some((&text, title)));
         self.halting |= !self.request.keep_going;
         let mut after = vec![n];
         while let Some(n) = after.pop() {
@@ -528,7 +535,8 @@ impl<'a> Scheduler<'a> {
 
     fn skip(&mut self, n: usize) {
         self.state[n] = State::Skipped;
-        self.tell(n, Status::Skipped, None, Duration::ZERO, None);
+        let nothing = Worked::default();
+        self.tell(n, Status::Skipped, None, Duration::ZERO, &nothing, None);
         self.note_use(n, Status::Skipped, None);
     }
 
@@ -610,6 +618,7 @@ impl<'a> Scheduler<'a> {
         status: Status,
         key: Option<Digest>,
         wall: Duration,
+        worked: &Worked,
         error: Option<(&str, &str)>,
     ) {
         let label = self.label(n);
@@ -618,6 +627,7 @@ impl<'a> Scheduler<'a> {
             status,
             key,
             wall,
+            worked,
             error,
         });
     }
@@ -639,10 +649,10 @@ impl<'a> Scheduler<'a> {
     }
 }
 
-/// The outputs recorded for a key, if all of them are still in the store.
-pub fn cached(store: &Store, resolved: &Resolved) -> Option<Vec<Digest>> {
+/// The result recorded for a key, if all of its outputs are still in the store.
+pub fn cached(store: &Store, resolved: &Resolved) -> Option<Found> {
     // A store that cannot be read is a miss here; running the stage meets the same fault and names it.
     let found = store.lookup(&resolved.digest).ok()??;
     let whole = found.outputs.iter().all(|output| store.has_whole(output));
-    whole.then(|| found.outputs.iter().map(|output| output.digest).collect())
+    whole.then_some(found)
 }

@@ -3,17 +3,19 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use proptest::prelude::*;
-use store::{Digest, NewRun, Store};
+use stages::{Description, Failure, Outputs, Ports, Stage, Task};
+use store::{Digest, NewRun, Params, Status, Store, Work};
 
 use super::{Request, run};
 use crate::config;
 use crate::plan::{self, Plan};
-use crate::progress::{Quiet, Tally};
+use crate::progress::{Event, Quiet, Reporter, Tally};
 use crate::survey::{Standing, survey};
 
 /// Stage `n` adds `n` to the sum of the stages that it reads.
@@ -53,6 +55,10 @@ fn expected(reads: &[Vec<usize>]) -> Vec<i64> {
 }
 
 fn run_all(plan: &Plan<'_>, store: &Store, jobs: usize) -> Tally {
+    run_told(plan, store, jobs, &Quiet)
+}
+
+fn run_told(plan: &Plan<'_>, store: &Store, jobs: usize, reporter: &dyn Reporter) -> Tally {
     let wanted = vec![true; plan.instances.len()];
     let tally = run(&Request {
         plan,
@@ -63,7 +69,7 @@ fn run_all(plan: &Plan<'_>, store: &Store, jobs: usize) -> Tally {
         jobs,
         keep_going: false,
         stop: &AtomicBool::new(false),
-        reporter: &Quiet,
+        reporter,
     });
     tally.unwrap()
 }
@@ -95,6 +101,76 @@ fn graphs() -> impl Strategy<Value = Vec<Vec<usize>>> {
             })
             .collect()
     })
+}
+
+/// The kind `table`, counting its rows.
+struct Counting;
+
+impl Stage for Counting {
+    fn describe(&self) -> &'static Description {
+        stages::table::Table.describe()
+    }
+
+    fn ports(&self, params: &Params) -> Ports {
+        stages::table::Table.ports(params)
+    }
+
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
+        let outputs = stages::table::Table.run(task)?;
+        for table in outputs.values() {
+            task.watch.work("items", table.num_rows() as u64);
+        }
+        Ok(outputs)
+    }
+}
+
+/// Remembers what it is told of the work behind each stage.
+#[derive(Default)]
+struct Ears(Mutex<Vec<(String, Status, Work)>>);
+
+impl Reporter for Ears {
+    fn event(&self, event: Event<'_>) {
+        if let Event::Stage {
+            label,
+            status,
+            worked,
+            ..
+        } = event
+        {
+            let told = (label.to_owned(), status, worked.work.clone());
+            self.0.lock().unwrap().push(told);
+        }
+    }
+}
+
+#[test]
+fn what_a_stage_counts_is_told_recorded_and_told_again_when_cached() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pipeline.toml");
+    let text = "[stage.s]\nkind = \"table\"\nrows = [{ x = 1 }, { x = 2 }]\n[stage.twin]\nkind = \"table\"\nrows = [{ x = 1 }, { x = 2 }]";
+    std::fs::write(&file, text).unwrap();
+    let request = config::Request {
+        file,
+        ..Default::default()
+    };
+    let mut pipeline = config::read(&request).unwrap();
+    for stage in &mut pipeline.stages {
+        stage.kind = &Counting;
+    }
+    let plan = plan::build(&pipeline).unwrap();
+    let store = Store::open(&dir.path().join("store")).unwrap();
+    let items = Work::from([("items".to_owned(), 2)]);
+    for first in [Status::Ran, Status::Hit] {
+        let ears = Ears::default();
+        run_told(&plan, &store, 1, &ears);
+        let told = ears.0.into_inner().unwrap();
+        let expected = [("s", first), ("twin", Status::Hit)]
+            .map(|(label, status)| (label.to_owned(), status, items.clone()));
+        assert_eq!(told, expected);
+    }
+    let used = &store.uses(store.runs(1).unwrap()[0].id).unwrap()[0];
+    let execution = store.execution(used.execution.unwrap()).unwrap().unwrap();
+    assert_eq!(execution.work, items);
 }
 
 proptest! {

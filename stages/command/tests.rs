@@ -26,6 +26,8 @@ impl Watch for Eyes {
     fn progress(&self, done: u64, total: u64) {
         self.progress.lock().unwrap().push((done, total));
     }
+    fn work(&self, _: &'static str, _: u64) {}
+
     fn log(&self, line: &str) {
         self.log.lock().unwrap().push(line.to_owned());
     }

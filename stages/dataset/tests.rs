@@ -19,6 +19,8 @@ pub struct Ears(Mutex<Vec<String>>);
 impl Watch for Ears {
     fn progress(&self, _: u64, _: u64) {}
 
+    fn work(&self, _: &'static str, _: u64) {}
+
     fn log(&self, line: &str) {
         self.0.lock().unwrap().push(line.to_owned());
     }

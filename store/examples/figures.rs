@@ -164,6 +164,7 @@ fn finished(
         wall: Duration::from_millis(1),
         cpu: None,
         peak_memory: None,
+        work: Default::default(),
         outcome: Ok(vec![("table".into(), staged)]),
         log: String::new(),
         inputs: Vec::new(),

@@ -31,6 +31,20 @@ pub enum Error {
         source: rusqlite::Error,
     },
 
+    /// The database was written by an older program and may not be brought forward.
+    #[error(
+        "`{}` has format {found}, and this program reads format {known}: it brings a store forward where it may write to it",
+        path.display()
+    )]
+    OlderSchema {
+        /// The database file.
+        path: PathBuf,
+        /// The format found in the file.
+        found: i64,
+        /// The format known here.
+        known: i64,
+    },
+
     /// The database was written by a newer program.
     #[error(
         "`{}` has format {found}, but this program knows formats up to {known}: use the newer `ablate` that wrote it, or another `--store`",

@@ -12,7 +12,7 @@ use crate::error::At;
 use crate::open::lock;
 use crate::provenance::duration;
 use crate::{
-    Digest, Environment, Error, InputUsed, Output, RunId, RunOutcome, StageKey, Status, Store,
+    Digest, Environment, Error, InputUsed, Output, RunId, RunOutcome, StageKey, Status, Store, Work,
 };
 
 /// The source files behind a code fingerprint, with their digests.
@@ -81,6 +81,8 @@ pub struct Execution {
     pub cpu: Option<Duration>,
     /// The most memory used, in bytes, where it could be told.
     pub peak_memory: Option<u64>,
+    /// What it counted.
+    pub work: Work,
     /// The message of the failure, if it failed.
     pub failure: Option<String>,
     /// What it printed.
@@ -151,7 +153,7 @@ impl Store {
         self.query("read an execution in", |rows| {
             let sql = format!(
                 "SELECT {ENVIRONMENT}, x.id, x.run, x.instance, x.key_json, x.key, x.started, x.wall,
-                     x.cpu, x.peak_memory, x.message, x.log
+                     x.cpu, x.peak_memory, x.message, x.log, x.work
                  FROM executions x JOIN runs r ON r.id = x.run
                  JOIN environments e ON e.id = r.environment WHERE x.id = ?1"
             );
@@ -267,9 +269,16 @@ fn execution(row: &Row<'_>) -> rusqlite::Result<Execution> {
         peak_memory: row.get(18)?,
         failure: row.get(19)?,
         log: row.get(20)?,
+        work: work(row, 21)?,
         inputs: Vec::new(),
         outputs: Vec::new(),
     })
+}
+
+/// What was counted, in a column that is NULL if nothing was.
+pub(crate) fn work(row: &Row<'_>, column: usize) -> rusqlite::Result<Work> {
+    let work: Option<Json<Work>> = row.get(column)?;
+    Ok(work.map(|Json(work)| work).unwrap_or_default())
 }
 
 fn inputs(rows: &Connection, execution: i64) -> rusqlite::Result<Vec<InputUsed>> {

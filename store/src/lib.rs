@@ -43,7 +43,7 @@ pub use lookup::Snapshot;
 pub use objects::Staged;
 pub use open::Store;
 pub use record::{
-    Environment, Finished, Found, InputUsed, NewRun, Output, RunId, RunOutcome, Status, Use,
+    Environment, Finished, Found, InputUsed, NewRun, Output, RunId, RunOutcome, Status, Use, Work,
 };
 pub use table::{decode, encode};
 pub use value::{Params, Value};

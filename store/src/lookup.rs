@@ -5,6 +5,7 @@ use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use crate::error::At;
+use crate::history::work;
 use crate::open::lock;
 use crate::provenance::duration;
 use crate::{Digest, Error, Found, Output, Store};
@@ -38,7 +39,7 @@ impl Drop for Snapshot<'_> {
 
 fn find(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
     let mut query = rows.prepare_cached(
-        "SELECT e.id, e.wall, o.name, o.digest, o.row_count, o.bytes, o.columns
+        "SELECT e.id, e.wall, o.name, o.digest, o.row_count, o.bytes, o.columns, e.work
          FROM executions e LEFT JOIN outputs o ON o.execution = e.id
          WHERE e.id = (SELECT max(id) FROM executions WHERE key = ?1 AND ok = 1)
          ORDER BY o.ordinal",
@@ -52,6 +53,7 @@ fn find(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
                 execution: row.get(0)?,
                 outputs: Vec::new(),
                 wall: duration(row.get(1)?),
+                work: work(row, 7)?,
             }),
         };
         if row.get_ref(2)? != ValueRef::Null {

@@ -1,6 +1,7 @@
 //! The database's format: a list of steps, of which each file remembers how many it has taken.
 //! Knows nothing of what the tables mean.
 
+use std::cmp::Ordering;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +12,10 @@ use crate::Error;
 use crate::error::At;
 
 /// Step `n` takes a file from format `n` to format `n + 1`. Steps are only ever added.
-const STEPS: &[&str] = &[include_str!("migrations/1.sql")];
+const STEPS: &[&str] = &[
+    include_str!("migrations/1.sql"),
+    include_str!("migrations/2.sql"),
+];
 
 /// How long to wait for another process's transaction. They take milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -56,9 +60,11 @@ pub(crate) fn open_to_look(path: &Path) -> Result<Connection, Error> {
     let opened = open("").or_else(|_| open("?immutable=1"));
     let (connection, found) = opened.at("open", path)?;
     let known = STEPS.len() as i64;
-    if found != known {
-        let path = path.to_owned();
-        return Err(Error::NewerSchema { path, found, known });
+    let path = path.to_owned();
+    match found.cmp(&known) {
+        Ordering::Greater => return Err(Error::NewerSchema { path, found, known }),
+        Ordering::Less => return Err(Error::OlderSchema { path, found, known }),
+        Ordering::Equal => {}
     }
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
@@ -125,7 +131,7 @@ mod tests {
     /// If this fails, somebody edited a step that files in the world have already taken.
     #[test]
     fn shipped_steps_are_pinned() {
-        let pins = ["9d87252e3eed"];
+        let pins = ["9d87252e3eed", "2ba2c0e054eb"];
         for (step, pin) in STEPS.iter().zip(pins) {
             assert_eq!(Digest::of(step.as_bytes()).short(), pin);
         }
@@ -155,6 +161,19 @@ mod tests {
             })
             .unwrap();
         assert_eq!(row, ("d".to_owned(), "n".to_owned()));
+    }
+
+    #[test]
+    fn an_older_file_that_may_not_be_written_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p.db");
+        let mut old = connect(&path, OpenFlags::SQLITE_OPEN_CREATE).unwrap();
+        migrate(&mut old, &path, &STEPS[..1]).unwrap();
+        drop(old);
+        let error = open_to_look(&path).unwrap_err().to_string();
+        let known = STEPS.len();
+        let expected = format!("has format 1, and this program reads format {known}: ");
+        assert!(error.contains(&expected), "{error}");
     }
 
     #[test]

@@ -65,7 +65,11 @@ impl Store {
             return Ok(None);
         }
         match Store::connect(root) {
-            Err(refused) => Store::look_only(root).map_err(|_| refused).map(Some),
+            Err(refused) => match Store::look_only(root) {
+                // Says more than that it may not be written.
+                Err(older @ Error::OlderSchema { .. }) => Err(older),
+                looked => looked.map_err(|_| refused).map(Some),
+            },
             store => store.map(Some),
         }
     }

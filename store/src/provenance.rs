@@ -176,7 +176,7 @@ fn insert_results(
 
 fn insert_code(rows: &Transaction<'_>, one: &Finished) -> rusqlite::Result<i64> {
     rows.prepare_cached("INSERT OR IGNORE INTO codes (digest, files) VALUES (?1, ?2)")?
-        .execute(params![one.key.code, Json(&one.code)])?;
+        .execute(params![one.key.code, Json(one.code.as_ref())])?;
     rows.prepare_cached("SELECT id FROM codes WHERE digest = ?1")?
         .query_row([one.key.code], |row| row.get(0))
 }
@@ -185,8 +185,8 @@ fn insert_execution(rows: &Transaction<'_>, one: &Finished, code: i64) -> rusqli
     let message = one.outcome.as_ref().err();
     rows.prepare_cached(
         "INSERT INTO executions (run, instance, kind, key, key_json, code, seed, started, wall, cpu,
-             peak_memory, ok, message, log)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+             peak_memory, ok, message, log, work)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
     )?
     .execute(params![
         one.run.0,
@@ -202,7 +202,8 @@ fn insert_execution(rows: &Transaction<'_>, one: &Finished, code: i64) -> rusqli
         one.peak_memory,
         message.is_none(),
         message,
-        one.log
+        one.log,
+        (!one.work.is_empty()).then_some(Json(&one.work))
     ])?;
     let execution = rows.last_insert_rowid();
     for input in &one.inputs {

@@ -20,6 +20,9 @@ impl fmt::Display for RunId {
     }
 }
 
+/// How much an execution did, by unit: `items`, `forward`. For rates; never part of a result.
+pub type Work = BTreeMap<String, u64>;
+
 /// A run that begins.
 #[derive(Clone, Debug, Default)]
 pub struct NewRun {
@@ -111,6 +114,8 @@ pub struct Finished {
     pub cpu: Option<Duration>,
     /// The most memory used, in bytes, where it can be told.
     pub peak_memory: Option<u64>,
+    /// What it counted.
+    pub work: Work,
     /// The outputs in order, or the message of the failure.
     pub outcome: Result<Vec<(String, Staged)>, String>,
     /// What it printed.
@@ -175,4 +180,6 @@ pub struct Found {
     pub outputs: Vec<Output>,
     /// How long it took to make.
     pub wall: Duration,
+    /// What was counted meanwhile.
+    pub work: Work,
 }

@@ -18,6 +18,8 @@ struct Nobody;
 
 impl Watch for Nobody {
     fn progress(&self, _: u64, _: u64) {}
+    fn work(&self, _: &'static str, _: u64) {}
+
     fn log(&self, _: &str) {}
     fn child(&self, _: Usage) {}
     fn stopped(&self) -> bool {

@@ -39,6 +39,7 @@ pub fn finished(run: RunId, instance: &str, key: StageKey, staged: Staged) -> Fi
         wall: Duration::from_millis(5),
         cpu: Some(Duration::from_millis(4)),
         peak_memory: Some(1 << 20),
+        work: Default::default(),
         outcome: Ok(vec![("out".into(), staged)]),
         log: "said this\n".into(),
         inputs: Vec::new(),

@@ -38,6 +38,25 @@ fn a_commit_whose_object_has_gone_records_nothing() {
 }
 
 #[test]
+fn what_was_counted_reads_back_with_the_execution_and_the_result() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let run = begin(&store);
+    let mut one = finished(run, "a", key("table", 1), store.put(&tiny(1)).unwrap());
+    let work = crate::Work::from([
+        ("forward".to_owned(), u64::from(u32::MAX) * 9),
+        ("items".to_owned(), 291),
+    ]);
+    one.work = work.clone();
+    let none = finished(run, "b", key("table", 2), store.put(&tiny(2)).unwrap());
+    store.commit(vec![one, none], &[]).unwrap();
+    let found = |n| store.lookup(&key("table", n).digest()).unwrap().unwrap();
+    assert_eq!((found(1).work, found(2).work.len()), (work.clone(), 0));
+    let execution = store.execution(found(1).execution).unwrap().unwrap();
+    assert_eq!(execution.work, work);
+}
+
+#[test]
 fn a_lease_is_held_until_the_result_can_be_found() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
