@@ -93,7 +93,10 @@ impl Labelled {
             ))
             .help("leave such rows out: SELECT * … WHERE label IS NOT NULL"));
         }
-        Ok(places.iter().map(|row| self.examples[*row].clone()).collect())
+        Ok(places
+            .iter()
+            .map(|row| self.examples[*row].clone())
+            .collect())
     }
 
     /// The class of a row.
@@ -122,7 +125,9 @@ impl Labelled {
 }
 
 fn ids(table: &RecordBatch) -> Result<Vec<String>, Failure> {
-    let column = table.column_by_name("id").ok_or_else(|| missing(table, "id"))?;
+    let column = table
+        .column_by_name("id")
+        .ok_or_else(|| missing(table, "id"))?;
     let ids: Option<Vec<String>> = match column.data_type() {
         DataType::Utf8 => column
             .as_string::<i32>()
@@ -145,7 +150,9 @@ fn ids(table: &RecordBatch) -> Result<Vec<String>, Failure> {
 
 /// A column of texts without nulls.
 pub fn texts(table: &RecordBatch, name: &str) -> Result<Vec<String>, Failure> {
-    let column = table.column_by_name(name).ok_or_else(|| missing(table, name))?;
+    let column = table
+        .column_by_name(name)
+        .ok_or_else(|| missing(table, name))?;
     let texts = column.as_string_opt::<i32>();
     let texts = texts.map(|texts| texts.iter().map(|text| text.map(str::to_owned)).collect());
     texts
@@ -243,10 +250,13 @@ fn signals(table: &RecordBatch) -> Result<Sequences, Failure> {
             "the rows have no shape `[steps,channels]` in their metadata",
         ));
     };
-    let sequences = lists.value_offsets().windows(2).map(|ends| Sequence::Vectors {
-        dim: channels,
-        data: values.values()[ends[0] as usize..ends[1] as usize].to_vec(),
-    });
+    let sequences = lists
+        .value_offsets()
+        .windows(2)
+        .map(|ends| Sequence::Vectors {
+            dim: channels,
+            data: values.values()[ends[0] as usize..ends[1] as usize].to_vec(),
+        });
     Ok((sequences.collect(), Form::Signals { channels }, 0))
 }
 

@@ -7,14 +7,22 @@
 mod collect;
 mod describe;
 mod fingerprint;
+mod labelled;
+mod models;
 mod nearest;
+mod settings;
+mod training;
+mod victim;
+pub mod weights;
 
+pub mod attack;
 pub mod command;
 pub mod dataset;
 pub mod embed;
 pub mod sql;
 pub mod table;
 pub mod tokenize;
+pub mod train;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,6 +45,8 @@ pub static STAGES: &[&dyn Stage] = &[
     &dataset::Dataset,
     &tokenize::Tokenize,
     &embed::Embed,
+    &train::Train,
+    &attack::AttackStage,
 ];
 
 /// The kind of that name.

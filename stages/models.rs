@@ -18,8 +18,6 @@ use crate::{Failure, ParamError};
 pub struct Entry {
     /// The name after `model =`.
     pub name: &'static str,
-    /// What it is, in one line.
-    pub summary: &'static str,
     /// Its own parameters.
     pub params: &'static [Param],
 }
@@ -35,14 +33,26 @@ const fn param(name: &'static str, ty: Type, help: &'static str) -> Param {
 
 const UNITS: Param = param("units", Type::Int, "Hidden units of a layer (64).");
 const LAYERS: Param = param("layers", Type::Int, "Layers on top of each other (1).");
-const DROPOUT: Param = param("dropout", Type::Float, "Share of numbers left out while training (0).");
+const DROPOUT: Param = param(
+    "dropout",
+    Type::Float,
+    "Share of numbers left out while training (0).",
+);
 const VECTORS: Param = param(
     "vectors",
     Type::Text,
     "What training does to connected word vectors: frozen (the default) or trained.",
 );
-const DIM: Param = param("dim", Type::Int, "Numbers in a vector if none are connected (50).");
-const KERNELS: Param = param("kernels", Type::Int, "Convolution kernels of each width (100).");
+const DIM: Param = param(
+    "dim",
+    Type::Int,
+    "Numbers in a vector if none are connected (50).",
+);
+const KERNELS: Param = param(
+    "kernels",
+    Type::Int,
+    "Convolution kernels of each width (100).",
+);
 
 const RECURRENT: &[Param] = &[
     UNITS,
@@ -50,67 +60,115 @@ const RECURRENT: &[Param] = &[
     DROPOUT,
     VECTORS,
     DIM,
-    param("bidirectional", Type::Bool, "Whether each layer also reads backward (false)."),
-    param("attention", Type::Int, "Size of the attention's scores; 0 takes the last state (0)."),
-    param("hidden", Type::Int, "Units of a ReLU layer before the logits; 0 for none (0)."),
-    param("learned_state", Type::Bool, "Whether initial states are learnt (false)."),
-    param("forget_bias", Type::Float, "For lstm: what the forget gate's bias starts at (1)."),
-    param("run_through_padding", Type::Bool, "Whether padding is read like text (false)."),
+    param(
+        "bidirectional",
+        Type::Bool,
+        "Whether each layer also reads backward (false).",
+    ),
+    param(
+        "attention",
+        Type::Int,
+        "Size of the attention's scores; 0 takes the last state (0).",
+    ),
+    param(
+        "hidden",
+        Type::Int,
+        "Units of a ReLU layer before the logits; 0 for none (0).",
+    ),
+    param(
+        "learned_state",
+        Type::Bool,
+        "Whether initial states are learnt (false).",
+    ),
+    param(
+        "forget_bias",
+        Type::Float,
+        "For lstm: what the forget gate's bias starts at (1).",
+    ),
+    param(
+        "run_through_padding",
+        Type::Bool,
+        "Whether padding is read like text (false).",
+    ),
 ];
 
 /// Every model.
 pub static MODELS: &[Entry] = &[
+    // Long short-term memory; the last state to the logits.
     Entry {
         name: "lstm",
-        summary: "Long short-term memory; the last state to the logits.",
         params: RECURRENT,
     },
+    // Gated recurrent units.
     Entry {
         name: "gru",
-        summary: "Gated recurrent units.",
         params: RECURRENT,
     },
+    // A vanilla recurrent network.
     Entry {
         name: "rnn",
-        summary: "A vanilla recurrent network.",
         params: RECURRENT,
     },
+    // Windows of words of several widths, the maximum over time.
     Entry {
         name: "kim-cnn",
-        summary: "Windows of words of several widths, the maximum over time.",
         params: &[KERNELS, DROPOUT, VECTORS, DIM],
     },
+    // Characters, windows, highways, then an LSTM over words.
     Entry {
         name: "char-cnn",
-        summary: "Characters, windows, highways, then an LSTM over words.",
         params: &[KERNELS, UNITS, LAYERS, DROPOUT, DIM],
     },
+    // A transformer encoder.
     Entry {
         name: "transformer",
-        summary: "A transformer encoder.",
         params: &[
             LAYERS,
             DROPOUT,
             DIM,
             param("heads", Type::Int, "Attention heads (4)."),
-            param("inner", Type::Int, "Units between the two maps of a block (4 x dim)."),
-            param("positions", Type::Int, "The longest text that can be read (512)."),
+            param(
+                "inner",
+                Type::Int,
+                "Units between the two maps of a block (4 x dim).",
+            ),
+            param(
+                "positions",
+                Type::Int,
+                "The longest text that can be read (512).",
+            ),
         ],
     },
+    // Multinomial naive Bayes with Laplace's correction and no prior.
     Entry {
         name: "naive-bayes",
-        summary: "Multinomial naive Bayes with Laplace's correction and no prior.",
         params: &[],
     },
+    // Linear machines trained by stochastic gradient descent on the hinge loss.
     Entry {
         name: "svm",
-        summary: "Linear machines trained by stochastic gradient descent on the hinge loss.",
         params: &[
             param("alpha", Type::Float, "Weight of the norm (0.0001)."),
-            param("steps", Type::Text, "Step sizes: optimal (the default), pegasos or constant."),
-            param("features", Type::Text, "words (the default), mean or concatenated vectors."),
-            param("bag", Type::Text, "For words: binary (the default) or count."),
-            param("length", Type::Int, "For concatenated: how many words (250)."),
+            param(
+                "steps",
+                Type::Text,
+                "Step sizes: optimal (the default), pegasos or constant.",
+            ),
+            param(
+                "features",
+                Type::Text,
+                "words (the default), mean or concatenated vectors.",
+            ),
+            param(
+                "bag",
+                Type::Text,
+                "For words: binary (the default) or count.",
+            ),
+            param(
+                "length",
+                Type::Int,
+                "For concatenated: how many words (250).",
+            ),
         ],
     },
 ];
@@ -198,7 +256,11 @@ pub fn card(params: &Params, data: &Data) -> Result<Card, ParamError> {
     };
     let bad = |what: &str| {
         let message = format!("the model `{name}` reads {what}");
-        settings::wrong("model", message, "tokenize with another scheme, or choose another model")
+        settings::wrong(
+            "model",
+            message,
+            "tokenize with another scheme, or choose another model",
+        )
     };
     let spec = match name {
         "lstm" | "gru" | "rnn" => {
@@ -343,4 +405,3 @@ pub fn named(card: &Card) -> &'static str {
 pub fn failure(error: nn::Error) -> Failure {
     Failure::new(error.to_string())
 }
-

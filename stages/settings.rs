@@ -58,11 +58,7 @@ impl<'a> Settings<'a> {
     }
 
     /// One of several names; the first if it is absent.
-    pub fn one_of<T: Copy>(
-        self,
-        name: &'static str,
-        all: &[(&str, T)],
-    ) -> Result<T, ParamError> {
+    pub fn one_of<T: Copy>(self, name: &'static str, all: &[(&str, T)]) -> Result<T, ParamError> {
         let Some(given) = self.text(name) else {
             return Ok(all[0].1);
         };

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Target};
-use nn::fit::{Event, FitSpec, Flow, Fitted};
+use nn::fit::{Event, FitSpec, Fitted, Flow};
 use nn::model::Model;
 use nn::models::{LinearSvm, NaiveBayes, Vectors};
 use nn::optimiser::{Clip, Optimiser};
@@ -32,19 +32,74 @@ const fn param(name: &'static str, ty: Type, value: fn() -> Value, help: &'stati
 
 /// The parameters of training, in either kind.
 pub const PARAMS: &[Param] = &[
-    param("train", Type::Text, || Value::Text("train".into()), "The split to learn from."),
-    param("dev", Type::Text, || Value::Text("dev".into()), "The split that chooses the best epoch; rows may lack it."),
-    param("epochs", Type::Int, || Value::Int(10), "Passes over the rows, at most."),
+    param(
+        "train",
+        Type::Text,
+        || Value::Text("train".into()),
+        "The split to learn from.",
+    ),
+    param(
+        "dev",
+        Type::Text,
+        || Value::Text("dev".into()),
+        "The split that chooses the best epoch; rows may lack it.",
+    ),
+    param(
+        "epochs",
+        Type::Int,
+        || Value::Int(10),
+        "Passes over the rows, at most.",
+    ),
     param("batch", Type::Int, || Value::Int(32), "Rows in a step."),
-    param("balanced", Type::Bool, || Value::Bool(false), "Whether each batch has equally many rows of each class."),
-    param("optimiser", Type::Text, || Value::Text("adam".into()), "adam, sgd or adadelta."),
-    param("learning_rate", Type::Float, || Value::Float(1e-3), "The step's length."),
+    param(
+        "balanced",
+        Type::Bool,
+        || Value::Bool(false),
+        "Whether each batch has equally many rows of each class.",
+    ),
+    param(
+        "optimiser",
+        Type::Text,
+        || Value::Text("adam".into()),
+        "adam, sgd or adadelta.",
+    ),
+    param(
+        "learning_rate",
+        Type::Float,
+        || Value::Float(1e-3),
+        "The step's length.",
+    ),
     param("momentum", Type::Float, || Value::Float(0.0), "For sgd."),
-    param("decay", Type::Float, || Value::Float(1.0), "The learning rate is multiplied by this after each epoch."),
-    param("clip_norm", Type::Float, || Value::Float(0.0), "The longest gradient; 0 for any."),
-    param("clip_value", Type::Float, || Value::Float(0.0), "The largest number in a gradient; 0 for any."),
-    param("patience", Type::Int, || Value::Int(0), "Stop after this many epochs without a better dev accuracy; 0 for never."),
-    param("probe", Type::Int, || Value::Int(1000), "Training rows, evenly spaced, whose accuracy enters the history."),
+    param(
+        "decay",
+        Type::Float,
+        || Value::Float(1.0),
+        "The learning rate is multiplied by this after each epoch.",
+    ),
+    param(
+        "clip_norm",
+        Type::Float,
+        || Value::Float(0.0),
+        "The longest gradient; 0 for any.",
+    ),
+    param(
+        "clip_value",
+        Type::Float,
+        || Value::Float(0.0),
+        "The largest number in a gradient; 0 for any.",
+    ),
+    param(
+        "patience",
+        Type::Int,
+        || Value::Int(0),
+        "Stop after this many epochs without a better dev accuracy; 0 for never.",
+    ),
+    param(
+        "probe",
+        Type::Int,
+        || Value::Int(1000),
+        "Training rows, evenly spaced, whose accuracy enters the history.",
+    ),
 ];
 
 /// The settings of a fit, from checked parameters.
@@ -67,7 +122,11 @@ pub fn spec(params: &Params, seed: u64) -> Result<FitSpec, ParamError> {
     let value = s.number("clip_value", 0.0, 0.0, 1e9)?;
     if norm > 0.0 && value > 0.0 {
         let message = "`clip_norm` and `clip_value` are both given".to_owned();
-        return Err(crate::settings::wrong("clip_value", message, "leave one out"));
+        return Err(crate::settings::wrong(
+            "clip_value",
+            message,
+            "leave one out",
+        ));
     }
     let rate = s.number("learning_rate", 1e-3, 1e-12, 1e3)?;
     let mut spec = FitSpec::new(s.whole("epochs", 10, 0)?, s.whole("batch", 32, 1)?, rate);
@@ -195,7 +254,8 @@ pub fn fit(
                     dev_loss: dev.map(|e| e.loss),
                     dev_accuracy: dev.map(|e| e.accuracy),
                 };
-                let percent = |x: Option<f64>| x.map_or("-".into(), |x| format!("{:.2}%", x * 100.0));
+                let percent =
+                    |x: Option<f64>| x.map_or("-".into(), |x| format!("{:.2}%", x * 100.0));
                 watch.log(&format!(
                     "epoch {}: loss {loss:.4}, train {}, dev {}",
                     line.epoch,
@@ -212,8 +272,16 @@ pub fn fit(
             Flow::Continue
         }
     };
-    let fitted = nn::fit::fit(model, start, lesson.train, lesson.dev, spec, None, &mut tell)
-        .map_err(failure)?;
+    let fitted = nn::fit::fit(
+        model,
+        start,
+        lesson.train,
+        lesson.dev,
+        spec,
+        None,
+        &mut tell,
+    )
+    .map_err(failure)?;
     if fitted.stopped {
         return Err(Failure::stopped());
     }
@@ -222,7 +290,13 @@ pub fn fit(
 
 /// The weights of a network that are its own: connected frozen vectors are not.
 fn tensors(card: &Card, model: &Model, params: &nn::params::Params<f32>) -> Vec<Tensor> {
-    let outside = matches!(card, Card::Network { vectors: Some(_), .. });
+    let outside = matches!(
+        card,
+        Card::Network {
+            vectors: Some(_),
+            ..
+        }
+    );
     let own = model.layout().entries();
     own.filter(|(_, span)| !(outside && span.frozen()))
         .map(|(name, span)| Tensor {

@@ -155,10 +155,7 @@ impl<'a> Subject<'a> {
 }
 
 /// The probabilities of each class for each text, a few thousand at a time.
-pub fn probabilities(
-    victim: &dyn Victim,
-    texts: &[&Sequence],
-) -> Result<Vec<Vec<f32>>, Failure> {
+pub fn probabilities(victim: &dyn Victim, texts: &[&Sequence]) -> Result<Vec<Vec<f32>>, Failure> {
     let mut all = Vec::with_capacity(texts.len());
     for part in texts.chunks(4096) {
         all.extend(victim.probabilities(part).map_err(failure)?);
@@ -170,9 +167,10 @@ pub fn probabilities(
 pub fn accuracy(victim: &dyn Victim, examples: &[Example]) -> Result<f64, Failure> {
     let texts: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
     let said = probabilities(victim, &texts)?;
-    let right = said.iter().zip(examples).filter(|(p, e)| {
-        matches!(e.target, Target::Class(label) if argmax(p) == label as usize)
-    });
+    let right = said
+        .iter()
+        .zip(examples)
+        .filter(|(p, e)| matches!(e.target, Target::Class(label) if argmax(p) == label as usize));
     Ok(right.count() as f64 / examples.len().max(1) as f64)
 }
 
@@ -191,7 +189,9 @@ fn network(
         let tensor = tensors.get(name);
         let tensor = tensor.ok_or_else(|| Failure::new(format!("the weights lack `{name}`")))?;
         let Numbers::Single(numbers) = &tensor.numbers else {
-            return Err(Failure::new(format!("`{name}` does not hold 32-bit floats")));
+            return Err(Failure::new(format!(
+                "`{name}` does not hold 32-bit floats"
+            )));
         };
         params.set(span, numbers).map_err(failure)?;
     }

@@ -86,7 +86,7 @@ pub fn table(card: &Card, tensors: &[Tensor]) -> RecordBatch {
         .iter()
         .any(|t| matches!(t.numbers, Numbers::Double(_)));
     let mut ends = vec![0i32];
-    for tensor in tensors {
+    for tensor in &tensors {
         ends.push(ends[ends.len() - 1] + (tensor.shape[0] * tensor.shape[1]) as i32);
     }
     let numbers: ArrayRef = if double {

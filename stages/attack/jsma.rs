@@ -16,8 +16,21 @@ use super::parts::search::walk;
 use super::scene::{Item, Scene, Trace};
 use super::{Attack, Entry, Ready, param};
 use crate::Failure;
-use crate::describe::Type;
+use crate::describe::{Param, Type};
 use crate::settings::failure;
+
+const PARAMS: &[Param] = &[
+    param(
+        "max_words",
+        Type::Int,
+        "For jsma: the most words that are changed (35).",
+    ),
+    param(
+        "direction",
+        Type::Text,
+        "For jsma: sign (the default) or gradient.",
+    ),
+];
 
 /// The attack.
 pub struct Jsma;
@@ -34,10 +47,7 @@ impl Attack for Jsma {
             name: "jsma",
             file: "jsma.rs",
             summary: "Word by word from the end, by the sign of the gradient and the whole dictionary.",
-            params: &[
-                param("max_words", Type::Int, "For jsma: the most words that are changed (35)."),
-                param("direction", Type::Text, "For jsma: sign (the default) or gradient."),
-            ],
+            params: PARAMS,
         }
     }
 

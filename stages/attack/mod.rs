@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{AsArray, StringArray};
+use arrow::array::{Array, AsArray, StringArray};
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
 use nn::models::Vectors;
@@ -341,7 +341,12 @@ impl Armoury {
             after,
             trace,
         };
-        Ok(items.into_iter().zip(traces).zip(after).map(outcome).collect())
+        Ok(items
+            .into_iter()
+            .zip(traces)
+            .zip(after)
+            .map(outcome)
+            .collect())
     }
 }
 
@@ -361,7 +366,10 @@ fn in_groups(
         watch.progress(done, items.len() as u64);
         Ok(traces)
     };
-    let groups: Vec<Vec<Trace>> = items.par_chunks(GROUP).map(group).collect::<Result<_, _>>()?;
+    let groups: Vec<Vec<Trace>> = items
+        .par_chunks(GROUP)
+        .map(group)
+        .collect::<Result<_, _>>()?;
     Ok(groups.into_iter().flatten().collect())
 }
 

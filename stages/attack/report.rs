@@ -54,7 +54,9 @@ pub fn examples(outcomes: &[Outcome], words: Option<&StringArray>) -> RecordBatc
         Arc::new(Int64Array::from_iter_values(outcomes.iter().map(get)))
     };
     let flag = |get: &dyn Fn(&Outcome) -> bool| -> ArrayRef {
-        Arc::new(BooleanArray::from_iter(outcomes.iter().map(|o| Some(get(o)))))
+        Arc::new(BooleanArray::from_iter(
+            outcomes.iter().map(|o| Some(get(o))),
+        ))
     };
     let ids = StringArray::from_iter_values(outcomes.iter().map(|o| o.id.as_str()));
     let positions = |c: &Change| c.position as i32;
@@ -68,7 +70,9 @@ pub fn examples(outcomes: &[Outcome], words: Option<&StringArray>) -> RecordBatc
         ("words_changed", whole(&|o| o.trace.changes.len() as i64)),
         (
             "positions",
-            numbers(outcomes, |o| o.trace.changes.iter().map(positions).collect()),
+            numbers(outcomes, |o| {
+                o.trace.changes.iter().map(positions).collect()
+            }),
         ),
         ("old", changed(outcomes, words, |c| c.old)),
         ("new", changed(outcomes, words, |c| c.new)),

@@ -46,7 +46,8 @@ impl<'a> Scene<'a> {
 
     /// The vectors, or what to connect.
     pub fn vectors(&self, attack: &str) -> Result<&'a Vectors, Failure> {
-        self.vectors.ok_or_else(|| missing(attack, "vectors", "an embed stage"))
+        self.vectors
+            .ok_or_else(|| missing(attack, "vectors", "an embed stage"))
     }
 
     /// The words, or what to connect.
@@ -58,7 +59,11 @@ impl<'a> Scene<'a> {
     /// The counts, or what to connect.
     pub fn bayes(&self, attack: &str) -> Result<&'a NaiveBayes, Failure> {
         self.bayes.ok_or_else(|| {
-            missing(attack, "bayes", "a train stage with model = \"naive-bayes\"")
+            missing(
+                attack,
+                "bayes",
+                "a train stage with model = \"naive-bayes\"",
+            )
         })
     }
 }
@@ -96,8 +101,10 @@ impl<'a> Item<'a> {
     pub fn tokens(&self) -> Result<&'a [u32], Failure> {
         match self.input {
             Sequence::Tokens(ids) => Ok(ids),
-            _ => Err(Failure::new("this attack changes words, and these rows have none")
-                .help("connect the output `tokens` of a tokenize stage")),
+            _ => Err(
+                Failure::new("this attack changes words, and these rows have none")
+                    .help("connect the output `tokens` of a tokenize stage"),
+            ),
         }
     }
 }

@@ -10,8 +10,13 @@ use super::parts::sway::Sway;
 use super::scene::{Change, Item, Scene, Trace};
 use super::{Attack, Entry, Ready, param};
 use crate::Failure;
-use crate::describe::Type;
+use crate::describe::{Param, Type};
 use crate::settings::failure;
+
+const PARAMS: &[Param] = &[
+    param("n", Type::Int, "For swap: how many words are swapped (1)."),
+    STRONGEST,
+];
 
 /// The attack.
 pub struct Swap;
@@ -29,10 +34,7 @@ impl Attack for Swap {
             name: "swap",
             file: "swap.rs",
             summary: "The words that speak most for the true class become words of another.",
-            params: &[
-                param("n", Type::Int, "For swap: how many words are swapped (1)."),
-                STRONGEST,
-            ],
+            params: PARAMS,
         }
     }
 

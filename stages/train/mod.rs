@@ -36,7 +36,10 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
             help: "A safetensors file that `ablate show --safetensors` wrote: go on from its weights.",
         },
     ];
-    let base: Vec<Param> = own.into_iter().chain(training::PARAMS.iter().copied()).collect();
+    let base: Vec<Param> = own
+        .into_iter()
+        .chain(training::PARAMS.iter().copied())
+        .collect();
     Description {
         kind: "train",
         summary: "A model fitted to labelled rows: recurrent, convolutional, transformer, naive Bayes or SVM.",
@@ -74,7 +77,11 @@ impl Stage for Train {
         let spec = training::spec(params, 0)?;
         if spec.epochs == 0 && !params.contains_key("start") {
             let message = "`epochs` is 0, and there is no `start`".to_owned();
-            return Err(settings::wrong("epochs", message, "train for at least one epoch"));
+            return Err(settings::wrong(
+                "epochs",
+                message,
+                "train for at least one epoch",
+            ));
         }
         Ok(())
     }
@@ -89,7 +96,9 @@ impl Stage for Train {
         let rows = Labelled::read(&task.inputs["rows"])?;
         if rows.empty > 0 {
             let empty = rows.empty;
-            task.watch.log(&format!("{empty} texts without a token are read as one unknown word"));
+            task.watch.log(&format!(
+                "{empty} texts without a token are read as one unknown word"
+            ));
         }
         let vectors = task.inputs.get("vectors").map(vectors).transpose()?;
         let split = |param: &'static str| settings.text(param).unwrap_or(param);
@@ -146,17 +155,19 @@ fn start(
     };
     let file = task.files.get(name.trim_start_matches("./"));
     let file = file.ok_or_else(|| Failure::new(format!("{name} is not a file")).at("start"))?;
-    let bytes = std::fs::read(file.path)
-        .map_err(|e| Failure::new(format!("{name}: {e}")).at("start"))?;
+    let bytes =
+        std::fs::read(file.path).map_err(|e| Failure::new(format!("{name}: {e}")).at("start"))?;
     if store::Digest::of(&bytes) != file.digest {
         return Err(Failure::new(format!("{name} changed while the run was planned")).at("start"));
     }
     let table = weights::from_safetensors(&bytes).map_err(|e| e.at("start"))?;
     let loaded = Loaded::open(&table, vectors)?;
     if loaded.card != *card {
-        return Err(Failure::new(format!("{name} holds another model than the parameters describe"))
-            .help("give the parameters that it was trained with: they are in its metadata")
-            .at("start"));
+        return Err(Failure::new(format!(
+            "{name} holds another model than the parameters describe"
+        ))
+        .help("give the parameters that it was trained with: they are in its metadata")
+        .at("start"));
     }
     Ok(Some((loaded, table)))
 }

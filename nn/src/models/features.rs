@@ -87,7 +87,7 @@ impl Reading {
     }
 
     /// Numbers that a machine weighs.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         let dim = self.vectors.as_ref().map_or(0, |v| v.dim);
         match self.features {
             Features::Words(_) => self.vocabulary,
@@ -96,18 +96,13 @@ impl Reading {
         }
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The features of a text.
     pub fn read(&self, text: &Sequence, item: usize) -> Result<Row> {
         let tokens = tokens_of(text, item, self.vocabulary)?;
         Ok(match self.features {
             Features::Words(bag) => Row::Sparse(words(tokens, bag)),
             Features::Mean => {
-                let mut mean = vec![0.0; self.len()];
+                let mut mean = vec![0.0; self.size()];
                 for &token in tokens {
                     let v = self.vector(token);
                     mean.iter_mut()
@@ -130,7 +125,7 @@ impl Reading {
             Row::Sparse(x) => x.iter().map(|(j, v)| w[*j as usize] * v).sum(),
             Row::Dense(x) => x.iter().zip(w).map(|(v, w)| w * v).sum(),
             Row::Tokens(tokens) => {
-                let dim = self.len() / self.steps();
+                let dim = self.size() / self.steps();
                 let parts = tokens.iter().zip(w.chunks_exact(dim));
                 parts
                     .map(|(token, w)| {
@@ -148,7 +143,7 @@ impl Reading {
             Row::Sparse(x) => x.iter().for_each(|(j, v)| w[*j as usize] += factor * v),
             Row::Dense(x) => w.iter_mut().zip(x).for_each(|(w, v)| *w += factor * v),
             Row::Tokens(tokens) => {
-                let dim = self.len() / self.steps();
+                let dim = self.size() / self.steps();
                 for (token, w) in tokens.iter().zip(w.chunks_exact_mut(dim)) {
                     let v = self.vector(*token);
                     let pairs = w.iter_mut().zip(v);

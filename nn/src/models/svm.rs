@@ -105,7 +105,7 @@ impl LinearSvm {
         let count = if spec.classes == 2 { 1 } else { spec.classes };
         same("machines", count, machines.len())?;
         for (w, _) in &machines {
-            same("weights of a machine", reading.len(), w.len())?;
+            same("weights of a machine", reading.size(), w.len())?;
         }
         Ok(LinearSvm {
             machines,
@@ -145,7 +145,7 @@ fn machine(
     reading: &Reading,
     class: usize,
 ) -> (Vec<f64>, f64) {
-    let (mut w, mut scale, mut bias) = (vec![0.0; reading.len()], 1.0f64, 0.0);
+    let (mut w, mut scale, mut bias) = (vec![0.0; reading.size()], 1.0f64, 0.0);
     let t0 = 1.0 / (spec.alpha * (1.0 / spec.alpha.sqrt()).sqrt());
     let mut t = 0u64;
     for epoch in 0..spec.epochs {

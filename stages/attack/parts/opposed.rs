@@ -1,5 +1,6 @@
 //! The words that speak most for each class, to be drawn from against the others.
 
+use arrow::array::Array;
 use nn::Stream;
 
 use super::moves::drawn;
@@ -40,11 +41,6 @@ impl Opposed {
         let set = |class| sway.strongest(class, count, words, &scene.special);
         let sets = classes.map(set).collect();
         Ok((Opposed { sets }, sway))
-    }
-
-    /// The sets, by class.
-    pub fn sets(&self) -> &[Vec<u32>] {
-        &self.sets
     }
 
     /// A word that speaks against a class.

@@ -48,7 +48,13 @@ impl<'a> Sway<'a> {
         let others = (0..self.classes).filter(|other| *other != class);
         let rival = others
             .map(|other| self.phi(other, token))
-            .reduce(|best, new| if compare(new, best).is_gt() { new } else { best });
+            .reduce(|best, new| {
+                if compare(new, best).is_gt() {
+                    new
+                } else {
+                    best
+                }
+            });
         let (b, m) = rival.unwrap_or((1, 1));
         (a * m, n * b)
     }

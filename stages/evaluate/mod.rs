@@ -1,0 +1,118 @@
+//! `evaluate`: from what models and attacks left to numbers a paper prints.
+//!
+//! `cells` turns tables into tidy results, one row a number ([`cells`]); `pca` projects texts on
+//! two components ([`pca`]). Knows nothing of models: it reads what attacks have measured.
+
+mod cells;
+mod metrics;
+mod pca;
+mod template;
+#[cfg(test)]
+mod tests;
+
+use store::{Params, Value};
+
+use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::settings::{Settings, failure};
+use crate::{Failure, Outputs, ParamError, Stage, Task};
+
+/// The kind `evaluate`.
+pub struct Evaluate;
+
+static DESCRIPTION: Description = Description {
+    kind: "evaluate",
+    summary: "Numbers as papers print them: accuracies, confusion, rates, histograms, components.",
+    params: &[
+        Param {
+            name: "measure",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text("cells".to_owned())),
+            help: "cells (numbers out of tables) or pca (texts on two components).",
+        },
+        Param {
+            name: "cells",
+            ty: Type::Rows,
+            presence: Presence::Default(|| Value::List(Vec::new())),
+            help: "For cells: where each number comes from and where it goes.",
+        },
+        Param {
+            name: "paper",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text(String::new())),
+            help: "The paper that the results are about.",
+        },
+        Param {
+            name: "profile",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text(String::new())),
+            help: "The size of the run, written beside every result.",
+        },
+        Param {
+            name: "labels",
+            ty: Type::Texts,
+            presence: Presence::Default(|| Value::List(Vec::new())),
+            help: "Names of the classes, in the order of their numbers.",
+        },
+        Param {
+            name: "split",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text("train".to_owned())),
+            help: "For pca: the texts to project.",
+        },
+        Param {
+            name: "table",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text("pca".to_owned())),
+            help: "For pca: the table that its results belong to.",
+        },
+    ],
+    seeded: false,
+};
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Measure {
+    Cells,
+    Pca,
+}
+
+const MEASURES: &[(&str, Measure)] = &[("cells", Measure::Cells), ("pca", Measure::Pca)];
+
+impl Stage for Evaluate {
+    fn describe(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn ports(&self, params: &Params) -> Ports {
+        let port = |name: &'static str, holds| Port {
+            name: name.to_owned(),
+            holds,
+            required: true,
+        };
+        match Settings(params).one_of("measure", MEASURES) {
+            Ok(Measure::Pca) => Ports {
+                inputs: Inputs::Named(vec![port("rows", "tokens")]),
+                outputs: vec![port("results", "results"), port("scatter", "scatter")],
+            },
+            _ => Ports {
+                inputs: Inputs::Any(Vec::new()),
+                outputs: vec![port("results", "results")],
+            },
+        }
+    }
+
+    fn check(&self, params: &Params) -> Result<(), ParamError> {
+        match Settings(params).one_of("measure", MEASURES)? {
+            Measure::Cells => cells::read(params).map(drop),
+            Measure::Pca => Ok(()),
+        }
+    }
+
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
+        let measure = Settings(task.params).one_of("measure", MEASURES);
+        match measure.map_err(failure)? {
+            Measure::Cells => cells::run(task),
+            Measure::Pca => pca::run(task),
+        }
+    }
+}
