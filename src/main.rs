@@ -4,6 +4,7 @@
 //! pipeline.toml -> config -> plan -> schedule -> run one stage -> store -> provenance
 //! ```
 
+mod claims;
 mod cli;
 mod compare;
 mod config;
@@ -14,6 +15,7 @@ mod panics;
 mod plan;
 mod progress;
 mod resolve;
+mod results;
 mod run;
 mod schedule;
 mod survey;

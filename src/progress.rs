@@ -39,6 +39,8 @@ pub enum Event<'a> {
     Note(&'a str),
     /// The run is over.
     Done(&'a Tally),
+    /// What became of the pipeline's claims: how many of each verdict.
+    Claims(&'a BTreeMap<&'static str, usize>),
 }
 
 /// What an execution counted, and in what time: this run's, or the one found in the store.
@@ -121,6 +123,7 @@ impl Reporter for Lines {
             Event::Waiting(label) => println!("wait {label}: another process is making it"),
             Event::Note(note) => eprintln!("ablate: {note}"),
             Event::Done(tally) => println!("{}", summary(tally)),
+            Event::Claims(counts) => println!("{}", claims(counts)),
             _ => {}
         }
     }
@@ -175,6 +178,13 @@ impl Reporter for Json {
                 "event": "done", "ran": tally.ran, "hits": tally.hits, "failed": tally.failed,
                 "skipped": tally.skipped, "interrupted": tally.interrupted, "ms": millis(tally.wall),
             }),
+            Event::Claims(counts) => {
+                let mut object = json!({ "event": "claims" });
+                for (verdict, count) in counts {
+                    object[verdict.replace(' ', "_")] = json!(count);
+                }
+                object
+            }
             _ => return,
         };
         // A reader that has gone away must not take the run down with it.
@@ -308,6 +318,7 @@ impl Reporter for Bars {
                 screen.total.finish_and_clear();
                 println!("{}", summary(tally));
             }
+            Event::Claims(counts) => println!("{}", claims(counts)),
         }
     }
 }
@@ -352,6 +363,11 @@ fn summary(tally: &Tally) -> String {
         parts.join(", "),
         seconds(tally.wall)
     )
+}
+
+/// `claims: 6 reproduced, 1 not reproduced, 2 not run (ablate claims)`.
+fn claims(counts: &BTreeMap<&'static str, usize>) -> String {
+    format!("claims: {} (ablate claims)", crate::claims::counted(counts))
 }
 
 /// A duration that a person can read at a glance.

@@ -2,6 +2,7 @@
 
 mod axes;
 mod cache;
+mod claims;
 mod command;
 mod crash;
 mod data;

@@ -6,11 +6,12 @@ use arrow::util::pretty::pretty_format_batches_with_options;
 use clap::Args;
 use serde_json::json;
 use stages::{Inputs, Presence, Stage};
-use store::{Digest, Store, Value, schema_text};
+use store::{Digest, Store, schema_text};
 
 use super::{Exit, Global, in_pipeline, out};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::plan::{self, Plan, Source};
+use crate::results::{self, Trouble};
 use crate::survey::{Standing, survey};
 
 /// What `show` takes.
@@ -33,9 +34,8 @@ pub struct ShowArguments {
 pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
-    let (target, output) = split_output(&arguments.result);
-    let asked = plan::matching(&plan, target)?;
-    let targets = [target.to_owned()];
+    let asked = results::find(&plan, &arguments.result)?;
+    let targets = [results::split(&arguments.result).0.to_owned()];
     let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &targets))?;
     let store = global.needed_store()?;
     let standings = survey(&plan, &wanted, Some(&store));
@@ -43,26 +43,18 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
     if arguments.log {
         let labels: Vec<&str> = asked
             .iter()
-            .map(|n| plan.instances[*n].label.as_str())
+            .map(|source| plan.instances[source.instance].label.as_str())
             .collect();
         return show_log(&store, &labels);
     }
-    for n in asked {
-        let Standing::Cached { key, outputs } = &standings[n] else {
-            let label = &plan.instances[n].label;
+    for source in asked {
+        let Standing::Cached { key, outputs } = &standings[source.instance] else {
+            let label = &plan.instances[source.instance].label;
             return Err(Diagnostic::new(format!("`{label}` is not made yet"))
                 .help(format!("ablate run '{label}'"))
                 .into());
         };
-        let position = output_position(&plan, n, output)?;
-        found.push((
-            Source {
-                instance: n,
-                output: position,
-            },
-            *key,
-            outputs[position],
-        ));
+        found.push((source, *key, outputs[source.output]));
     }
     if let Some(word) = &arguments.nearest {
         // Vectors of different instances are not comparable, so each answers for itself.
@@ -76,7 +68,15 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
         }
         return Ok(());
     }
-    let table = together(&plan, &store, &found)?;
+    let parts: Vec<_> = found.iter().map(|(source, _, d)| (*source, *d)).collect();
+    let table = results::together(&plan, &store, &parts).map_err(|trouble| match trouble {
+        Trouble::Store(error) => Exit::Store(error),
+        Trouble::Apart(failure) => {
+            let label = &plan.instances[found[0].0.instance].label;
+            let help = format!("show one instance: ablate show '{label}'");
+            Diagnostic::new(failure.message).help(help).into()
+        }
+    })?;
     if global.json {
         let object = as_json(&plan, &store, &found, &table, arguments.rows);
         out!("{object}");
@@ -116,55 +116,7 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
     Ok(())
 }
 
-/// `stage[axis=0.5].output` has dots inside and outside of the brackets.
-fn split_output(result: &str) -> (&str, Option<&str>) {
-    let after = result.rfind(']').map_or(0, |at| at + 1);
-    match result[after..].split_once('.') {
-        Some((rest, output)) => (&result[..after + rest.len()], Some(output)),
-        None => (result, None),
-    }
-}
-
-fn output_position(plan: &Plan<'_>, n: usize, output: Option<&str>) -> Result<usize, Exit> {
-    let instance = &plan.instances[n];
-    let Some(name) = output else { return Ok(0) };
-    let found = instance.outputs.iter().position(|known| known == name);
-    found.ok_or_else(|| {
-        let known = instance.outputs.iter().map(String::as_str);
-        Diagnostic::new(format!("`{}` has no output `{name}`", instance.label))
-            .maybe_help(nearest(name, known))
-            .help(format!("outputs: {}", instance.outputs.join(", ")))
-            .into()
-    })
-}
-
 type Located = (Source, Digest, Digest);
-
-/// Several instances as one table with their axes as columns, as a stage with `over` sees them.
-fn together(plan: &Plan<'_>, store: &Store, found: &[Located]) -> Result<RecordBatch, Exit> {
-    let mut rows = Vec::with_capacity(found.len());
-    for (source, _, digest) in found {
-        let point = plan.instances[source.instance].point.iter();
-        let values: Vec<Value> = point
-            .map(|(axis, value)| plan.pipeline.axes[*axis].values[*value].clone())
-            .collect();
-        rows.push((plan.source_label(*source), values, store.read(digest)?));
-    }
-    if let [(_, _, table)] = &rows[..] {
-        return Ok(table.clone());
-    }
-    let point = &plan.instances[found[0].0.instance].point;
-    let axes: Vec<&str> = point
-        .iter()
-        .map(|(a, _)| plan.pipeline.axes[*a].name.as_str())
-        .collect();
-    stages::collect(&axes, &rows).map_err(|failure| {
-        let label = &plan.instances[found[0].0.instance].label;
-        Diagnostic::new(failure.message)
-            .help(format!("show one instance: ablate show '{label}'"))
-            .into()
-    })
-}
 
 /// The log of the execution that the last run with each of these stages used.
 fn show_log(store: &Store, labels: &[&str]) -> Result<(), Exit> {
@@ -322,20 +274,4 @@ fn in_full(kind: &dyn Stage) -> String {
         text.push_str(&format!("\n  outputs: {}", outputs.join(", ")));
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::split_output;
-
-    #[test]
-    fn the_output_follows_the_last_bracket() {
-        assert_eq!(split_output("train"), ("train", None));
-        assert_eq!(split_output("train.weights"), ("train", Some("weights")));
-        assert_eq!(split_output("train[lr=0.5]"), ("train[lr=0.5]", None));
-        assert_eq!(
-            split_output("train[lr=0.5].w"),
-            ("train[lr=0.5]", Some("w"))
-        );
-    }
 }

@@ -255,7 +255,7 @@ pub fn tag(global: &Global, arguments: &TagArguments) -> Result<(), Exit> {
 }
 
 /// A run by number, tag, `last` or `prev`.
-fn find(store: &Store, name: &str) -> Result<Run, Exit> {
+pub fn find(store: &Store, name: &str) -> Result<Run, Exit> {
     let newest = |at: usize| store.runs(at + 1).map(|runs| runs.into_iter().nth(at));
     let found = match name {
         "last" => newest(0)?,

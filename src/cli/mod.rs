@@ -1,5 +1,6 @@
 //! The command line: what can be asked, and which file answers it.
 
+mod claims;
 mod data;
 mod eyes;
 mod fetch;
@@ -82,6 +83,8 @@ enum Command {
     Explain(plan::ExplainArguments),
     /// Look at a result: schema, first rows, digest, file
     Show(data::ShowArguments),
+    /// Judge the claims of claims.toml by the current results
+    Claims(claims::Arguments),
     /// List data sets, fetch them, check them, find them
     Data(fetch::Arguments),
     /// List past runs, or the stages of one
@@ -163,6 +166,7 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         Command::Plan(arguments) => plan::plan(&global, &arguments),
         Command::Explain(arguments) => plan::explain(&global, &arguments),
         Command::Show(arguments) => data::show(&global, &arguments),
+        Command::Claims(arguments) => claims::claims(&global, &arguments),
         Command::Data(arguments) => fetch::data(&global, &arguments),
         Command::Runs(arguments) => history::runs(&global, &arguments),
         Command::Diff(arguments) => history::diff(&global, &arguments),

@@ -11,6 +11,7 @@ use store::{NewRun, RunOutcome, Store};
 
 use super::fetch::Places;
 use super::{Exit, Global, in_pipeline};
+use crate::claims;
 use crate::environment;
 use crate::plan;
 use crate::progress::{Bars, Event, Json, Lines, Quiet, Reporter};
@@ -64,6 +65,16 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         }
         () => Box::new(Lines),
     };
+    // Looked at now, so that a slip is not found after hours.
+    let claims = match claims::path(&global.file, &plan).map(|path| claims::read(&path, &plan)) {
+        Some(Err(_)) => {
+            let note = "the claims cannot be judged: `ablate claims` says why";
+            reporter.event(Event::Note(note));
+            None
+        }
+        Some(Ok(claims)) => Some(claims),
+        None => None,
+    };
     let tally = schedule::run(&schedule::Request {
         plan: &plan,
         wanted: &wanted,
@@ -85,7 +96,27 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let ended = store.end_run(run, outcome);
     let tally = tally?;
     ended?;
+    let counts = match &claims {
+        Some(claims) if !tally.interrupted => {
+            super::claims::after_run(global, &plan, claims, &store)
+        }
+        _ => Ok(None),
+    };
+    // For programs the end comes last.
+    if let (Ok(Some(counts)), true) = (&counts, global.json) {
+        reporter.event(Event::Claims(counts));
+    }
     reporter.event(Event::Done(&tally));
+    match &counts {
+        Ok(Some(counts)) if !global.json => reporter.event(Event::Claims(counts)),
+        Err(why) => {
+            let first = why.lines().next().unwrap_or_default();
+            let first = first.trim_start_matches("error: ");
+            let note = format!("the claims cannot be judged (ablate claims): {first}");
+            reporter.event(Event::Note(&note));
+        }
+        _ => {}
+    }
     match code {
         0 => Ok(()),
         code => Err(Exit::Code(code)),

@@ -5,7 +5,7 @@
 mod overlay;
 mod params;
 mod stage;
-mod tree;
+pub mod tree;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -36,6 +36,10 @@ pub struct Pipeline {
     pub name: String,
     /// The seed of every stage that does not set its own.
     pub seed: u64,
+    /// The file of claims that it names, found from its folder.
+    pub claims: Option<(String, Span)>,
+    /// The names of its profiles.
+    pub profiles: Vec<String>,
     /// What `[data]` says about where data sets lie.
     pub data: Data,
     /// The folder of the pipeline file: declared files are found from here.
@@ -80,17 +84,7 @@ pub fn read(request: &Request) -> Result<Pipeline, Problems> {
                 .help("name the pipeline file with `-f FILE`, or its folder with `-C DIR`"),
         )
     })?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        Problems::plain(
-            Diagnostic::new(format!(
-                "{shown} is not UTF-8: line {line}, byte {}",
-                before.len()
-            ))
-            .help("save it as UTF-8"),
-        )
-    })?;
+    let text = decoded(bytes, &shown).map_err(Problems::plain)?;
     let mut sources = Sources::default();
     let file = sources.add(shown, text);
     let parent = request.file.parent().unwrap_or(Path::new(""));
@@ -98,16 +92,34 @@ pub fn read(request: &Request) -> Result<Pipeline, Problems> {
         true => PathBuf::from("."),
         false => parent.to_owned(),
     };
+    let mut profiles = Vec::new();
     let checked = tree::parse(&sources, file)
-        .and_then(|root| overlay::apply(root, request, &mut sources))
+        .and_then(|root| {
+            profiles = overlay::profiles(&root);
+            overlay::apply(root, request, &mut sources)
+        })
         .and_then(|root| check(root, dir));
     match checked {
         Ok(pipeline) => Ok(Pipeline {
+            profiles,
             sources,
             ..pipeline
         }),
         Err(list) => Err(Problems { sources, list }),
     }
+}
+
+/// The text of a file that people write.
+pub fn decoded(bytes: Vec<u8>, shown: &str) -> Result<String, Diagnostic> {
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        Diagnostic::new(format!(
+            "{shown} is not UTF-8: line {line}, byte {}",
+            before.len()
+        ))
+        .help("save it as UTF-8")
+    })
 }
 
 /// From the tree to the checked form. Collects every error that it can reach.
@@ -128,7 +140,7 @@ fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
         let known = ["pipeline", "data", "axes", "stage", "profile"];
         problems.push(unknown_key(entry, "at the top of the file", known));
     }
-    let (name, seed) = header(pipeline, &mut problems);
+    let Header { name, seed, claims } = header(pipeline, &mut problems);
     let data = check_data(data, &dir, &mut problems);
     let axes = check_axes(axes, &mut problems);
 
@@ -154,6 +166,8 @@ fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
         Ok(Pipeline {
             name,
             seed,
+            claims,
+            profiles: Vec::new(),
             data,
             dir,
             axes,
@@ -165,18 +179,32 @@ fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
     }
 }
 
-fn header(table: Table, problems: &mut Vec<Diagnostic>) -> (String, u64) {
-    let (mut name, mut seed) = ("pipeline".to_owned(), 0);
+/// What `[pipeline]` says.
+struct Header {
+    name: String,
+    seed: u64,
+    claims: Option<(String, Span)>,
+}
+
+fn header(table: Table, problems: &mut Vec<Diagnostic>) -> Header {
+    let (mut name, mut seed, mut claims) = ("pipeline".to_owned(), 0, None);
     for entry in table.entries {
         match (entry.key.as_str(), &entry.node.raw) {
             ("name", Raw::Scalar(Value::Text(text))) => name.clone_from(text),
             ("name", _) => problems.push(wrong_type(&entry, "a string")),
             ("seed", Raw::Scalar(Value::Int(int))) if *int >= 0 => seed = int.unsigned_abs(),
             ("seed", _) => problems.push(wrong_type(&entry, "a whole number from 0")),
-            _ => problems.push(unknown_key(&entry, "in [pipeline]", ["name", "seed"])),
+            ("claims", Raw::Scalar(Value::Text(file))) => {
+                claims = Some((file.clone(), entry.node.span));
+            }
+            ("claims", _) => problems.push(wrong_type(&entry, "a string")),
+            _ => {
+                let known = ["name", "seed", "claims"];
+                problems.push(unknown_key(&entry, "in [pipeline]", known));
+            }
         }
     }
-    (name, seed)
+    Header { name, seed, claims }
 }
 
 fn check_data(table: Table, dir: &Path, problems: &mut Vec<Diagnostic>) -> Data {
@@ -278,7 +306,8 @@ fn unused_axes(axes: &[Axis], decls: &[StageDecl], problems: &mut Vec<Diagnostic
     }
 }
 
-fn as_table(entry: Entry, problems: &mut Vec<Diagnostic>) -> Table {
+/// The table under a key. Anything else is a problem, and no entries.
+pub fn as_table(entry: Entry, problems: &mut Vec<Diagnostic>) -> Table {
     match entry.node.raw {
         Raw::Table(table) => table,
         _ => {
@@ -288,7 +317,8 @@ fn as_table(entry: Entry, problems: &mut Vec<Diagnostic>) -> Table {
     }
 }
 
-fn wrong_type(entry: &Entry, expected: &str) -> Diagnostic {
+/// A value that is not what its key holds.
+pub fn wrong_type(entry: &Entry, expected: &str) -> Diagnostic {
     let got = match &entry.node.raw {
         Raw::Scalar(value) => format!("{value}, {}", value.type_name()),
         _ => entry.node.type_name().to_owned(),
@@ -297,7 +327,8 @@ fn wrong_type(entry: &Entry, expected: &str) -> Diagnostic {
         .at(entry.node.span, format!("this is {got}"))
 }
 
-fn unknown_key<'a>(
+/// A key that nobody reads.
+pub fn unknown_key<'a>(
     entry: &Entry,
     place: &str,
     known: impl IntoIterator<Item = &'a str> + Clone,
@@ -311,14 +342,15 @@ fn unknown_key<'a>(
         .help(format!("known keys: {list}"))
 }
 
-fn bad_name(what: &str, entry: &Entry) -> Diagnostic {
+/// A name that would not do in labels, files or SQL.
+pub fn bad_name(what: &str, entry: &Entry) -> Diagnostic {
     Diagnostic::new(format!("`{}` cannot name {what}", entry.key))
         .at(entry.key_span, "")
         .help("use letters, digits, `_` and `-`, beginning with a letter or `_`")
 }
 
 /// Names appear in labels, file names and SQL: keep them plain.
-fn is_name(text: &str) -> bool {
+pub fn is_name(text: &str) -> bool {
     let mut chars = text.chars();
     chars
         .next()

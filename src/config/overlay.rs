@@ -6,6 +6,14 @@ use super::Request;
 use super::tree::{self, Entry, Node, Raw, Table};
 use crate::diagnostic::{Diagnostic, Sources, Span, nearest};
 
+/// The names of the profiles in the file.
+pub fn profiles(root: &Table) -> Vec<String> {
+    match root.get("profile").map(|entry| &entry.node.raw) {
+        Some(Raw::Table(table)) => table.entries.iter().map(|e| e.key.clone()).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Lays the profile and then the settings over the tree.
 pub fn apply(
     mut root: Table,

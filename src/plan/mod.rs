@@ -15,7 +15,7 @@ use crate::config::{Pipeline, StageDecl};
 use crate::diagnostic::Diagnostic;
 
 pub use files::Files;
-pub use target::{matching, wanted};
+pub use target::{matching, reach, wanted};
 
 /// All instances of a pipeline's stages. What an instance reads has a smaller position.
 #[derive(Debug)]

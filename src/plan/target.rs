@@ -17,6 +17,16 @@ pub fn wanted(plan: &Plan<'_>, targets: &[String]) -> Result<Vec<bool>, Vec<Diag
             Err(problem) => problems.push(problem),
         }
     }
+    reach(plan, &mut wanted);
+    if problems.is_empty() {
+        Ok(wanted)
+    } else {
+        Err(problems)
+    }
+}
+
+/// Adds all that the wanted instances read.
+pub fn reach(plan: &Plan<'_>, wanted: &mut [bool]) {
     // Readers come after what they read, so one pass from the end reaches everything.
     for n in (0..wanted.len()).rev() {
         if wanted[n] {
@@ -24,11 +34,6 @@ pub fn wanted(plan: &Plan<'_>, targets: &[String]) -> Result<Vec<bool>, Vec<Diag
                 wanted[source.instance] = true;
             }
         }
-    }
-    if problems.is_empty() {
-        Ok(wanted)
-    } else {
-        Err(problems)
     }
 }
 

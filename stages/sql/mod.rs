@@ -58,23 +58,38 @@ impl Stage for Sql {
     }
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
-        let parsed = query::parse(text(task.params)).map_err(|e| Failure {
-            help: e.help,
-            ..Failure::new(e.message).at(e.param)
-        })?;
-        let (inputs, text) = (task.inputs.clone(), text(task.params).to_owned());
-        let computed = worker::run(move || compute(&inputs, &text), || task.watch.stopped());
-        let table = computed.map_err(|gone| match gone {
-            Gone::Stopped => Failure::stopped(),
-            Gone::Panicked(panic) => Failure::new(format!("polars gave up on the query: {panic}"))
-                .help("this is a fault in polars: try to write the query another way")
-                .at("query"),
-        })??;
-        let table = match parsed.ordered {
-            true => table,
-            false => order::sort_rows(&table)?,
-        };
+        let stopped = || task.watch.stopped();
+        let table = query(task.inputs.clone(), text(task.params), stopped)?;
         Ok([("rows".to_owned(), table)].into())
+    }
+}
+
+/// The tables that a query reads, or what is wrong with its text.
+pub fn tables_of(query: &str) -> Result<Vec<String>, ParamError> {
+    query::parse(query).map(|parsed| parsed.tables)
+}
+
+/// Runs a query over tables by name, with the checks and the order of the kind.
+pub fn query(
+    tables: BTreeMap<String, RecordBatch>,
+    query: &str,
+    stopped: impl Fn() -> bool,
+) -> Result<RecordBatch, Failure> {
+    let parsed = query::parse(query).map_err(|e| Failure {
+        help: e.help,
+        ..Failure::new(e.message).at(e.param)
+    })?;
+    let text = query.to_owned();
+    let computed = worker::run(move || compute(&tables, &text), stopped);
+    let table = computed.map_err(|gone| match gone {
+        Gone::Stopped => Failure::stopped(),
+        Gone::Panicked(panic) => Failure::new(format!("polars gave up on the query: {panic}"))
+            .help("this is a fault in polars: try to write the query another way")
+            .at("query"),
+    })??;
+    match parsed.ordered {
+        true => Ok(table),
+        false => order::sort_rows(&table),
     }
 }
 

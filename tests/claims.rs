@@ -1,0 +1,326 @@
+//! `claims.toml`: verdicts come from the current results, and mistakes are shown where they are.
+
+use serde_json::Value;
+
+use crate::lab::Lab;
+
+/// Accuracies as an evaluation would leave them, with one number that is not there.
+const PIPELINE: &str = r#"[axes]
+seed = [1, 2]
+
+[stage.scores]
+kind = "table"
+rows = [
+    { attack = "clean", acc = 0.822149 },
+    { attack = "swap3", acc = 0.6817 },
+    { attack = "swap5" },
+]
+
+[stage.results]
+kind = "sql"
+inputs = { s = "scores" }
+query = "SELECT * FROM s"
+
+[stage.jsma]
+kind = "sql"
+inputs = { s = "results" }
+query = "SELECT acc - ${seed} AS acc FROM s WHERE attack = 'clean'"
+
+[profile.paper.stage.results]
+query = "SELECT attack, acc - 0.2 AS acc FROM s"
+"#;
+
+const CLAIMS: &str = r#"[claims]
+tables = { results = "results", jsma = "jsma.rows" }
+
+[claim.A-1]
+level = "must"
+text = "Three swaps cost more than 5 points."
+paper = "82.24 -> 68.17"
+query = """
+SELECT clean - swap3 > 0.05 AS holds, clean, swap3 FROM
+(SELECT MAX(CASE WHEN attack = 'clean' THEN acc END) AS clean,
+        MAX(CASE WHEN attack = 'swap3' THEN acc END) AS swap3 FROM results)"""
+
+[claim.A-2]
+level = "must"
+text = "Five swaps cost 3 points more."
+query = """
+SELECT swap3 - swap5 > 0.03 AS holds, swap3, swap5 FROM
+(SELECT MAX(CASE WHEN attack = 'swap3' THEN acc END) AS swap3,
+        MAX(CASE WHEN attack = 'swap5' THEN acc END) AS swap5 FROM results)"""
+
+[claim.A-3]
+level = "should"
+text = "Nothing is above one half."
+query = "SELECT MAX(acc) <= 0.5 AS holds, MAX(acc) AS best, COUNT(acc) AS n FROM results"
+
+[claim.A-4]
+level = "info"
+text = "The seeds, side by side."
+query = "SELECT SUM(acc) AS total, MAX(seed) AS seeds FROM jsma"
+
+[claim.A-5]
+level = "must"
+text = "Only the paper's settings show this."
+paper = "0.6"
+query = "SELECT MAX(acc) > 0.6 AS holds, MAX(acc) AS acc FROM results"
+profiles = ["paper"]
+
+[claim.A-6]
+level = "should"
+text = "TextFooler is asked for, and nobody has run it."
+query = "SELECT acc > 0.1 AS holds, acc FROM results WHERE attack = 'textfooler'"
+"#;
+
+fn lab(claims: &str) -> Lab {
+    let lab = Lab::new(PIPELINE);
+    lab.write("claims.toml", claims);
+    lab
+}
+
+/// The verdict of each claim, in order.
+fn verdicts(lab: &Lab, arguments: &[&str]) -> Vec<(String, String)> {
+    let said = lab.ablate(&[&["claims", "--json"], arguments].concat());
+    let lines = said.good().stdout;
+    let each = lines.lines().map(|line| {
+        let claim: Value = serde_json::from_str(line).unwrap();
+        let text = |key: &str| claim[key].as_str().unwrap().to_owned();
+        (text("claim"), text("verdict"))
+    });
+    each.collect()
+}
+
+#[test]
+fn verdicts_come_with_our_numbers_and_the_papers() {
+    let lab = lab(CLAIMS);
+    lab.run();
+    let said = lab.ablate(&["claims"]).good();
+    insta::assert_snapshot!(said.stdout);
+    assert_eq!(said.stderr, "");
+}
+
+#[test]
+fn before_any_run_nothing_is_judged_and_nothing_is_made() {
+    let lab = lab(CLAIMS);
+    let said = lab.ablate(&["claims"]).good();
+    insta::assert_snapshot!(said.stdout);
+    assert!(!lab.path(".ablate").exists(), "looking makes no store");
+    let said = lab.ablate(&["claims", "--check"]).good();
+    assert_eq!(said.stdout, "ablate: 6 claims, nothing wrong\n");
+}
+
+#[test]
+fn programs_get_numbers_at_full_precision() {
+    let lab = lab(CLAIMS);
+    lab.run();
+    let said = lab.ablate(&["claims", "--json"]).good();
+    let first: Value = serde_json::from_str(said.stdout.lines().next().unwrap()).unwrap();
+    let expected = serde_json::json!({
+        "claim": "A-1", "verdict": "reproduced", "level": "must",
+        "text": "Three swaps cost more than 5 points.", "paper": "82.24 -> 68.17",
+        "numbers": { "clean": 0.822149, "swap3": 0.6817 }, "why": null,
+    });
+    assert_eq!(first, expected);
+}
+
+/// Claims are judged by what the pipeline, the profile and the settings give now.
+#[test]
+fn a_changed_pipeline_is_judged_anew_or_not_at_all() {
+    let lab = lab(CLAIMS);
+    lab.run();
+    let verdict = |arguments: &[&str], id: &str| {
+        let all = verdicts(&lab, arguments);
+        all.into_iter().find(|(claim, _)| claim == id).unwrap().1
+    };
+    assert_eq!(verdict(&[], "A-3"), "not reproduced");
+    lab.edit("acc = 0.822149", "acc = 0.45");
+    assert_eq!(
+        verdict(&[], "A-3"),
+        "not run",
+        "the old numbers are not these"
+    );
+    lab.run();
+    assert_eq!(verdict(&[], "A-3"), "not reproduced", "0.6817 is left");
+    lab.edit("acc = 0.6817", "acc = 0.3");
+    lab.run();
+    assert_eq!(verdict(&[], "A-3"), "reproduced");
+    let set = [
+        "--set",
+        "results.query=SELECT attack, acc + 1 AS acc FROM s",
+    ];
+    assert_eq!(verdict(&set, "A-3"), "not run");
+    assert_eq!(verdict(&["--profile", "paper"], "A-5"), "not run");
+    lab.run_with(&["--profile", "paper"]);
+    assert_eq!(verdict(&["--profile", "paper"], "A-5"), "not reproduced");
+    assert_eq!(verdict(&[], "A-5"), "not run");
+}
+
+#[test]
+fn a_past_run_is_judged_by_its_own_results() {
+    let lab = lab(CLAIMS);
+    lab.run();
+    lab.run_with(&["--profile", "paper", "results"]);
+    let of = |arguments: &[&str]| -> Vec<String> {
+        let all = verdicts(&lab, arguments);
+        all.into_iter().map(|(_, verdict)| verdict).collect()
+    };
+    let first = [
+        "reproduced",
+        "not run",
+        "not reproduced",
+        "reported",
+        "not run",
+        "not run",
+    ];
+    let second = [
+        "reproduced",
+        "not run",
+        "not reproduced",
+        "not run",
+        "reproduced",
+        "not run",
+    ];
+    assert_eq!(of(&["1"]), first);
+    assert_eq!(of(&["last"]), second);
+    let said = lab.ablate(&["claims", "2"]).good();
+    let why = "why    run 2 has no stored result of `jsma[seed=1]`";
+    assert!(said.stdout.contains(why), "{}", said.stdout);
+    let said = lab.ablate(&["claims", "2", "--profile", "paper"]);
+    assert_eq!(said.code, 2);
+    insta::assert_snapshot!(said.stderr);
+}
+
+#[test]
+fn a_run_ends_with_the_count_once_all_is_there() {
+    let lab = lab(CLAIMS);
+    let said = lab.ablate(&["run", "results"]).good();
+    assert!(!said.stdout.contains("claims"), "{}", said.stdout);
+    let said = lab.ablate(&["run"]).good();
+    let last = said.stdout.lines().last().unwrap();
+    let counts = "1 reproduced, 1 not reproduced, 3 not run, 1 reported";
+    assert_eq!(last, format!("claims: {counts} (ablate claims)"));
+    let ran = lab.run();
+    assert_eq!(ran.done()["event"], "done");
+    let events = ran.events.iter();
+    let counts: Vec<_> = events.filter(|event| event["event"] == "claims").collect();
+    let expected = serde_json::json!({
+        "event": "claims", "reproduced": 1, "not_reproduced": 1, "not_run": 3, "reported": 1,
+    });
+    assert_eq!(counts, [&expected]);
+}
+
+/// A finding, and even a broken file, fails no run.
+#[test]
+fn a_broken_file_is_a_note_of_the_run() {
+    let wrong = CLAIMS.replace("AS n FROM results", "AS n FROM result");
+    let said = lab(&wrong).ablate(&["run"]).good();
+    assert_eq!(
+        said.stderr,
+        "ablate: the claims cannot be judged: `ablate claims` says why\n"
+    );
+    let wrong = CLAIMS.replace("COUNT(acc)", "COUNT(ac)");
+    let said = lab(&wrong).ablate(&["run"]).good();
+    assert_eq!(
+        said.stderr,
+        "ablate: the claims cannot be judged (ablate claims): \
+         the query of claim `A-3` failed: no column is called `ac`\n"
+    );
+}
+
+/// polars holds that a NaN is larger than any number, which would reproduce anything.
+#[test]
+fn a_nan_reproduces_nothing() {
+    let claims = "[claims]\ntables = { r = \"results\" }\n[claim.N]\nlevel = \"must\"\ntext = \"x\"\n\
+        query = \"SELECT x > 0.5 AS holds, x FROM (SELECT MAX(acc - acc) / 0.0 AS x FROM r)\"\n";
+    let lab = lab(claims);
+    lab.run();
+    let said = lab.ablate(&["claims"]).good();
+    assert!(said.stdout.contains("why    `x` is NaN"), "{}", said.stdout);
+}
+
+#[test]
+fn the_pipeline_may_name_the_file() {
+    let lab = lab("not read");
+    lab.write("sub/mine.toml", CLAIMS);
+    lab.edit("[axes]", "[pipeline]\nclaims = \"sub/mine.toml\"\n[axes]");
+    lab.run();
+    assert_eq!(verdicts(&lab, &[]).len(), 6);
+    lab.edit("mine.toml", "yours.toml");
+    let said = lab.ablate(&["claims"]);
+    assert_eq!((said.code, said.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(said.stderr);
+}
+
+/// The message for a claims.toml in which `from` was written as `to`.
+#[track_caller]
+fn wrong(from: &str, to: &str) -> String {
+    let claims = "[claims]\ntables = { results = \"results\" }\n\n[claim.A]\nlevel = \"must\"\n\
+        text = \"It holds.\"\nquery = \"SELECT MAX(acc) > 0.5 AS holds, MAX(acc) AS acc FROM results\"\n";
+    assert!(claims.contains(from), "no {from:?}");
+    let lab = lab(&claims.replace(from, to));
+    lab.run();
+    let said = lab.ablate(&["claims"]);
+    assert_eq!(
+        (said.code, said.stdout.as_str()),
+        (2, ""),
+        "{}",
+        said.stderr
+    );
+    said.stderr
+}
+
+macro_rules! case {
+    ($name:ident, $from:expr, $to:expr) => {
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(wrong($from, $to));
+        }
+    };
+}
+
+case!(not_toml, "[claims]", "[claims");
+case!(unknown_section, "[claim.A]", "[clam.A]");
+case!(unknown_key, "text =", "txt =");
+case!(unknown_key_of_claims, "tables =", "table =");
+case!(no_text, "text = \"It holds.\"\n", "");
+case!(empty_text, "It holds.", "  ");
+case!(no_query, "query = ", "paper = ");
+case!(unknown_level, "\"must\"", "\"most\"");
+case!(unknown_profile, "level", "profiles = [\"papr\"]\nlevel");
+case!(unknown_stage, "= \"results\"", "= \"result\"");
+case!(unknown_output, "= \"results\"", "= \"results.row\"");
+case!(unknown_table, "FROM results", "FROM result");
+case!(not_sql, "SELECT MAX", "SELEC MAX");
+case!(unknown_column, "MAX(acc) AS acc", "MAX(ac) AS acc");
+case!(no_holds, "AS holds", "AS hold");
+case!(holds_is_no_boolean, "MAX(acc) > 0.5 AS", "MAX(acc) AS");
+case!(
+    several_rows,
+    "SELECT MAX(acc) > 0.5 AS holds, MAX(acc) AS acc",
+    "SELECT acc > 0.5 AS holds, acc"
+);
+
+#[test]
+fn no_file() {
+    let said = Lab::new(PIPELINE).ablate(&["claims"]);
+    assert_eq!(said.code, 2);
+    insta::assert_snapshot!(said.stderr);
+}
+
+/// The example in docs/pipeline.md, on the pipeline above it there.
+#[test]
+fn the_example_in_the_docs_is_reproduced() {
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/pipeline.md");
+    let docs = std::fs::read_to_string(docs).unwrap();
+    let blocks: Vec<&str> = docs.split("```toml\n").skip(1).collect();
+    let block = |start: &str| {
+        let found = blocks.iter().find(|block| block.starts_with(start));
+        found.unwrap().split("```").next().unwrap()
+    };
+    let lab = Lab::new(block("[pipeline]"));
+    lab.write("claims.toml", block("[claims]"));
+    lab.run();
+    let expected = ("grows".to_owned(), "reproduced".to_owned());
+    assert_eq!(verdicts(&lab, &[]), [expected]);
+}
