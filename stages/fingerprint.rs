@@ -21,13 +21,18 @@ pub struct Code {
 /// The tag of this version of the record.
 const RECORD: &str = "code/1";
 
+/// The folder of a kind: Rust's names have no dash.
+fn folder(kind: &str) -> String {
+    kind.replace('-', "_")
+}
+
 /// The code of a kind that has a folder in this crate.
 pub fn of_kind(kind: &str) -> Code {
     static CODES: LazyLock<BTreeMap<&str, Code>> = LazyLock::new(|| {
         let kinds = KINDS.iter();
         kinds.map(|(kind, files)| (*kind, code(files))).collect()
     });
-    match CODES.get(kind) {
+    match CODES.get(folder(kind).as_str()) {
         Some(code) => code.clone(),
         None => panic!("the kind `{kind}` has no folder stages/{kind}/ with a mod.rs"),
     }
@@ -188,7 +193,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut forgotten = Vec::new();
         for (kind, _) in KINDS {
-            let Some(stage) = STAGES.iter().find(|s| s.describe().kind == *kind) else {
+            let Some(stage) = STAGES.iter().find(|s| folder(s.describe().kind) == *kind) else {
                 forgotten.push(format!(
                     "stages/{kind}/ is not in STAGES: add `pub mod {kind};` and its type to stages/lib.rs"
                 ));
@@ -224,7 +229,8 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         for stage in STAGES {
             let kind = stage.describe().kind;
-            let text = std::fs::read_to_string(root.join(kind).join("example.toml")).unwrap();
+            let text =
+                std::fs::read_to_string(root.join(folder(kind)).join("example.toml")).unwrap();
             let example: toml::Table = text.parse().unwrap_or_else(|e| panic!("{kind}: {e}"));
             assert!(example["pipeline"]["name"].is_str(), "{kind}");
             let stages = example["stage"].as_table().unwrap();

@@ -15,10 +15,12 @@ mod training;
 mod victim;
 pub mod weights;
 
+pub mod adversarial_retrain;
 pub mod attack;
 pub mod command;
 pub mod dataset;
 pub mod embed;
+pub mod evaluate;
 pub mod sql;
 pub mod table;
 pub mod tokenize;
@@ -47,6 +49,8 @@ pub static STAGES: &[&dyn Stage] = &[
     &embed::Embed,
     &train::Train,
     &attack::AttackStage,
+    &adversarial_retrain::AdversarialRetrain,
+    &evaluate::Evaluate,
 ];
 
 /// The kind of that name.

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Target};
-use nn::fit::{Event, FitSpec, Fitted, Flow};
+use nn::fit::{Event, FitSpec, Fitted, Flow, Lessons, fit_with};
 use nn::model::Model;
 use nn::models::{LinearSvm, NaiveBayes, Vectors};
 use nn::optimiser::{Clip, Optimiser};
@@ -196,6 +196,23 @@ pub fn train(
     start: Option<&Loaded>,
     watch: &dyn Watch,
 ) -> Result<Trained, Failure> {
+    train_with(card, lesson, spec, start, &mut NoMore, watch)
+}
+
+/// No rows but those that are there.
+struct NoMore;
+
+impl Lessons for NoMore {}
+
+/// As [`train`], with rows that a network gets while it learns.
+pub fn train_with(
+    card: &Card,
+    lesson: &Lesson<'_>,
+    spec: &FitSpec,
+    start: Option<&Loaded>,
+    lessons: &mut dyn Lessons,
+    watch: &dyn Watch,
+) -> Result<Trained, Failure> {
     match card {
         Card::Network { spec: network, .. } => {
             let model = Model::new(network).map_err(failure)?;
@@ -203,7 +220,7 @@ pub fn train(
                 Some((_, params)) => params.clone(),
                 None => fresh(&model, lesson)?,
             };
-            let (fitted, history) = fit(&model, start, lesson, spec, watch)?;
+            let (fitted, history) = fit(&model, start, lesson, spec, lessons, watch)?;
             let tensors = tensors(card, &model, &fitted.params);
             Ok(Trained {
                 card: card.clone(),
@@ -227,11 +244,12 @@ fn fresh(model: &Model, lesson: &Lesson<'_>) -> Result<nn::params::Params<f32>, 
 }
 
 /// One epoch after the other, told to the user, stopped when the user says so.
-pub fn fit(
+fn fit(
     model: &Model,
     start: nn::params::Params<f32>,
     lesson: &Lesson<'_>,
     spec: &FitSpec,
+    lessons: &mut dyn Lessons,
     watch: &dyn Watch,
 ) -> Result<(Fitted, Vec<Line>), Failure> {
     let steps = (lesson.train.len().div_ceil(spec.batch) * spec.epochs) as u64;
@@ -272,16 +290,9 @@ pub fn fit(
             Flow::Continue
         }
     };
-    let fitted = nn::fit::fit(
-        model,
-        start,
-        lesson.train,
-        lesson.dev,
-        spec,
-        None,
-        &mut tell,
-    )
-    .map_err(failure)?;
+    let (train, dev) = (lesson.train, lesson.dev);
+    let fitted = fit_with(model, start, train, dev, spec, None, lessons, &mut tell);
+    let fitted = fitted.map_err(failure)?;
     if fitted.stopped {
         return Err(Failure::stopped());
     }

@@ -81,6 +81,12 @@ pub enum Error {
         /// What the checkpoint was made with.
         got: String,
     },
+    /// Whoever brings examples during a fit could not.
+    #[error("{why}")]
+    Lessons {
+        /// What the caller said.
+        why: String,
+    },
     /// Bytes that are not what they should be.
     #[error("{what}: {why}")]
     Format {

@@ -21,7 +21,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::array::{Array, AsArray, StringArray};
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
+use nn::model::Model;
 use nn::models::Vectors;
+use nn::victim::Neural;
 use rayon::prelude::*;
 use store::{Params, Value};
 
@@ -29,8 +31,9 @@ use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::fingerprint::{self, Code};
 use crate::labelled::{Form, Labelled};
 use crate::settings::{self, Settings, failure};
-use crate::victim::{Loaded, Subject, probabilities, vectors};
-use crate::{Failure, Outputs, ParamError, Stage, Task, Watch};
+use crate::victim::{Loaded, Subject, accuracy, probabilities, vectors};
+use crate::weights::Card;
+use crate::{Failure, Outputs, ParamError, Stage, Task, Watch, models};
 pub use report::Outcome;
 use scene::{Item, Scene, Trace};
 
@@ -229,13 +232,8 @@ impl Armoury {
         let bayes = bayes.map(|table| Loaded::open(table, None)).transpose()?;
         let rows = Labelled::read(&task.inputs["rows"])?;
         // The vectors that the model reads, also when they were trained with it.
-        let own = loaded.network().and_then(|(model, params)| {
-            let span = model.layout().find("embedding")?;
-            Some(Vectors {
-                dim: span.cols,
-                data: params.get(span).into(),
-            })
-        });
+        let own = loaded.network();
+        let own = own.and_then(|(model, params)| own_vectors(model, params));
         let words = task.inputs.get("vocab").map(words).transpose()?;
         if let (Form::Tokens { vocabulary, .. }, Some(words)) = (&rows.form, &words)
             && words.len() != *vocabulary
@@ -273,6 +271,22 @@ impl Armoury {
         Ok(places)
     }
 
+    /// The model.
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    /// What the model is.
+    pub fn card(&self) -> &Card {
+        &self.loaded.card
+    }
+
+    /// The model's accuracy on these rows as they are.
+    pub fn accuracy(&self, places: &[usize]) -> Result<f64, Failure> {
+        let subject = self.loaded.subject()?;
+        accuracy(subject.victim(), &self.rows.examples(places)?)
+    }
+
     /// Attacks these rows.
     pub fn attack(
         &self,
@@ -281,9 +295,40 @@ impl Armoury {
         seed: u64,
         watch: &dyn Watch,
     ) -> Result<Vec<Outcome>, Failure> {
+        let subject = self.loaded.subject()?;
+        self.attack_subject(&subject, self.vectors.as_ref(), places, params, seed, watch)
+    }
+
+    /// Attacks these rows of a network that has other weights by now.
+    pub fn attack_with(
+        &self,
+        weights: &nn::params::Params<f32>,
+        places: &[usize],
+        params: &Params,
+        seed: u64,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let (model, _) = self
+            .loaded
+            .network()
+            .ok_or_else(|| Failure::new("this model is no network"))?;
+        let subject = Subject::Network(Neural::new(model, weights).map_err(models::failure)?);
+        let own = own_vectors(model, weights);
+        let vectors = own.as_ref().or(self.vectors.as_ref());
+        self.attack_subject(&subject, vectors, places, params, seed, watch)
+    }
+
+    fn attack_subject(
+        &self,
+        subject: &Subject<'_>,
+        vectors: Option<&Vectors>,
+        places: &[usize],
+        params: &Params,
+        seed: u64,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Outcome>, Failure> {
         let name = Settings(params).text("attack").unwrap_or_default();
         let attack = find(name).ok_or_else(|| Failure::new(format!("no attack `{name}`")))?;
-        let subject = self.loaded.subject()?;
         let examples = self.rows.examples(places)?;
         let texts: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
         let before = probabilities(subject.victim(), &texts)?;
@@ -306,18 +351,18 @@ impl Armoury {
             _ => [0, 0],
         };
         let scene = Scene {
-            subject: &subject,
+            subject,
             params,
             seed,
             words: self.words.as_ref(),
-            vectors: self.vectors.as_ref(),
+            vectors,
             bayes: self.bayes.as_ref().and_then(Loaded::bayes),
             special,
             classes,
         };
         let ready = attack.ready(&scene)?;
         let traces = in_groups(&items, ready.as_ref(), watch)?;
-        self.measure(&subject, items, traces, watch)
+        self.measure(subject, items, traces, watch)
     }
 
     /// What the model says of what the attack left, asked afresh.
@@ -348,6 +393,15 @@ impl Armoury {
             .map(outcome)
             .collect())
     }
+}
+
+/// The vectors among a network's weights.
+fn own_vectors(model: &Model, params: &nn::params::Params<f32>) -> Option<Vectors> {
+    let span = model.layout().find("embedding")?;
+    Some(Vectors {
+        dim: span.cols,
+        data: params.get(span).into(),
+    })
 }
 
 /// Groups of items in parallel, in the order of items.

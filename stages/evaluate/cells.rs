@@ -80,7 +80,11 @@ pub struct Finding {
 pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
     let cells = read(task.params).map_err(failure)?;
     let labels = task.params.get("labels").and_then(Value::as_list);
-    let labels: Vec<&str> = labels.into_iter().flatten().filter_map(Value::as_text).collect();
+    let labels: Vec<&str> = labels
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_text)
+        .collect();
     let mut results = Vec::new();
     for cell in &cells {
         let table = task.inputs.get(&cell.from).ok_or_else(|| {
@@ -174,14 +178,21 @@ type Group = (BTreeMap<String, String>, Vec<usize>);
 fn groups(table: &RecordBatch, by: &[&str]) -> Result<Vec<Group>, Failure> {
     let columns: Vec<(&str, Vec<String>)> = by
         .iter()
-        .map(|name| Ok((*name, printed(&table[name]).ok_or_else(|| not_a_name(name))?)))
+        .map(|name| {
+            Ok((
+                *name,
+                printed(&table[name]).ok_or_else(|| not_a_name(name))?,
+            ))
+        })
         .collect::<Result<_, Failure>>()?;
     let mut groups: Vec<Group> = Vec::new();
     let mut known: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
     for row in 0..table.num_rows() {
         let key: Vec<&str> = columns.iter().map(|(_, v)| v[row].as_str()).collect();
         let place = *known.entry(key).or_insert_with(|| {
-            let values = columns.iter().map(|(name, v)| ((*name).to_owned(), v[row].clone()));
+            let values = columns
+                .iter()
+                .map(|(name, v)| ((*name).to_owned(), v[row].clone()));
             groups.push((values.collect(), Vec::new()));
             groups.len() - 1
         });
@@ -203,8 +214,12 @@ fn printed(column: &ArrayRef) -> Option<Vec<String>> {
     }
     let rows = 0..column.len();
     Some(match column.data_type() {
-        DataType::Utf8 => rows.map(|i| column.as_string::<i32>().value(i).to_owned()).collect(),
-        DataType::Boolean => rows.map(|i| column.as_boolean().value(i).to_string()).collect(),
+        DataType::Utf8 => rows
+            .map(|i| column.as_string::<i32>().value(i).to_owned())
+            .collect(),
+        DataType::Boolean => rows
+            .map(|i| column.as_boolean().value(i).to_string())
+            .collect(),
         DataType::Int64 => rows
             .map(|i| column.as_primitive::<Int64Type>().value(i).to_string())
             .collect(),
@@ -242,7 +257,9 @@ fn column(cell: &Cell, table: &RecordBatch, places: &[usize]) -> Result<Number, 
         DataType::Int64 => Some(column.as_primitive::<Int64Type>().value(row) as f64),
         DataType::Int32 => Some(column.as_primitive::<Int32Type>().value(row).into()),
         other => {
-            return Err(Failure::new(format!("`{}` holds {other}, no numbers", cell.metric)).at("cells"));
+            return Err(
+                Failure::new(format!("`{}` holds {other}, no numbers", cell.metric)).at("cells"),
+            );
         }
     };
     Ok(Number {
@@ -262,10 +279,14 @@ fn paper_values(table: &RecordBatch) -> Result<Printed, Failure> {
         printed(column).ok_or_else(wrong)
     };
     let names = [text("table")?, text("row")?, text("col")?];
-    let values = table.column_by_name("value").and_then(|c| c.as_primitive_opt::<Float64Type>());
+    let values = table
+        .column_by_name("value")
+        .and_then(|c| c.as_primitive_opt::<Float64Type>());
     let values = values.ok_or_else(|| wrong().help("values are floats: 1.0, not 1"))?;
     let key = |row: usize| [0, 1, 2].map(|k: usize| names[k][row].clone());
-    Ok((0..table.num_rows()).map(|row| (key(row), values.value(row))).collect())
+    Ok((0..table.num_rows())
+        .map(|row| (key(row), values.value(row)))
+        .collect())
 }
 
 /// The results as a table.
@@ -287,9 +308,20 @@ pub fn tidy(params: &Params, results: &[Finding], printed: &Printed) -> RecordBa
         ("table", text(|r| &r.table)),
         ("row", text(|r| &r.row)),
         ("col", text(|r| &r.col)),
-        ("seed", Arc::new(Int64Array::from_iter(results.iter().map(|r| r.seed)))),
-        ("value", Arc::new(Float64Array::from_iter(results.iter().map(|r| r.value)))),
-        ("n", Arc::new(Int64Array::from_iter_values(results.iter().map(|r| r.n as i64)))),
+        (
+            "seed",
+            Arc::new(Int64Array::from_iter(results.iter().map(|r| r.seed))),
+        ),
+        (
+            "value",
+            Arc::new(Float64Array::from_iter(results.iter().map(|r| r.value))),
+        ),
+        (
+            "n",
+            Arc::new(Int64Array::from_iter_values(
+                results.iter().map(|r| r.n as i64),
+            )),
+        ),
         ("paper_value", Arc::new(Float64Array::from_iter(paper))),
         ("profile", same("profile")),
     ];

@@ -1,7 +1,7 @@
 //! What can be measured on the examples of an attack. Each metric gives one number, or one for
 //! each class, pair of classes or count of words.
 
-use arrow::array::{Array, AsArray};
+use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
 
@@ -76,14 +76,20 @@ struct Rows {
 }
 
 /// Measures the rows at these places of a table of examples.
-pub fn measure(table: &RecordBatch, places: &[usize], metric: Metric) -> Result<Vec<Number>, Failure> {
+pub fn measure(
+    table: &RecordBatch,
+    places: &[usize],
+    metric: Metric,
+) -> Result<Vec<Number>, Failure> {
     let whole = |name: &str| -> Result<Vec<i64>, Failure> {
         let column = table.column_by_name(name);
         let column = column.and_then(|c| c.as_primitive_opt::<Int64Type>());
         let column = column.ok_or_else(|| Failure::new(format!("no column `{name}`")))?;
         Ok(places.iter().map(|row| column.value(*row)).collect())
     };
-    let success = table.column_by_name("success").and_then(|c| c.as_boolean_opt());
+    let success = table
+        .column_by_name("success")
+        .and_then(|c| c.as_boolean_opt());
     let success = success.ok_or_else(|| Failure::new("no column `success`"))?;
     let (forward, backward) = (whole("forward")?, whole("backward")?);
     let rows = Rows {

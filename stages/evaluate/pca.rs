@@ -58,7 +58,10 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
         !task.watch.stopped()
     });
     let points = points.ok_or_else(Failure::stopped)?;
-    let labels: Vec<u32> = places.iter().map(|row| rows.label(*row).unwrap_or_default()).collect();
+    let labels: Vec<u32> = places
+        .iter()
+        .map(|row| rows.label(*row).unwrap_or_default())
+        .collect();
     let accuracy = nearest_mean(&points, &labels);
     let result = Finding {
         table: settings.text("table").unwrap_or("pca").to_owned(),
@@ -72,13 +75,24 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
     let part = |k: usize| Float64Array::from_iter_values(points.iter().map(|p| p[k]));
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("id", Arc::new(ids)),
-        ("label", Arc::new(Int64Array::from_iter_values(labels.iter().map(|l| i64::from(*l))))),
+        (
+            "label",
+            Arc::new(Int64Array::from_iter_values(
+                labels.iter().map(|l| i64::from(*l)),
+            )),
+        ),
         ("pc1", Arc::new(part(0))),
         ("pc2", Arc::new(part(1))),
     ];
     Ok([
-        ("results".to_owned(), tidy(task.params, &[result], &Default::default())),
-        ("scatter".to_owned(), with_metadata(columns, Metadata::default())),
+        (
+            "results".to_owned(),
+            tidy(task.params, &[result], &Default::default()),
+        ),
+        (
+            "scatter".to_owned(),
+            with_metadata(columns, Metadata::default()),
+        ),
     ]
     .into())
 }
@@ -108,7 +122,9 @@ impl Bags {
             row.iter().for_each(|w| v[*w as usize] += u);
         }
         let sum: f64 = u.iter().sum();
-        v.iter_mut().zip(&self.mean).for_each(|(v, m)| *v -= sum * m);
+        v.iter_mut()
+            .zip(&self.mean)
+            .for_each(|(v, m)| *v -= sum * m);
         v
     }
 
@@ -117,12 +133,17 @@ impl Bags {
         let stream = Stream::new(0, "pca");
         let random = |k: usize| {
             let stream = stream.item(k as u64);
-            (0..self.mean.len() as u64).map(|i| stream.normal(i)).collect()
+            (0..self.mean.len() as u64)
+                .map(|i| stream.normal(i))
+                .collect()
         };
         let mut block: Vec<Vec<f64>> = (0..BLOCK).map(random).collect();
         for round in 0..ROUNDS {
             orthonormal(&mut block);
-            block = block.iter().map(|v| self.transposed(&self.times(v))).collect();
+            block = block
+                .iter()
+                .map(|v| self.transposed(&self.times(v)))
+                .collect();
             if !go_on(round as u64 + 1) {
                 return None;
             }
@@ -132,7 +153,10 @@ impl Bags {
         let [mut first, mut second] = top_two(&projected);
         for axis in [&mut first, &mut second] {
             // A component has no sign of its own: the largest number is made positive.
-            let largest = axis.iter().copied().fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
+            let largest = axis
+                .iter()
+                .copied()
+                .fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
             if largest < 0.0 {
                 axis.iter_mut().for_each(|x| *x = -*x);
             }
@@ -166,12 +190,20 @@ fn top_two(projected: &[Vec<f64>]) -> [Vec<f64>; 2] {
     for _ in 0..30 {
         for i in 0..axes.len() {
             for j in i + 1..axes.len() {
-                let (a, b, c) = (dot(&axes[i], &axes[i]), dot(&axes[j], &axes[j]), dot(&axes[i], &axes[j]));
+                let (a, b, c) = (
+                    dot(&axes[i], &axes[i]),
+                    dot(&axes[j], &axes[j]),
+                    dot(&axes[i], &axes[j]),
+                );
                 if c == 0.0 {
                     continue;
                 }
-                let angle = 0.5 * libm_atan2(2.0 * c, a - b);
-                let (sin, cos) = (angle.sin(), angle.cos());
+                // The tangent of the angle that makes them uncorrelated; roots alone, since other
+                // functions differ between systems in the last place.
+                let tau = (a - b) / (2.0 * c);
+                let tan = tau.signum() / (tau.abs() + (tau * tau + 1.0).sqrt());
+                let cos = 1.0 / (tan * tan + 1.0).sqrt();
+                let sin = tan * cos;
                 let (left, right) = axes.split_at_mut(j);
                 for (x, y) in left[i].iter_mut().zip(&mut right[0]) {
                     (*x, *y) = (cos * *x + sin * *y, cos * *y - sin * *x);
@@ -181,11 +213,10 @@ fn top_two(projected: &[Vec<f64>]) -> [Vec<f64>; 2] {
     }
     axes.sort_by(|a, b| dot(b, b).total_cmp(&dot(a, a)));
     let mut axes = axes.into_iter();
-    [axes.next().unwrap_or_default(), axes.next().unwrap_or_default()]
-}
-
-fn libm_atan2(y: f64, x: f64) -> f64 {
-    y.atan2(x)
+    [
+        axes.next().unwrap_or_default(),
+        axes.next().unwrap_or_default(),
+    ]
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {

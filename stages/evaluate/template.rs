@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 /// The names of the holes, in order.
 pub fn holes(template: &str) -> Vec<&str> {
     let parts = template.split('{').skip(1);
-    parts.filter_map(|part| Some(part.split_once('}')?.0)).collect()
+    parts
+        .filter_map(|part| Some(part.split_once('}')?.0))
+        .collect()
 }
 
 /// The template with its holes filled.

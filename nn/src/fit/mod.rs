@@ -4,9 +4,11 @@
 //! of threads, and the same weights when it is stopped at a checkpoint and resumed.
 
 mod event;
+mod lessons;
 mod spec;
 
 pub use event::{Event, Flow};
+pub use lessons::Lessons;
 pub use spec::{FitSpec, Loss, Metric};
 
 use crate::batch::{Example, Target};
@@ -19,6 +21,7 @@ use crate::owner::Owner;
 use crate::params::Params;
 use crate::trainer::Trainer;
 use crate::{Error, Result};
+use lessons::NoMore;
 
 /// The outcome.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,9 +51,26 @@ pub fn fit(
     resume: Option<Checkpoint>,
     tell: Tell,
 ) -> Result<Fitted> {
+    fit_with(model, start, train, dev, spec, resume, &mut NoMore, tell)
+}
+
+/// As [`fit`], with more examples that `lessons` brings on the way. What it brings is a function
+/// of the weights, so a checkpoint of the middle of an epoch does not go on as it would have.
+#[expect(clippy::too_many_arguments, reason = "those of `fit` and one more")]
+pub fn fit_with(
+    model: &Model,
+    start: Params<f32>,
+    train: &[Example],
+    dev: &[Example],
+    spec: &FitSpec,
+    resume: Option<Checkpoint>,
+    lessons: &mut dyn Lessons,
+    tell: Tell,
+) -> Result<Fitted> {
     spec.check()?;
     start.check(model.layout())?;
-    let order = Order::new(train, spec)?;
+    // Settings that the examples do not fit are found before anything is learnt.
+    Order::new(train, &[], spec)?;
     let owner = Owner::new(model, &start, spec)
         .examples("train", train)
         .examples("dev", dev);
@@ -66,12 +86,11 @@ pub fn fit(
         train,
         dev,
         spec,
-        order,
         frozen: start.frozen,
     };
     // From inside the pool: entering it for every step makes the times jump.
     rayon::scope(|_| {
-        let mut stopped = fit.attempt(&mut at, tell)?;
+        let mut stopped = fit.attempt(&mut at, lessons, tell)?;
         while !stopped && at.position.attempt < spec.restarts {
             let so_far = better(spec.metric, at.best.clone(), at.earlier.clone());
             if so_far.as_ref().is_none_or(|b| b.0.accuracy >= spec.accept) {
@@ -86,7 +105,7 @@ pub fn fit(
             at = Checkpoint::start(owner.clone(), &fresh, &spec.optimiser);
             at.position.attempt = attempt;
             at.earlier = so_far;
-            stopped = fit.attempt(&mut at, tell)?;
+            stopped = fit.attempt(&mut at, lessons, tell)?;
         }
         let best = better(spec.metric, at.best.clone(), at.earlier.clone());
         let (dev, trained) = best.map_or((None, at.trained.clone()), |(e, w)| (Some(e), w));
@@ -121,13 +140,12 @@ struct Fit<'a> {
     train: &'a [Example],
     dev: &'a [Example],
     spec: &'a FitSpec,
-    order: Order,
     frozen: Vec<f32>,
 }
 
 impl Fit<'_> {
     /// Goes on from `at` to the end of its attempt; whether the caller stopped it.
-    fn attempt(&self, at: &mut Checkpoint, tell: Tell) -> Result<bool> {
+    fn attempt(&self, at: &mut Checkpoint, lessons: &mut dyn Lessons, tell: Tell) -> Result<bool> {
         let spec = self.spec;
         let seed = spec.seed.wrapping_add(u64::from(at.position.attempt) << 32);
         let params = Params {
@@ -136,7 +154,7 @@ impl Fit<'_> {
         };
         let mut trainer = Trainer::new(self.model, params, spec.optimiser, spec.clip, seed)?;
         trainer.memory = std::mem::take(&mut at.memory);
-        let stopped = self.epochs(&mut trainer, at, seed, tell)?;
+        let stopped = self.epochs(&mut trainer, at, seed, lessons, tell)?;
         at.trained = trainer.params.trained;
         at.memory = trainer.memory;
         Ok(stopped)
@@ -147,6 +165,7 @@ impl Fit<'_> {
         trainer: &mut Trainer,
         checkpoint: &mut Checkpoint,
         seed: u64,
+        lessons: &mut dyn Lessons,
         tell: Tell,
     ) -> Result<bool> {
         let (spec, at) = (self.spec, &mut checkpoint.position);
@@ -155,9 +174,16 @@ impl Fit<'_> {
             Loss::Hinge => Objective::Hinge,
         };
         while at.epoch < spec.epochs && !(spec.patience > 0 && at.bad >= spec.patience) {
-            let order = self.order.batches(spec, seed, at.epoch as u64);
+            let more = lessons.epoch(at.epoch, &trainer.params)?;
+            let order = Order::new(self.train, &more, spec)?;
+            let order = order.batches(spec, seed, at.epoch as u64);
+            let known = self.train.len();
+            let example = |i: usize| self.train.get(i).unwrap_or_else(|| &more[i - known]);
             for batch in &order[at.batch..] {
-                let examples: Vec<&Example> = batch.iter().map(|&i| &self.train[i]).collect();
+                let mut examples: Vec<&Example> = batch.iter().map(|&i| example(i)).collect();
+                let step = trainer.memory.updates;
+                let beside = lessons.batch(step, &trainer.params, &examples)?;
+                examples.extend(&beside);
                 let factor = spec
                     .schedule
                     .factor(at.epoch, trainer.memory.updates, at.failures);
@@ -231,7 +257,7 @@ struct Order {
 }
 
 impl Order {
-    fn new(train: &[Example], spec: &FitSpec) -> Result<Self> {
+    fn new(train: &[Example], more: &[Example], spec: &FitSpec) -> Result<Self> {
         if train.is_empty() {
             return Err(Error::Empty {
                 what: "list of training examples",
@@ -246,13 +272,13 @@ impl Order {
             }),
         };
         let classes = if spec.balanced {
-            let of_each: Vec<u32> = train.iter().map(class).collect::<Result<_>>()?;
+            let of_each: Vec<u32> = train.iter().chain(more).map(class).collect::<Result<_>>()?;
             Some(Classes::new(&of_each, spec.batch)?)
         } else {
             None
         };
         Ok(Order {
-            lengths: train.iter().map(|e| e.input.len()).collect(),
+            lengths: train.iter().chain(more).map(|e| e.input.len()).collect(),
             classes,
         })
     }

@@ -1,0 +1,30 @@
+//! Examples that come up while a fit runs: made against the weights of the moment.
+
+use crate::Result;
+use crate::batch::Example;
+use crate::params::Params;
+
+/// Brings examples beyond those that a fit was given. By default none.
+pub trait Lessons: Send {
+    /// More examples for this epoch, counted from 0, shuffled among the others.
+    fn epoch(&mut self, epoch: usize, params: &Params<f32>) -> Result<Vec<Example>> {
+        let _ = (epoch, params);
+        Ok(Vec::new())
+    }
+
+    /// More examples for this step, beside those of its batch.
+    fn batch(
+        &mut self,
+        step: u64,
+        params: &Params<f32>,
+        batch: &[&Example],
+    ) -> Result<Vec<Example>> {
+        let _ = (step, params, batch);
+        Ok(Vec::new())
+    }
+}
+
+/// No examples but those that are there.
+pub(crate) struct NoMore;
+
+impl Lessons for NoMore {}
