@@ -252,3 +252,30 @@ fn changed_code_of_a_kind_reruns_its_stages_and_not_their_readers() {
         "summary",
     ]);
 }
+
+/// The key of a stage with `over` names the parts that it reads, so how they are put together
+/// must be part of its code; of the other stages it is none.
+#[test]
+fn how_instances_are_collected_is_code_of_the_stages_that_collect() {
+    let lab = Lab::demo();
+    lab.run();
+    let db = rusqlite::Connection::open(lab.path(".ablate/provenance.db")).unwrap();
+    let mut query = db
+        .prepare(
+            "SELECT x.instance, c.digest = json_extract(x.key_json, '$.code'),
+                 c.files LIKE '%\"stages/collect.rs\"%'
+             FROM executions x JOIN codes c ON c.id = x.code ORDER BY x.instance",
+        )
+        .unwrap();
+    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+    let rows: Vec<(String, bool, bool)> = rows.unwrap().map(Result::unwrap).collect();
+    let expected = [
+        ("numbers", false),
+        ("scaled[scale=1]", false),
+        ("scaled[scale=2]", false),
+        ("scaled[scale=3]", false),
+        ("summary", true),
+    ];
+    let expected = expected.map(|(stage, collects)| (stage.to_owned(), true, collects));
+    assert_eq!(rows, expected);
+}

@@ -219,6 +219,10 @@ case!(
     wrong_with(TABLE, &["--set", "tt.rows=1"])
 );
 case!(
+    setting_of_a_misspelt_section,
+    wrong_with(TABLE, &["--set", "pipelin.seed=1"])
+);
+case!(
     setting_of_wrong_type,
     wrong_with(TABLE, &["--set", "t.rows=3"])
 );

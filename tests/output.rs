@@ -85,6 +85,18 @@ fn graphs() {
     );
     insta::assert_snapshot!(lab.ablate(&["graph", "--dot"]).good().stdout);
     insta::assert_snapshot!(lab.ablate(&["graph", "--mermaid"]).good().stdout);
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let said = lab.ablate(&[&["graph", "--json"], arguments].concat());
+        serde_json::from_str(&said.good().stdout).unwrap()
+    };
+    let dot = lab.ablate(&["graph", "--dot"]).good().stdout;
+    assert_eq!(json(&["--dot"])["dot"], dot.trim_end());
+    assert!(json(&["--mermaid"])["mermaid"].is_string());
+    let scaled = serde_json::json!({
+        "stage": "scaled", "kind": "sql", "instances": 3,
+        "reads": [{ "stage": "numbers", "port": "t" }],
+    });
+    assert_eq!(json(&[])["stages"][1], scaled);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::{Exit, Global, in_pipeline, out};
 use crate::plan::{self, Plan};
@@ -27,6 +28,15 @@ pub fn graph(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let drawing = Drawing::of(&plan);
+    if global.json {
+        let object = match () {
+            () if arguments.dot => json!({ "dot": drawing.dot(&pipeline.name) }),
+            () if arguments.mermaid => json!({ "mermaid": drawing.mermaid() }),
+            () => drawing.json(),
+        };
+        out!("{object}");
+        return Ok(());
+    }
     let text = match () {
         () if arguments.dot => drawing.dot(&pipeline.name),
         () if arguments.mermaid => drawing.mermaid(),
@@ -70,6 +80,17 @@ impl Drawing {
                 })
                 .collect(),
         }
+    }
+
+    fn json(&self) -> Value {
+        let stages = self.stages.iter().zip(&self.reads);
+        let stages = stages.map(|((name, kind, count), reads)| {
+            let reads = reads.iter();
+            let reads = reads.map(|(n, port)| json!({ "stage": self.stages[*n].0, "port": port }));
+            let reads: Vec<Value> = reads.collect();
+            json!({ "stage": name, "kind": kind, "instances": count, "reads": reads })
+        });
+        json!({ "stages": stages.collect::<Vec<_>>() })
     }
 
     fn title(&self, n: usize) -> String {

@@ -1,6 +1,7 @@
 //! `ablate gc` and `ablate fsck`: keep the store small and sound.
 
 use std::io::IsTerminal;
+use std::time::Duration;
 
 use clap::Args;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
@@ -17,11 +18,22 @@ pub struct GcArguments {
     /// Say what would go, and remove nothing
     #[arg(long)]
     dry_run: bool,
+    /// Remove damaged objects too, if they were set aside more than a week ago
+    #[arg(long)]
+    damaged: bool,
 }
+
+/// How long damaged objects are kept at least, for whoever looks into the damage.
+const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Removes what recent and tagged runs do not reach.
 pub fn gc(global: &Global, arguments: &GcArguments) -> Result<(), Exit> {
-    let report = store::gc(&global.store_path(), arguments.keep, arguments.dry_run)?;
+    let root = global.store_path();
+    let report = store::gc(&root, arguments.keep, arguments.dry_run)?;
+    let (damaged, damaged_bytes) = match arguments.damaged {
+        true => store::empty_damaged(&root, WEEK, arguments.dry_run)?,
+        false => (0, 0),
+    };
     if global.json {
         let removed = report.removed.iter();
         let removed: Vec<_> = removed
@@ -32,6 +44,7 @@ pub fn gc(global: &Global, arguments: &GcArguments) -> Result<(), Exit> {
             json!({
                 "dry_run": arguments.dry_run, "removed": removed, "removed_bytes": report.removed_bytes,
                 "kept": report.kept, "kept_bytes": report.kept_bytes,
+                "damaged": damaged, "damaged_bytes": damaged_bytes,
             })
         );
         return Ok(());
@@ -55,6 +68,9 @@ pub fn gc(global: &Global, arguments: &GcArguments) -> Result<(), Exit> {
         report.kept_bytes,
         HumanBytes(report.kept_bytes)
     );
+    if arguments.damaged {
+        out!("ablate: {verb} {damaged} damaged objects, {damaged_bytes} bytes");
+    }
     Ok(())
 }
 

@@ -112,6 +112,7 @@ fn set(root: &mut Table, setting: &str, sources: &mut Sources) -> Result<(), Dia
             let stages = child(table, "stage", span);
             if stages.get(name).is_none() {
                 let names = stages.entries.iter().map(|entry| entry.key.as_str());
+                let names = names.chain(["pipeline", "axes"]);
                 return Err(
                     Diagnostic::new(format!("--set {setting}: no stage `{name}`"))
                         .maybe_help(nearest(name, names)),

@@ -14,6 +14,8 @@
 
 mod commit;
 mod rebuild;
+mod supply;
+mod telling;
 #[cfg(test)]
 mod tests;
 
@@ -25,13 +27,13 @@ use std::time::{Duration, Instant};
 
 use arrow::record_batch::RecordBatch;
 use stages::{DataHome, Failure};
-use store::{Digest, Finished, Found, Lease, RunId, Staged, Status, Store, Use};
+use store::{Digest, Found, Lease, RunId, Status, Store, Use};
 
-use crate::diagnostic::{self, Diagnostic};
+use crate::diagnostic;
 use crate::plan::{Plan, Source};
 use crate::progress::{Event, Reporter, Tally, Worked};
-use crate::resolve::{Chosen, Resolved, Unreadable, Unresolved, resolve};
-use crate::run::{self, Account, Job, Piece, Report, Supply, Trouble};
+use crate::resolve::{Resolved, Unreadable, Unresolved, resolve};
+use crate::run::{self, Job, Report, Trouble};
 
 use commit::Committer;
 
@@ -339,43 +341,6 @@ impl<'a> Scheduler<'a> {
         true
     }
 
-    fn job(&self, n: usize, resolved: &Resolved) -> Job {
-        let plan = self.request.plan;
-        let instance = &plan.instances[n];
-        let piece = |source: Source| Piece {
-            source,
-            digest: self.made_digest(source),
-            table: self.in_memory(source),
-        };
-        let supplies = instance
-            .wires
-            .iter()
-            .zip(&resolved.feeds)
-            .map(|(wire, chosen)| {
-                let supply = match chosen {
-                    Chosen::One(source) => Supply::One(piece(*source)),
-                    Chosen::Collect { axes, parts } => Supply::Collect {
-                        axes: axes.clone(),
-                        parts: parts
-                            .iter()
-                            .map(|(values, source)| {
-                                (plan.source_label(*source), values.clone(), piece(*source))
-                            })
-                            .collect(),
-                    },
-                };
-                (wire.port.clone(), supply)
-            });
-        Job {
-            kind: plan.decl(n).kind,
-            params: instance.params.clone(),
-            seed: instance.seed,
-            files: instance.files.clone(),
-            supplies: supplies.collect(),
-            outputs: instance.outputs.clone(),
-        }
-    }
-
     /// A worker has reported.
     fn finished(&mut self, n: usize, report: Report) {
         let InFlight { resolved, lease } = self.running.remove(&n).expect("it was running");
@@ -423,48 +388,6 @@ impl<'a> Scheduler<'a> {
                 }
             }
         }
-    }
-
-    /// Hands an execution to the committer. The lease goes along, to be given back when the
-    /// result is on disk: sooner, and another process would execute it again.
-    fn record(
-        &self,
-        n: usize,
-        resolved: &Resolved,
-        account: Account,
-        outcome: Result<Vec<Staged>, String>,
-        lease: Option<Lease>,
-    ) {
-        let (plan, run) = (self.request.plan, self.request.run);
-        let instance = &plan.instances[n];
-        let used = Use {
-            run,
-            instance: instance.label.clone(),
-            status: match outcome {
-                Ok(_) => Status::Ran,
-                Err(_) => Status::Failed,
-            },
-            key: Some(resolved.digest),
-            wall: account.wall,
-        };
-        let names = instance.outputs.iter().cloned();
-        let finished = Finished {
-            run,
-            instance: instance.label.clone(),
-            key: resolved.key.clone(),
-            key_digest: resolved.digest,
-            code: plan.code(n).files,
-            started: account.started,
-            wall: account.wall,
-            cpu: account.cpu,
-            peak_memory: account.peak_memory,
-            work: account.work,
-            outcome: outcome.map(|staged| names.zip(staged).collect()),
-            log: account.log,
-            inputs: resolved.inputs.clone(),
-            lease,
-        };
-        self.committer.send(finished, used);
     }
 
     /// An instance is done: its readers may be ready, and what it read may be let go.
@@ -540,21 +463,6 @@ impl<'a> Scheduler<'a> {
         self.note_use(n, Status::Skipped, None);
     }
 
-    fn note_use(&mut self, n: usize, status: Status, key: Option<Digest>) {
-        let instance = self.label(n).to_owned();
-        self.uses.push(Use {
-            run: self.request.run,
-            instance,
-            status,
-            key,
-            wall: Duration::ZERO,
-        });
-        // Written while the loop goes on.
-        if self.uses.len() >= USES {
-            self.committer.send_uses(std::mem::take(&mut self.uses));
-        }
-    }
-
     /// Tries again what other processes were making.
     fn look_elsewhere(&mut self) {
         let waiting: Vec<usize> = self.elsewhere.keys().copied().collect();
@@ -588,64 +496,6 @@ impl<'a> Scheduler<'a> {
             interrupted: self.request.stop.load(Ordering::Relaxed),
             wall: self.started.elapsed(),
         }
-    }
-
-    fn made_digest(&self, source: Source) -> Digest {
-        let made = self.made[source.instance].as_ref();
-        made.expect("readers start when their inputs are made")
-            .outputs[source.output]
-    }
-
-    fn in_memory(&self, source: Source) -> Option<RecordBatch> {
-        let made = self.made[source.instance].as_ref()?;
-        made.tables.get(source.output).cloned()
-    }
-
-    fn read(&self, source: Source) -> Result<RecordBatch, Unreadable> {
-        match self.in_memory(source) {
-            Some(table) => Ok(table),
-            None => {
-                let digest = self.made_digest(source);
-                let read = self.request.store.read(&digest);
-                read.map_err(|error| Unreadable { source, error })
-            }
-        }
-    }
-
-    fn tell(
-        &self,
-        n: usize,
-        status: Status,
-        key: Option<Digest>,
-        wall: Duration,
-        worked: &Worked,
-        error: Option<(&str, &str)>,
-    ) {
-        let label = self.label(n);
-        self.request.reporter.event(Event::Stage {
-            label,
-            status,
-            key,
-            wall,
-            worked,
-            error,
-        });
-    }
-
-    fn diagnose(&self, n: usize, failure: &Failure) -> Diagnostic {
-        let decl = self.request.plan.decl(n);
-        let entry = failure
-            .param
-            .and_then(|param| decl.params.iter().find(|entry| entry.key == param));
-        let span = match (failure.param, entry) {
-            (_, Some(entry)) => entry.node.span,
-            (Some("select"), None) => decl.select.as_ref().map_or(decl.span, |s| s.span),
-            (Some("over"), None) => decl.over.first().map_or(decl.span, |(_, span)| *span),
-            _ => decl.span,
-        };
-        Diagnostic::new(format!("`{}` failed: {}", self.label(n), failure.message))
-            .at(span, "")
-            .maybe_help(failure.help.as_deref())
     }
 }
 

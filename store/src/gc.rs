@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use rusqlite::Connection;
 use serde::Serialize;
@@ -65,6 +67,30 @@ pub fn gc(root: &Path, keep_runs: usize, dry_run: bool) -> Result<GcReport, Erro
     }
     report.removed.sort();
     Ok(report)
+}
+
+/// Removes damaged objects that were set aside longer ago than this: how many, how many bytes.
+/// They are evidence of a bad disk, so nobody does this unasked.
+pub fn empty_damaged(root: &Path, age: Duration, dry_run: bool) -> Result<(u64, u64), Error> {
+    let folder = root.join("damaged");
+    let _alone = if dry_run { None } else { Some(alone(root)?) };
+    let (mut files, mut bytes) = (0, 0);
+    for entry in fs::read_dir(&folder).at("list", &folder)? {
+        let path = entry.at("list", &folder)?.path();
+        let found = fs::symlink_metadata(&path).at("look at", &path)?;
+        // Moving a file leaves its time of writing as it was, but not its time of change.
+        let changed = UNIX_EPOCH + Duration::from_secs(found.ctime().max(0).unsigned_abs());
+        let old = changed.elapsed().is_ok_and(|since| since >= age);
+        if !found.is_file() || !old {
+            continue;
+        }
+        if !dry_run {
+            fs::remove_file(&path).at("remove", &path)?;
+        }
+        files += 1;
+        bytes += found.len();
+    }
+    Ok((files, bytes))
 }
 
 fn reached(rows: &Connection, keep_runs: usize) -> rusqlite::Result<HashSet<Digest>> {

@@ -35,7 +35,7 @@ pub use digest::Digest;
 pub use error::Error;
 pub use foreign::read_foreign;
 pub use fsck::{FsckReport, LostOutput, Problem};
-pub use gc::{GcReport, gc};
+pub use gc::{GcReport, empty_damaged, gc};
 pub use history::{CodeFiles, Execution, MadeBy, Run, UseRecord};
 pub use key::StageKey;
 pub use lease::Lease;

@@ -1,11 +1,12 @@
 //! gc keeps what it must and says what goes; fsck sees what is wrong.
 
 use std::fs;
+use std::time::Duration;
 
 use super::execution::{begin, finished, key, reads, used};
 use super::objects::flip_one_bit;
 use super::tiny;
-use crate::{Digest, Error, RunId, Status, Store, gc};
+use crate::{Digest, Error, RunId, Status, Store, empty_damaged, gc};
 
 /// A run in which `a` made the table `n` and `b` read it to make `n + 100`.
 fn chain(store: &Store, n: i64) -> (RunId, Digest, Digest) {
@@ -137,4 +138,25 @@ fn fsck_names_damage_and_strangers_and_changes_nothing() {
         store.object_path(&a).exists(),
         "fsck leaves it to the reader to set it aside"
     );
+}
+
+#[test]
+fn damaged_objects_go_only_when_they_are_old_and_somebody_asks() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    chain(&store, 1);
+    let aside = dir.path().join("damaged/ab-1.parquet");
+    fs::write(&aside, b"seven b").unwrap();
+    let (week, now) = (Duration::from_secs(7 * 24 * 3600), Duration::ZERO);
+    // It was written long ago, and set aside just now.
+    let long_ago = std::time::SystemTime::now() - 9 * week;
+    let file = fs::File::options().write(true).open(&aside).unwrap();
+    file.set_modified(long_ago).unwrap();
+    drop(store);
+    gc(dir.path(), 0, false).unwrap();
+    assert_eq!(empty_damaged(dir.path(), week, false).unwrap(), (0, 0));
+    assert_eq!(empty_damaged(dir.path(), now, true).unwrap(), (1, 7));
+    assert!(aside.exists());
+    assert_eq!(empty_damaged(dir.path(), now, false).unwrap(), (1, 7));
+    assert!(!aside.exists());
 }

@@ -1,0 +1,108 @@
+//! What the scheduler says of what it does: to the provenance, and to whoever watches.
+//! Decides nothing.
+
+use std::time::Duration;
+
+use stages::Failure;
+use store::{Digest, Finished, Lease, Staged, Status, Use};
+
+use super::{Scheduler, USES};
+use crate::diagnostic::Diagnostic;
+use crate::progress::{Event, Worked};
+use crate::resolve::Resolved;
+use crate::run::Account;
+
+impl Scheduler<'_> {
+    /// Hands an execution to the committer. The lease goes along, to be given back when the
+    /// result is on disk: sooner, and another process would execute it again.
+    pub(super) fn record(
+        &self,
+        n: usize,
+        resolved: &Resolved,
+        account: Account,
+        outcome: Result<Vec<Staged>, String>,
+        lease: Option<Lease>,
+    ) {
+        let (plan, run) = (self.request.plan, self.request.run);
+        let instance = &plan.instances[n];
+        let used = Use {
+            run,
+            instance: instance.label.clone(),
+            status: match outcome {
+                Ok(_) => Status::Ran,
+                Err(_) => Status::Failed,
+            },
+            key: Some(resolved.digest),
+            wall: account.wall,
+        };
+        let names = instance.outputs.iter().cloned();
+        let finished = Finished {
+            run,
+            instance: instance.label.clone(),
+            key: resolved.key.clone(),
+            key_digest: resolved.digest,
+            code: plan.code(n).files,
+            started: account.started,
+            wall: account.wall,
+            cpu: account.cpu,
+            peak_memory: account.peak_memory,
+            work: account.work,
+            outcome: outcome.map(|staged| names.zip(staged).collect()),
+            log: account.log,
+            inputs: resolved.inputs.clone(),
+            lease,
+        };
+        self.committer.send(finished, used);
+    }
+
+    pub(super) fn note_use(&mut self, n: usize, status: Status, key: Option<Digest>) {
+        let instance = self.label(n).to_owned();
+        self.uses.push(Use {
+            run: self.request.run,
+            instance,
+            status,
+            key,
+            wall: Duration::ZERO,
+        });
+        // Written while the loop goes on.
+        if self.uses.len() >= USES {
+            self.committer.send_uses(std::mem::take(&mut self.uses));
+        }
+    }
+
+    pub(super) fn tell(
+        &self,
+        n: usize,
+        status: Status,
+        key: Option<Digest>,
+        wall: Duration,
+        worked: &Worked,
+        error: Option<(&str, &str)>,
+    ) {
+        let label = self.label(n);
+        self.request.reporter.event(Event::Stage {
+            label,
+            status,
+            key,
+            wall,
+            worked,
+            error,
+        });
+    }
+
+    pub(super) fn diagnose(&self, n: usize, failure: &Failure) -> Diagnostic {
+        let decl = self.request.plan.decl(n);
+        let entry = failure
+            .param
+            .and_then(|param| decl.params.iter().find(|entry| entry.key == param));
+        let span = match (failure.param, entry) {
+            (_, Some(entry)) => entry.node.span,
+            (Some("select"), None) => decl.select.as_ref().map_or(decl.span, |s| s.span),
+            (Some("over"), None) => decl.over.first().map_or(decl.span, |(_, span)| *span),
+            _ => decl.span,
+        };
+        Diagnostic::new(format!("`{}` failed: {}", self.label(n), failure.message))
+            .at(span, "")
+            .maybe_help(failure.help.as_deref())
+    }
+}
