@@ -375,9 +375,15 @@ impl Armoury {
     ) -> Result<Vec<Outcome>, Failure> {
         let texts: Vec<&Sequence> = traces.iter().map(|trace| &trace.input).collect();
         let after = probabilities(subject.victim(), &texts)?;
-        watch.work("items", items.len() as u64);
-        watch.work("forward", traces.iter().map(|t| t.forward).sum());
-        watch.work("backward", traces.iter().map(|t| t.backward).sum());
+        let sum = |get: fn(&Trace) -> u64| traces.iter().map(get).sum::<u64>();
+        let done = [
+            ("items", items.len() as u64),
+            ("forward", sum(|trace| trace.forward)),
+            ("backward", sum(|trace| trace.backward)),
+        ];
+        for (unit, amount) in done.into_iter().filter(|(_, amount)| *amount > 0) {
+            watch.work(unit, amount);
+        }
         let outcome = |((item, trace), after): ((Item<'_>, Trace), Vec<f32>)| Outcome {
             id: item.id.to_owned(),
             label: item.label,
