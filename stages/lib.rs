@@ -11,6 +11,7 @@ mod labelled;
 mod models;
 mod nearest;
 mod settings;
+mod sway;
 mod training;
 mod victim;
 pub mod weights;

@@ -6,12 +6,12 @@
 //! class. Occurrences count, not words; a text shorter than `n` is changed everywhere.
 
 use super::parts::opposed::{Opposed, STRONGEST};
-use super::parts::sway::Sway;
 use super::scene::{Change, Item, Scene, Trace};
 use super::{Attack, Entry, Ready, param};
 use crate::Failure;
 use crate::describe::{Param, Type};
 use crate::settings::failure;
+use crate::sway::Sway;
 
 const PARAMS: &[Param] = &[
     param("n", Type::Int, "For swap: how many words are swapped (1)."),

@@ -1,7 +1,7 @@
 //! `evaluate`: from what models and attacks left to numbers a paper prints.
 //!
 //! `cells` turns tables into tidy results, one row a number ([`cells`]); `pca` projects texts on
-//! two components ([`pca`]). Knows nothing of models: it reads what attacks have measured.
+//! two components ([`pca`]); `words` lists the words that speak most for each class ([`words`]).
 
 mod cells;
 mod metrics;
@@ -9,6 +9,7 @@ mod pca;
 mod template;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use store::{Params, Value};
 
@@ -27,7 +28,7 @@ static DESCRIPTION: Description = Description {
             name: "measure",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("cells".to_owned())),
-            help: "cells (numbers out of tables) or pca (texts on two components).",
+            help: "cells (numbers out of tables), pca (texts on two components) or words (the strongest of each class).",
         },
         Param {
             name: "cells",
@@ -65,6 +66,12 @@ static DESCRIPTION: Description = Description {
             presence: Presence::Default(|| Value::Text("pca".to_owned())),
             help: "For pca: the table that its results belong to.",
         },
+        Param {
+            name: "strongest",
+            ty: Type::Int,
+            presence: Presence::Default(|| Value::Int(5)),
+            help: "For words: how many of each class.",
+        },
     ],
     seeded: false,
 };
@@ -74,9 +81,14 @@ static DESCRIPTION: Description = Description {
 enum Measure {
     Cells,
     Pca,
+    Words,
 }
 
-const MEASURES: &[(&str, Measure)] = &[("cells", Measure::Cells), ("pca", Measure::Pca)];
+const MEASURES: &[(&str, Measure)] = &[
+    ("cells", Measure::Cells),
+    ("pca", Measure::Pca),
+    ("words", Measure::Words),
+];
 
 impl Stage for Evaluate {
     fn describe(&self) -> &'static Description {
@@ -94,6 +106,10 @@ impl Stage for Evaluate {
                 inputs: Inputs::Named(vec![port("rows", "tokens")]),
                 outputs: vec![port("results", "results"), port("scatter", "scatter")],
             },
+            Ok(Measure::Words) => Ports {
+                inputs: Inputs::Named(vec![port("bayes", "weights"), port("vocab", "vocab")]),
+                outputs: vec![port("words", "words")],
+            },
             _ => Ports {
                 inputs: Inputs::Any(Vec::new()),
                 outputs: vec![port("results", "results")],
@@ -104,7 +120,7 @@ impl Stage for Evaluate {
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         match Settings(params).one_of("measure", MEASURES)? {
             Measure::Cells => cells::read(params).map(drop),
-            Measure::Pca => Ok(()),
+            Measure::Pca | Measure::Words => Ok(()),
         }
     }
 
@@ -113,6 +129,7 @@ impl Stage for Evaluate {
         match measure.map_err(failure)? {
             Measure::Cells => cells::run(task),
             Measure::Pca => pca::run(task),
+            Measure::Words => words::run(task),
         }
     }
 }

@@ -4,12 +4,12 @@ use arrow::array::Array;
 use nn::Stream;
 
 use super::moves::drawn;
-use super::sway::Sway;
 use crate::Failure;
 use crate::attack::param;
 use crate::attack::scene::Scene;
 use crate::describe::{Param, Type};
 use crate::settings::failure;
+use crate::sway::Sway;
 
 /// How many words of a class are drawn from.
 pub const STRONGEST: Param = param(

@@ -35,6 +35,11 @@ impl<'a> Sway<'a> {
         self.vocabulary
     }
 
+    /// How often a word occurs in a class.
+    pub fn count(&self, class: u32, token: u32) -> u64 {
+        self.counts[class as usize * self.vocabulary + token as usize]
+    }
+
     /// `phi[w | y]` as a fraction.
     fn phi(&self, class: usize, token: u32) -> (u128, u128) {
         let count = 1 + self.counts[class * self.vocabulary + token as usize];
