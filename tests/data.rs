@@ -170,3 +170,37 @@ fn a_mirror_the_cache_and_any_thread_count_give_the_same_bytes() {
         "ablate: 4 files good, 0 damaged\n"
     );
 }
+
+/// `ablate data` once refused to list anything beside a pipeline that it did not understand.
+#[test]
+fn data_works_beside_a_pipeline_with_mistakes_and_keeps_what_it_says_of_data() {
+    let lab = Lab::new("[data]\nmirror = \"copies\"\n[stage.a]\nkind = \"nothing\"\n");
+    lab.write("copies/mr/rt-polarity.pos", "x");
+    let listed = ablate(&lab, &["data", "list"]).good();
+    assert!(listed.stdout.lines().any(|line| line.starts_with("imdb ")));
+    assert_eq!(
+        listed.stderr,
+        "note: pipeline.toml has mistakes, which `ablate plan` shows; only its [data] is read\n"
+    );
+    let verified = ablate(&lab, &["data", "verify", "mr"]);
+    assert!(
+        verified.code == 1
+            && verified
+                .stdout
+                .contains("copies/mr/rt-polarity.pos has SHA-256"),
+        "{verified:?}"
+    );
+    // The network stays forbidden, even in a file that is no TOML.
+    for wrong in [
+        "[data]\noffline = true\n[stage.a]\nkind = \"nothing\"\n",
+        "[data]\noffline = true\n[stage.a\n",
+    ] {
+        lab.write("pipeline.toml", wrong);
+        let said = ablate(&lab, &["data", "fetch", "ptb"]);
+        assert_eq!(said.code, 1);
+        assert!(said.stderr.contains("without --offline"), "{}", said.stderr);
+    }
+    std::fs::remove_file(lab.path("pipeline.toml")).unwrap();
+    let listed = ablate(&lab, &["data", "list"]).good();
+    assert_eq!(listed.stderr, "");
+}

@@ -73,17 +73,39 @@ impl Places {
 
 /// Obeys `ablate data …`.
 pub fn data(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
-    // The pipeline may name a mirror, but sets can be fetched where there is none.
-    let written = match global.file.is_file() {
-        true => global.pipeline()?.data,
-        false => Data::default(),
-    };
-    let home = arguments.places.home(&written);
+    let home = arguments.places.home(&written(global));
     match &arguments.action {
         Action::List => list(global, &home),
         Action::Fetch { names } => fetch(global, &home, names),
         Action::Verify { names } => verify(global, &home, names),
         Action::Path { name } => path(global, &home, name),
+    }
+}
+
+/// What the pipeline says of data. Sets are fetched where there is no pipeline, or one with
+/// mistakes in it: then what its `[data]` says still counts, so far as it can be read.
+fn written(global: &Global) -> Data {
+    if !global.file.is_file() {
+        return Data::default();
+    }
+    if let Ok(pipeline) = global.pipeline() {
+        return pipeline.data;
+    }
+    let file = global.file.display();
+    eprintln!("note: {file} has mistakes, which `ablate plan` shows; only its [data] is read");
+    let text = std::fs::read_to_string(&global.file).unwrap_or_default();
+    let whole: toml::Table = toml::from_str(&text).unwrap_or_default();
+    let data = |key: &str| whole.get("data")?.get(key);
+    let folder = global.file.parent().unwrap_or(Path::new(""));
+    Data {
+        mirror: data("mirror")
+            .and_then(|mirror| mirror.as_str())
+            .map(|mirror| folder.join(mirror)),
+        // Whoever forbids the network in a file that cannot be read to its end means it too.
+        offline: match data("offline") {
+            Some(offline) => offline.as_bool().unwrap_or(true),
+            None => whole.is_empty() && text.contains("offline"),
+        },
     }
 }
 

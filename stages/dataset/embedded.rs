@@ -20,7 +20,7 @@ pub struct Embedded {
     pub schema: Schema,
     /// The names of its classes.
     pub labels: &'static [&'static str],
-    /// The file that makes it: its code is part of the key, the others' is not.
+    /// The file or folder that makes it: its code is part of the key, the others' is not.
     pub source: &'static str,
     /// How many rows its splits have, unless `generate` says otherwise.
     pub splits: &'static [(&'static str, usize)],
@@ -56,7 +56,7 @@ pub static EMBEDDED: &[Embedded] = &[
         title: "Short reviews of films and restaurants, written by a grammar",
         schema: Schema::Text,
         labels: &["negative", "positive"],
-        source: "reviews_grammar.rs",
+        source: "reviews_grammar",
         splits: &[("train", 4_000), ("dev", 1_000), ("test", 1_000)],
         options: &[("typos", Setting::Share(0.01))],
         make: reviews,

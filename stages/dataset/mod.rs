@@ -24,7 +24,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow::compute::take_record_batch;
 use arrow::datatypes::Int64Type;
-use store::{Params, Value};
+use rayon::prelude::*;
+use store::{Digest, Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::fingerprint::{self, Code};
@@ -135,13 +136,14 @@ impl Stage for Dataset {
             let Some(file) = file.strip_prefix("stages/dataset/") else {
                 return true;
             };
-            // A generator may have a word list of its own name beside it.
-            let stem = |file: &str| file.rsplit_once('.').map(|(stem, _)| stem.to_owned());
+            // A generator is a file, or a folder with its words beside its code.
+            let of = |source: &str| {
+                let rest = file.strip_prefix(source);
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
             let one_of_many = file.starts_with("catalogue/")
-                || embedded::EMBEDDED
-                    .iter()
-                    .any(|set| stem(set.source) == stem(file));
-            !file.starts_with("fetch/") && (!one_of_many || stem(file) == stem(&own))
+                || embedded::EMBEDDED.iter().any(|set| of(set.source));
+            !file.starts_with("fetch/") && (!one_of_many || of(&own))
         })
     }
 
@@ -185,15 +187,19 @@ fn named(set: &Set, plan: &draw::Plan, task: &Task<'_>) -> Result<RecordBatch, F
     let load = load::find(&form.loader)
         .ok_or_else(|| Failure::new(format!("no loader `{}`", form.loader)))?;
     let rows = load(files)?;
-    for split in set
+    let wanted: Vec<&Split> = set
         .split
         .iter()
         .filter(|split| splits.is_empty() || splits.contains(&split.name))
-    {
-        let (found, content) = (
-            table::rows_of(&rows, &split.name).len(),
-            table::content(&rows, &split.name)?,
-        );
+        .collect();
+    let found: Vec<(usize, Digest)> = wanted
+        .par_iter()
+        .map(|split| {
+            let count = table::rows_of(&rows, &split.name).len();
+            Ok((count, table::content(&rows, &split.name)?))
+        })
+        .collect::<Result<_, Failure>>()?;
+    for (split, (found, content)) in wanted.into_iter().zip(found) {
         if (found, content) != (split.rows, split.content) {
             return Err(Failure::new(format!(
                 "`{}` from {} gave other rows than the catalogue pins for {}: {found} with content {content}, not {} with {}",

@@ -199,14 +199,25 @@ pub fn labels(names: &[String]) -> RecordBatch {
 pub fn content(table: &RecordBatch, split: &str) -> Result<Digest, Failure> {
     let rows = rows_of(table, split);
     let mut hasher = blake3::Hasher::new();
+    // Values are gathered first: the hash works on many kilobytes at once, and most are short.
+    let mut block = Vec::with_capacity(BLOCK + (BLOCK >> 2));
     for (field, column) in table.schema().fields().iter().zip(table.columns()) {
-        hasher.update(field.name().as_bytes()).update(&[0]);
+        block.extend_from_slice(field.name().as_bytes());
+        block.push(0);
         for &row in &rows {
-            feed(&mut hasher, column, row)?;
+            feed(&mut block, column, row)?;
+            if block.len() >= BLOCK {
+                hasher.update(&block);
+                block.clear();
+            }
         }
     }
+    hasher.update(&block);
     Ok(Digest::from(*hasher.finalize().as_bytes()))
 }
+
+/// How many bytes are hashed at a time.
+const BLOCK: usize = 1 << 17;
 
 /// The positions of a split's rows.
 pub fn rows_of(table: &RecordBatch, split: &str) -> Vec<usize> {
@@ -220,32 +231,28 @@ pub fn rows_of(table: &RecordBatch, split: &str) -> Vec<usize> {
     }
 }
 
-fn feed(hasher: &mut blake3::Hasher, column: &ArrayRef, row: usize) -> Result<(), Failure> {
+fn feed(block: &mut Vec<u8>, column: &ArrayRef, row: usize) -> Result<(), Failure> {
     if column.is_null(row) {
-        hasher.update(&[0xff; 9]);
+        block.extend_from_slice(&[0xff; 9]);
         return Ok(());
     }
-    let numbers = |hasher: &mut blake3::Hasher, values: ArrayRef| {
+    let numbers = |block: &mut Vec<u8>, values: ArrayRef| {
         let values = values.as_primitive::<Float32Type>().values();
-        let mut bytes = Vec::with_capacity(values.len() * 4);
-        values.iter().for_each(|x| bytes.extend(x.to_le_bytes()));
-        hasher
-            .update(&(values.len() as u64).to_le_bytes())
-            .update(&bytes);
+        block.extend_from_slice(&(values.len() as u64).to_le_bytes());
+        values.iter().for_each(|x| block.extend(x.to_le_bytes()));
     };
     match column.data_type() {
         DataType::Utf8 => {
             let bytes = column.as_string::<i32>().value(row).as_bytes();
-            hasher
-                .update(&(bytes.len() as u64).to_le_bytes())
-                .update(bytes);
+            block.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+            block.extend_from_slice(bytes);
         }
         DataType::Int64 => {
             let value = column.as_primitive::<Int64Type>().value(row);
-            hasher.update(&value.to_le_bytes());
+            block.extend_from_slice(&value.to_le_bytes());
         }
-        DataType::List(_) => numbers(hasher, column.as_list::<i32>().value(row)),
-        DataType::FixedSizeList(..) => numbers(hasher, column.as_fixed_size_list().value(row)),
+        DataType::List(_) => numbers(block, column.as_list::<i32>().value(row)),
+        DataType::FixedSizeList(..) => numbers(block, column.as_fixed_size_list().value(row)),
         other => {
             return Err(Failure::new(format!(
                 "a data set has no columns of type {other}"

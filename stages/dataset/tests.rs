@@ -330,7 +330,9 @@ fn a_named_set_depends_on_its_own_entry_and_not_on_others_or_on_fetching() {
         files.contains_key(&format!("stages/dataset/{file}"))
     };
     assert!(
-        has(&imdb, "catalogue/imdb.toml") && has(&imdb, "load/imdb.rs") && has(&imdb, "draw.rs")
+        has(&imdb, "catalogue/imdb.toml")
+            && has(&imdb, "load/imdb.rs")
+            && has(&imdb, "draw/mod.rs")
     );
     assert!(
         !has(&imdb, "catalogue/mr.toml")
@@ -340,6 +342,12 @@ fn a_named_set_depends_on_its_own_entry_and_not_on_others_or_on_fetching() {
     assert!(
         has(&code("frequency"), "frequency.rs") && !has(&code("frequency"), "catalogue/imdb.toml")
     );
+    let grammar = code("reviews-grammar");
+    for file in ["mod.rs", "typos.rs", "grammar.txt"] {
+        let file = format!("reviews_grammar/{file}");
+        assert!(has(&grammar, &file) && !has(&imdb, &file), "{file}");
+    }
+    assert!(!has(&grammar, "reviews_grammar/tests.rs") && !has(&grammar, "frequency.rs"));
     assert!(
         imdb.keys()
             .all(|file| !file.starts_with("crate ureq") && !file.starts_with("crate zip"))

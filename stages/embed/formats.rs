@@ -166,13 +166,30 @@ pub fn safetensors(name: &str, bytes: &[u8], tensor: Option<&str>) -> Result<Mat
             .chunks_exact(2)
             .map(|b| f32::from_bits(u32::from(u16::from_le_bytes([b[0], b[1]])) << 16))
             .collect(),
+        Dtype::F16 => data
+            .chunks_exact(2)
+            .map(|b| half(u16::from_le_bytes([b[0], b[1]])))
+            .collect(),
         other => {
             return Err(wrong(format!("`{chosen}` holds {other:?}"))
-                .help("F32, F64 and BF16 can be read: convert it")
+                .help("F32, F64, F16 and BF16 can be read: convert it")
                 .at("tensor"));
         }
     };
     Ok(Matrix { dim, values })
+}
+
+/// A number of sixteen bits: one for the sign, five for the exponent, ten after the point.
+fn half(bits: u16) -> f32 {
+    let (sign, exponent, fraction) = (bits >> 15, bits >> 10 & 0x1f, bits & 0x3ff);
+    let size = match exponent {
+        // Without the leading one, in steps of 2^-24.
+        0 => f32::from(fraction) / (1_u32 << 24) as f32,
+        0x1f if fraction == 0 => f32::INFINITY,
+        0x1f => f32::NAN,
+        _ => f32::from_bits((u32::from(exponent) + 112) << 23 | u32::from(fraction) << 13),
+    };
+    if sign == 1 { -size } else { size }
 }
 
 #[cfg(test)]
@@ -189,6 +206,53 @@ mod tests {
         let (words, matrix) = text("w.txt", word2vec.as_bytes()).unwrap();
         assert_eq!((words.len(), matrix.dim), (2, 3));
         assert_eq!(matrix.row(1), [4.0, 5.0, 6.0]);
+    }
+
+    #[test]
+    fn every_number_of_sixteen_bits_by_its_formula() {
+        for bits in 0..=u16::MAX {
+            let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+            let size = match exponent {
+                0 => fraction / 1024.0 * 2_f64.powi(-14),
+                31 if fraction == 0.0 => f64::INFINITY,
+                31 => f64::NAN,
+                _ => (1.0 + fraction / 1024.0) * 2_f64.powi(exponent - 15),
+            };
+            let expected = if bits >> 15 == 1 { -size } else { size } as f32;
+            let found = half(bits);
+            let same = found.to_bits() == expected.to_bits();
+            assert!(same || found.is_nan() && expected.is_nan(), "{bits:#06x}");
+        }
+    }
+
+    #[test]
+    fn matrices_of_every_kind_of_float() {
+        use safetensors::tensor::{TensorView, serialize};
+        let numbers = [1.5_f32, -0.25, 0.0, 2.0];
+        let bytes = |one: &dyn Fn(f32) -> Vec<u8>| numbers.iter().flat_map(|x| one(*x)).collect();
+        let halves = [0x3e00_u16, 0xb400, 0x0000, 0x4000];
+        let cases: [(Dtype, Vec<u8>); 4] = [
+            (Dtype::F32, bytes(&|x| x.to_le_bytes().to_vec())),
+            (Dtype::F64, bytes(&|x| f64::from(x).to_le_bytes().to_vec())),
+            (
+                Dtype::BF16,
+                bytes(&|x| x.to_bits().to_le_bytes()[2..].to_vec()),
+            ),
+            (
+                Dtype::F16,
+                halves.iter().flat_map(|h| h.to_le_bytes()).collect(),
+            ),
+        ];
+        for (dtype, data) in &cases {
+            let view = TensorView::new(*dtype, vec![2, 2], data).unwrap();
+            let file = serialize([("v", view)], None).unwrap();
+            let matrix = safetensors("v.safetensors", &file, None).unwrap();
+            assert_eq!(
+                (matrix.dim, &matrix.values[..]),
+                (2, &numbers[..]),
+                "{dtype:?}"
+            );
+        }
     }
 
     #[test]

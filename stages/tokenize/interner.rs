@@ -6,29 +6,20 @@
 /// Distinct byte strings, numbered from 0.
 #[derive(Debug)]
 pub struct Interner {
-    bytes: Vec<u8>,
-    /// Where each string ends in `bytes`; it begins where the one before ends.
-    ends: Vec<usize>,
+    words: Words,
     /// Open addressing: the key of a string and its number, or [`EMPTY`].
     slots: Vec<(u64, u32)>,
 }
 
-const EMPTY: (u64, u32) = (0, u32::MAX);
+/// Byte strings by their numbers.
+#[derive(Debug, Default)]
+pub struct Words {
+    bytes: Vec<u8>,
+    /// Where each string ends in `bytes`; it begins where the one before ends.
+    ends: Vec<usize>,
+}
 
-/// Strings of up to this many bytes are their own key, so that finding one touches nothing
-/// but its slot: most words of a text are as short.
-const SHORT: usize = 7;
-
-impl Interner {
-    /// Nothing yet.
-    pub fn new() -> Interner {
-        Interner {
-            bytes: Vec::new(),
-            ends: Vec::new(),
-            slots: vec![EMPTY; 1 << 10],
-        }
-    }
-
+impl Words {
     /// How many strings there are.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -40,10 +31,76 @@ impl Interner {
         let start = if n == 0 { 0 } else { self.ends[n - 1] };
         &self.bytes[start..self.ends[n]]
     }
+}
+
+const EMPTY: (u64, u32) = (0, u32::MAX);
+
+/// Strings of up to this many bytes are their own key, so that finding one touches nothing
+/// but its slot: most words of a text are as short.
+const SHORT: usize = 7;
+
+/// A byte string and its key, for a loop that has the bytes at hand in a form from which the
+/// key is cheap.
+#[derive(Clone, Copy, Debug)]
+pub struct Word<'a> {
+    /// The bytes.
+    pub bytes: &'a [u8],
+    key: u64,
+}
+
+impl<'a> Word<'a> {
+    /// The first `length` bytes of a buffer that goes on for eight more, whatever is there.
+    #[inline]
+    pub fn padded(buffer: &'a [u8], length: usize) -> Word<'a> {
+        let bytes = &buffer[..length];
+        let key = match length <= SHORT {
+            true => {
+                let eight = buffer[..8].try_into().expect("eight bytes");
+                let mask = (1 << (8 * length)) - 1;
+                u64::from_le_bytes(eight) & mask | (length as u64) << 56
+            }
+            false => key(bytes),
+        };
+        Word { bytes, key }
+    }
+}
+
+/// Into how many parts strings are dealt.
+pub const PARTS: usize = 16;
+
+impl Interner {
+    /// Nothing yet.
+    pub fn new() -> Interner {
+        Interner {
+            words: Words::default(),
+            slots: vec![EMPTY; 1 << 10],
+        }
+    }
+
+    /// How many strings there are.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The string with that number.
+    pub fn get(&self, number: u32) -> &[u8] {
+        self.words.get(number)
+    }
 
     /// All strings, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len() as u32).map(|n| self.get(n))
+    }
+
+    /// No more strings will come: all of them, and their numbers dealt to [`PARTS`] parts by
+    /// what the strings are, so that equal ones of two interners are in the same part.
+    pub fn deal(self) -> (Words, Vec<Vec<u32>>) {
+        let mut parts = vec![Vec::new(); PARTS];
+        for (key, number) in self.slots.iter().filter(|slot| slot.1 != EMPTY.1) {
+            // From the top, because the place in the table is from the bottom.
+            parts[(fold(*key) >> 60) as usize].push(*number);
+        }
+        (self.words, parts)
     }
 
     /// The number of a string that may be new.
@@ -53,6 +110,15 @@ impl Interner {
         match self.probe(word, key) {
             Ok(number) => number,
             Err(slot) => self.add(word, key, slot),
+        }
+    }
+
+    /// The number of a string whose key is known.
+    #[inline]
+    pub fn intern_word(&mut self, word: Word<'_>) -> u32 {
+        match self.probe(word.bytes, word.key) {
+            Ok(number) => number,
+            Err(slot) => self.add(word.bytes, word.key, slot),
         }
     }
 
@@ -80,15 +146,15 @@ impl Interner {
 
     #[cold]
     fn add(&mut self, word: &[u8], key: u64, slot: usize) -> u32 {
-        let number = self.ends.len() as u32;
+        let number = self.len() as u32;
         assert!(
             number < u32::MAX - 1,
             "more than four thousand million words"
         );
-        self.bytes.extend_from_slice(word);
-        self.ends.push(self.bytes.len());
+        self.words.bytes.extend_from_slice(word);
+        self.words.ends.push(self.words.bytes.len());
         self.slots[slot] = (key, number);
-        if self.ends.len() * 2 > self.slots.len() {
+        if self.len() * 2 > self.slots.len() {
             self.grow();
         }
         number
@@ -135,7 +201,7 @@ fn packed(bytes: &[u8]) -> u64 {
         0 => 0,
         n @ 1..4 => {
             let (first, middle, last) = (bytes[0], bytes[n / 2], bytes[n - 1]);
-            u64::from(first) | u64::from(middle) << 8 | u64::from(last) << 16
+            u64::from(first) | u64::from(middle) << (8 * (n / 2)) | u64::from(last) << (8 * (n - 1))
         }
         n => four(0) | four(n - 4) << (8 * (n - 4)),
     }
@@ -182,6 +248,16 @@ mod tests {
         keys.sort_unstable();
         keys.dedup();
         assert_eq!(keys.len(), 41);
+    }
+
+    #[test]
+    fn a_key_does_not_depend_on_what_follows_the_word() {
+        let mut buffer: Vec<u8> = (200..=250).collect();
+        for n in 0..=40 {
+            assert_eq!(Word::padded(&buffer, n).key, key(&buffer[..n]), "{n}");
+        }
+        buffer[..8].fill(255);
+        assert_eq!(Word::padded(&buffer, 7).key, key(&[255; 7]));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod basic;
 mod interner;
+mod merge;
 mod output;
 mod pieces;
 mod rows;
@@ -18,6 +19,7 @@ mod tests;
 mod vocab;
 mod words;
 
+use rayon::prelude::*;
 use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
@@ -140,10 +142,10 @@ impl Stage for Tokenize {
         let rows = Rows::read(&task.inputs["rows"], &settings)?;
         let given = given(task, &settings)?;
         let shards = scan::scan(&rows, &settings, given.as_ref(), task.watch)?;
-        let (seen, seen_counts, mut places) = scan::merge(&shards);
+        let mut seen = merge::merge(&shards);
         let vocab = match given {
             Some(given) => given,
-            None => Vocabulary::count(&seen, &seen_counts, &settings),
+            None => Vocabulary::count(&seen, &settings),
         };
         // From the numbers of all shards to ids; for word-piece they are the same.
         let mut counts = match settings.scheme {
@@ -157,13 +159,13 @@ impl Stage for Tokenize {
                 counts
             }
             _ => {
-                let id = |token: &[u8]| vocab.tokens.find(token).unwrap_or(vocab.unknown);
-                let id: Vec<u32> = seen.iter().map(id).collect();
-                for number in places.iter_mut().flatten() {
+                let id = |n| vocab.tokens.find(seen.get(n)).unwrap_or(vocab.unknown);
+                let id: Vec<u32> = (0..seen.len() as u32).into_par_iter().map(id).collect();
+                seen.places.par_iter_mut().flatten().for_each(|number| {
                     *number = id[*number as usize];
-                }
+                });
                 let mut counts = vec![0; vocab.tokens.len()];
-                for (id, count) in id.iter().zip(&seen_counts) {
+                for (id, count) in id.iter().zip(&seen.counts) {
                     counts[*id as usize] += *count as i64;
                 }
                 counts
@@ -175,19 +177,16 @@ impl Stage for Tokenize {
             let id = vocab.tokens.find(mark.as_bytes());
             counts[id.expect("marks are looked up with the vocabulary") as usize] += trained;
         }
-        let mut columns = Vec::with_capacity(rows.texts.len());
-        for column in 0..rows.texts.len() {
-            let mine = shards.iter().zip(&places);
-            let mine: Vec<_> = mine
-                .filter(|(shard, _)| shard.column == column)
-                .map(|(shard, places)| {
-                    let named = settings.scheme != Scheme::WordPiece;
-                    (shard, named.then_some(&places[..]))
-                })
-                .collect();
-            columns.push(output::ids(&mine, &vocab, &settings)?);
+        // Shards are handed over, so that each is gone as soon as its ids are in the table.
+        let mut of_column: Vec<Vec<_>> = rows.texts.iter().map(|_| Vec::new()).collect();
+        for (shard, places) in shards.into_iter().zip(seen.places) {
+            let named = settings.scheme != Scheme::WordPiece;
+            of_column[shard.column].push((shard, named.then_some(places)));
         }
-        drop(shards);
+        let columns = of_column
+            .into_iter()
+            .map(|shards| output::ids(shards, &vocab, &settings))
+            .collect::<Result<Vec<_>, _>>()?;
         let stats = stats::table(&rows, &columns, &vocab, &settings);
         let tokens = output::tokens(&rows, columns, &vocab, &settings);
         let vocab = output::vocab(&vocab, counts, &settings);

@@ -26,7 +26,7 @@ pub struct Ids {
 
 /// Turns the numbers of the shards of one column into ids. `places[shard][number]` is the id.
 pub fn ids(
-    shards: &[(&Shard, Option<&[u32]>)],
+    shards: Vec<(Shard, Option<Vec<u32>>)>,
     vocab: &Vocabulary,
     settings: &Settings,
 ) -> Result<Ids, Failure> {
@@ -39,7 +39,7 @@ pub fn ids(
     let (before, after) = (id_of(settings.before), id_of(settings.after));
     let marks = usize::from(before.is_some()) + usize::from(after.is_some());
     let (mut offsets, mut lengths, mut end) = (vec![0], Vec::new(), 0_usize);
-    for (shard, _) in shards {
+    for (shard, _) in &shards {
         let mut from = 0;
         for to in &shard.ends {
             end += to - from + marks;
@@ -54,11 +54,11 @@ pub fn ids(
     let mut work = Vec::with_capacity(shards.len());
     for (shard, places) in shards {
         let (mine, others) = rest.split_at_mut(shard.ids.len() + shard.ends.len() * marks);
-        work.push((*shard, *places, mine));
+        work.push((shard, places, mine));
         rest = others;
     }
     work.into_par_iter().for_each(|(shard, places, mut out)| {
-        let id = |number: u32| match places {
+        let id = |number: u32| match &places {
             _ if number == EMPTY => vocab.pad as i32,
             Some(places) => places[number as usize] as i32,
             None => number as i32,

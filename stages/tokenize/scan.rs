@@ -1,6 +1,6 @@
 //! Texts to numbers, in shards that run side by side.
 //!
-//! A shard numbers tokens as it meets them; [`merge`] then says what the vocabulary calls
+//! A shard numbers tokens as it meets them; [`merge`](super::merge) then says what the vocabulary calls
 //! them. So each text is read once, and no result depends on the number of threads: counts
 //! are whole numbers, and the vocabulary is put in order by count and text.
 
@@ -9,7 +9,7 @@ use std::ops::Range;
 use arrow::array::{Array, StringArray};
 use rayon::prelude::*;
 
-use super::interner::Interner;
+use super::interner::{Interner, Word, Words};
 use super::rows::Rows;
 use super::settings::{Scheme, Settings};
 use super::split::Rules;
@@ -35,9 +35,11 @@ pub struct Shard {
     /// How many tokens each row has before it is cut (words, for a grid).
     pub lengths: Vec<u32>,
     /// The tokens by their numbers; empty for word-piece.
-    pub tokens: Interner,
+    pub tokens: Words,
     /// How often each number was kept in the training split.
     pub counts: Vec<u64>,
+    /// The numbers, dealt to parts: see [`Interner::deal`].
+    pub parts: Vec<Vec<u32>>,
 }
 
 /// Reads all texts. A vocabulary is needed first for word-piece alone.
@@ -80,15 +82,23 @@ fn shard(
     column: usize,
     range: Range<usize>,
 ) -> Shard {
+    let offsets = rows.texts[column].1.value_offsets();
+    let bytes = (offsets[range.end] - offsets[range.start]) as usize;
     let mut shard = Shard {
         column,
-        ids: Vec::new(),
+        ids: Vec::with_capacity(match settings.scheme {
+            Scheme::Chars => bytes,
+            // English words and the space between them take more than five bytes.
+            _ => bytes / 5,
+        }),
         ends: Vec::with_capacity(range.len()),
         lengths: Vec::with_capacity(range.len()),
-        tokens: Interner::new(),
+        tokens: Words::default(),
         counts: Vec::new(),
+        parts: Vec::new(),
     };
     let (mut scratch, mut known) = (Vec::new(), Pieces::default());
+    let mut tokens = Interner::new();
     let rules = Rules {
         lowercase: settings.lowercase,
         breaks: settings.scheme == Scheme::WordsPunctuation,
@@ -96,10 +106,10 @@ fn shard(
     for row in range {
         let text = rows.texts[column].1.value(row);
         let start = shard.ids.len();
-        let mut row_of = Row::new(&mut shard, settings.keep());
+        let mut row_of = Row::new(&mut shard.ids, &mut tokens, settings.keep());
         let length = match settings.scheme {
             Scheme::Words => {
-                words::scan(text, &mut scratch, |word| row_of.token(word));
+                words::scan(text, &mut scratch, |word| row_of.word(word));
                 row_of.length
             }
             Scheme::WordsPunctuation => {
@@ -118,13 +128,13 @@ fn shard(
             }
             Scheme::CharGrid => {
                 let width = settings.width;
-                split::scan(text, rules, &mut scratch, |word| row_of.word(word, width));
+                split::scan(text, rules, &mut scratch, |word| row_of.spelt(word, width));
                 row_of.length
             }
             Scheme::WordPiece => {
                 let vocab = vocab.expect("word-piece is given its vocabulary");
                 basic::scan(text, settings.lowercase, &mut scratch, |word| {
-                    known.extend(word, vocab, &mut row_of.shard.ids);
+                    known.extend(word, vocab, row_of.ids);
                 });
                 let length = shard.ids.len() - start;
                 shard.ids.truncate(start + length.min(settings.keep()));
@@ -132,7 +142,7 @@ fn shard(
             }
         };
         if rows.split[row] == rows.train {
-            let numbers = shard.tokens.len().max(vocab.map_or(0, |v| v.tokens.len()));
+            let numbers = tokens.len().max(vocab.map_or(0, |v| v.tokens.len()));
             shard.counts.resize(numbers.max(shard.counts.len()), 0);
             for id in shard.ids[start..].iter().filter(|id| **id != EMPTY) {
                 shard.counts[*id as usize] += 1;
@@ -141,23 +151,25 @@ fn shard(
         shard.ends.push(shard.ids.len());
         shard.lengths.push(length.min(u32::MAX as usize) as u32);
     }
-    shard
-        .counts
-        .resize(shard.tokens.len().max(shard.counts.len()), 0);
+    shard.counts.resize(tokens.len().max(shard.counts.len()), 0);
+    // The table of keys goes now: of all shards together it would be large.
+    (shard.tokens, shard.parts) = tokens.deal();
     shard
 }
 
 /// One text on its way into a shard.
 struct Row<'a> {
-    shard: &'a mut Shard,
+    ids: &'a mut Vec<u32>,
+    tokens: &'a mut Interner,
     keep: usize,
     length: usize,
 }
 
 impl<'a> Row<'a> {
-    fn new(shard: &'a mut Shard, keep: usize) -> Row<'a> {
+    fn new(ids: &'a mut Vec<u32>, tokens: &'a mut Interner, keep: usize) -> Row<'a> {
         Row {
-            shard,
+            ids,
+            tokens,
             keep,
             length: 0,
         }
@@ -166,26 +178,32 @@ impl<'a> Row<'a> {
     #[inline]
     fn token(&mut self, token: &[u8]) {
         if self.length < self.keep {
-            let number = self.shard.tokens.intern(token);
-            self.shard.ids.push(number);
+            let number = self.tokens.intern(token);
+            self.ids.push(number);
+        }
+        self.length += 1;
+    }
+
+    #[inline]
+    fn word(&mut self, word: Word<'_>) {
+        if self.length < self.keep {
+            let number = self.tokens.intern_word(word);
+            self.ids.push(number);
         }
         self.length += 1;
     }
 
     /// A row of the grid: at most `width - 1` characters, so that one slot at least is empty.
-    fn word(&mut self, word: &[u8], width: usize) {
+    fn spelt(&mut self, word: &[u8], width: usize) {
         if self.length < self.keep {
-            let end = self.shard.ids.len() + width;
+            let end = self.ids.len() + width;
             let text = std::str::from_utf8(word).expect("words are cut between characters");
             let mut space = [0; 4];
             for c in text.chars().take(width - 1) {
-                let number = self
-                    .shard
-                    .tokens
-                    .intern(c.encode_utf8(&mut space).as_bytes());
-                self.shard.ids.push(number);
+                let number = self.tokens.intern(c.encode_utf8(&mut space).as_bytes());
+                self.ids.push(number);
             }
-            self.shard.ids.resize(end, EMPTY);
+            self.ids.resize(end, EMPTY);
         }
         self.length += 1;
     }
@@ -210,24 +228,4 @@ impl Pieces {
         let start = if n == 0 { 0 } else { self.ends[n - 1] };
         ids.extend_from_slice(&self.pieces[start..self.ends[n]]);
     }
-}
-
-/// All tokens of all shards with their counts, and for each shard what its numbers are there.
-pub fn merge(shards: &[Shard]) -> (Interner, Vec<u64>, Vec<Vec<u32>>) {
-    let (mut all, mut counts) = (Interner::new(), Vec::new());
-    let mut places = Vec::with_capacity(shards.len());
-    for shard in shards {
-        let numbers = shard.tokens.iter().zip(&shard.counts);
-        places.push(
-            numbers
-                .map(|(token, count)| {
-                    let n = all.intern(token);
-                    counts.resize(all.len().max(counts.len()), 0);
-                    counts[n as usize] += count;
-                    n
-                })
-                .collect(),
-        );
-    }
-    (all, counts, places)
 }

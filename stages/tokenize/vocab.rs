@@ -1,5 +1,6 @@
 //! The vocabulary: made from what was counted in the training split, or taken as given.
 
+use std::cmp::Reverse;
 use std::path::Path;
 
 use arrow::array::Int32Array;
@@ -8,6 +9,7 @@ use rayon::prelude::*;
 use store::Digest;
 
 use super::interner::Interner;
+use super::merge::Seen;
 use super::rows::strings;
 use super::settings::{Scheme, Settings};
 use crate::{Failure, SourceFile};
@@ -25,17 +27,20 @@ pub struct Vocabulary {
 impl Vocabulary {
     /// The most frequent first; tokens seen equally often in the order of their bytes, so that
     /// nothing depends on where a token was seen first.
-    pub fn count(seen: &Interner, counts: &[u64], settings: &Settings) -> Vocabulary {
-        let mut order: Vec<u32> = (0..seen.len() as u32)
-            .filter(|n| counts[*n as usize] >= settings.min_count)
+    pub fn count(seen: &Seen, settings: &Settings) -> Vocabulary {
+        let frequent = (0..seen.len() as u32).zip(&seen.counts);
+        let frequent = frequent.filter(|(_, count)| **count >= settings.min_count);
+        // Most ties are decided by the first bytes, without looking the tokens up.
+        let mut order: Vec<(Reverse<u64>, u64, u32)> = frequent
+            .map(|(n, count)| (Reverse(*count), beginning(seen.get(n)), n))
             .collect();
         order.par_sort_unstable_by(|a, b| {
-            let more = counts[*b as usize].cmp(&counts[*a as usize]);
-            more.then_with(|| seen.get(*a).cmp(seen.get(*b)))
+            let apart = (a.0, a.1).cmp(&(b.0, b.1));
+            apart.then_with(|| seen.get(a.2).cmp(seen.get(b.2)))
         });
         order.truncate(settings.max_vocab.unwrap_or(usize::MAX));
         let mut tokens = specials(settings);
-        for n in order {
+        for (_, _, n) in order {
             tokens.intern(seen.get(n));
         }
         Vocabulary {
@@ -121,6 +126,15 @@ impl Vocabulary {
             tokens,
         })
     }
+}
+
+/// The first eight bytes as a number that is ordered as they are. Shorter tokens go on with
+/// zeros, so that a tie says nothing.
+fn beginning(token: &[u8]) -> u64 {
+    let mut eight = [0; 8];
+    let length = token.len().min(8);
+    eight[..length].copy_from_slice(&token[..length]);
+    u64::from_be_bytes(eight)
 }
 
 fn specials(settings: &Settings) -> Interner {

@@ -22,6 +22,9 @@ pub struct Rules {
     pub attempts: u32,
     /// Plain http to this very machine, for the tests' own server. Never set by the program.
     pub plain_loopback: bool,
+    /// More of an environment for registries' clients, for the tests' own registry. Never set
+    /// by the program.
+    pub client_environment: Vec<(&'static str, PathBuf)>,
 }
 
 impl Default for Rules {
@@ -30,6 +33,7 @@ impl Default for Rules {
             silence: Duration::from_secs(30),
             attempts: 4,
             plain_loopback: false,
+            client_environment: Vec::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Decides no result: every file is checked against the catalogue before it is read, so this
 //! folder is left out of the kind's code. Knows nothing of what the files mean.
 
+mod client;
 pub mod http;
 mod missing;
 pub mod package;

