@@ -7,9 +7,11 @@
 //! A value is (time, batch, dim), time first. Buffers live across steps of training.
 
 use crate::grads::Grads;
+use crate::packs::Packs;
 use crate::params::Params;
 use crate::{Real, Stream};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The size of a value: `time * batch` rows of `dim` numbers; row `t * batch + b`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +105,7 @@ pub struct Tape<T> {
     noise: Option<Stream>,
     first: usize,
     dropouts: u64,
+    packs: Option<Arc<Packs<T>>>,
 }
 
 impl<T: Real> Default for Tape<T> {
@@ -115,6 +118,7 @@ impl<T: Real> Default for Tape<T> {
             noise: None,
             first: 0,
             dropouts: 0,
+            packs: None,
         }
     }
 }
@@ -124,6 +128,7 @@ impl<T: Real> Tape<T> {
     pub fn reset(&mut self, want: Want) {
         self.want = want;
         self.noise = None;
+        self.packs = None;
         self.dropouts = 0;
         self.ops.clear();
         for value in std::mem::take(&mut self.values) {
@@ -143,6 +148,16 @@ impl<T: Real> Tape<T> {
     pub(crate) fn noise(&mut self) -> Option<(Stream, usize)> {
         self.dropouts += 1;
         self.noise.map(|s| (s.item(self.dropouts), self.first))
+    }
+
+    /// Lends weights that were packed beforehand, until the next reset or `None`.
+    pub(crate) fn lend(&mut self, packs: Option<Arc<Packs<T>>>) {
+        self.packs = packs;
+    }
+
+    /// Weights that were packed beforehand.
+    pub(crate) fn packs(&self) -> Option<&Packs<T>> {
+        self.packs.as_deref()
     }
 
     /// What is asked for.

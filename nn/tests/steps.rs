@@ -1,8 +1,6 @@
 //! Step by step, and objectives on states: what attacks that run as the sequence arrives differentiate.
 
-mod common;
-
-use common::cases;
+use crate::common::cases;
 use nn::batch::{Batch, Example, Input, Sequence, Target};
 use nn::model::{Model, Reads, Spec};
 use nn::models::{CellKind, RecurrentSpec};

@@ -13,6 +13,7 @@ use super::gru_cell::{BackGates, BackNew, Gates, New};
 use super::lstm::{add, split};
 use super::recurrent::{Direction, Gate, Recurrent, States, recurrent_product};
 use crate::Real;
+use crate::batch::Side;
 use crate::gemm::{Into, Mat, gemm};
 use crate::grads::{Grads, Rows};
 use crate::params::{Init, Layout, Params, Span};
@@ -163,6 +164,7 @@ impl Gru {
             c: None,
             gates: list,
             direction,
+            side: Side::Source,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use super::{Gru, Lens, Lstm, Rnn};
 use crate::Real;
+use crate::batch::Side;
 use crate::gemm::{Into, Mat, Packed, gemm, gemm_packed};
 use crate::grads::{Grads, Rows};
 use crate::params::{Init, Layout, Params, Span};
@@ -62,6 +63,8 @@ pub struct States {
     pub gates: Vec<Gate>,
     /// The order in which steps were read.
     pub direction: Direction,
+    /// Whose steps they are.
+    pub side: Side,
 }
 
 /// A recurrent layer of any kind.
