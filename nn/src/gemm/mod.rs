@@ -255,9 +255,7 @@ fn rows<T: Real>(
     for ic in (0..a.rows).step_by(MC) {
         let m = MC.min(a.rows - ic);
         let c = &mut c[ic * ldc..];
-        // Rows a multiple of 2 KiB apart fall on the same few lines of the first-level cache, and drive each other out.
-        let collide = a.row_stride.is_multiple_of(512) && n >= 4 * PANEL;
-        let block = if a.col_stride == 1 && !collide {
+        let block = if a.col_stride == 1 {
             let data = &a.data[ic * a.row_stride + sum.start..];
             Rows {
                 data,

@@ -72,7 +72,7 @@ fn every_shape_and_layout_agrees_with_the_definition() {
 
 #[test]
 fn a_row_has_the_same_bits_alone_in_a_batch_and_packed() {
-    // The second is larger than every block, with rows that would collide in the cache.
+    // The second is larger than every block.
     for (m, n, k) in [(50, 80, 600), (100, 1100, 512)] {
         let x: Vec<f32> = numbers(m * k, 3).iter().map(|v| *v as f32).collect();
         let y: Vec<f32> = numbers(k * n, 4).iter().map(|v| *v as f32).collect();

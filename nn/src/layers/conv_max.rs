@@ -4,7 +4,7 @@ use crate::Real;
 use crate::simd::{Kernel, Lanes};
 
 /// `y += a x`
-pub(super) struct Axpy<'a, T> {
+pub(in crate::layers) struct Axpy<'a, T> {
     pub a: T,
     pub x: &'a [T],
     pub y: &'a mut [T],
@@ -23,7 +23,7 @@ impl<T: Real> Kernel<T> for Axpy<'_, T> {
 
 /// The largest `z` of each column over the positions, and where it was. One NaN makes the column NaN: comparisons
 /// would pass over it.
-pub(super) struct Best<'a, T> {
+pub(in crate::layers) struct Best<'a, T> {
     pub z: &'a [T],
     pub best: &'a mut [T],
     pub won: &'a mut [T],
@@ -63,7 +63,7 @@ impl<T: Real> Kernel<T> for Best<'_, T> {
 }
 
 /// `y = f(y + bias)`
-pub(super) struct Finish<'a, T> {
+pub(in crate::layers) struct Finish<'a, T> {
     pub y: &'a mut [T],
     pub bias: &'a [T],
     pub tanh: bool,

@@ -17,7 +17,8 @@ pub(super) fn labelled(
             what: "list of training examples",
         });
     }
-    let one = |(item, e): (usize, &'_ Example)| {
+    let mut texts = Vec::with_capacity(examples.len());
+    for (item, e) in examples.iter().enumerate() {
         let Target::Class(y) = e.target else {
             return Err(Error::Missing {
                 what: "class of a training example",
@@ -31,13 +32,9 @@ pub(super) fn labelled(
                 below: classes,
             });
         }
-        Ok(y as usize)
-    };
-    examples
-        .iter()
-        .enumerate()
-        .map(|(item, e)| Ok((tokens_of(&e.input, item, vocabulary)?, one((item, e))?)))
-        .collect()
+        texts.push((tokens_of(&e.input, item, vocabulary)?, y as usize));
+    }
+    Ok(texts)
 }
 
 /// The tokens of a text, all inside the vocabulary.

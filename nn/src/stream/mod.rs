@@ -219,6 +219,7 @@ pub fn evaluate_stream(
             .filter(|(got, target)| *got == **target as usize)
             .count() as u64;
     }
+    crate::error::finite("loss on the text", &[loss])?;
     Ok(Evaluation {
         loss: loss / rows.len as f64,
         accuracy: right as f64 / rows.len as f64,

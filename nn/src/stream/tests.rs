@@ -132,4 +132,12 @@ fn short_texts_and_other_models_are_errors() {
         .is_err()
     );
     assert!(evaluate_stream(&model, &model.init(1), &[1], 5).is_err());
+    let mut spoilt: Params<f32> = model.init(1);
+    spoilt.trained.fill(f32::NAN);
+    assert_eq!(
+        evaluate_stream(&model, &spoilt, &cycle(39), 5)
+            .unwrap_err()
+            .to_string(),
+        "loss on the text holds NaN at index 0: expected a finite number"
+    );
 }

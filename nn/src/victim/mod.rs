@@ -2,6 +2,7 @@
 //!
 //! [`Neural`] is a network under attack; bags of words are victims too, with less to show.
 
+mod inside;
 mod look;
 mod neural;
 
