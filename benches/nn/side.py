@@ -146,6 +146,23 @@ def seq2seq():
     return step
 
 
+def steps(cell, dim, units, classes):
+    """A hundred steps of one sequence: new state, logits, gradient of one logit for that step's input."""
+    head, xs = nn.Linear(units, classes), torch.randn(100, 1, dim)
+    for w in [*cell.parameters(), *head.parameters()]:
+        w.requires_grad_(False)
+
+    def run():
+        h = torch.zeros(1, units)
+        for x in xs:
+            leaf = x.clone().requires_grad_(True)
+            new = cell(leaf, h)
+            torch.autograd.grad(head(new)[0, 0], leaf)
+            h = new.detach()
+
+    return run
+
+
 def product():
     a, b = torch.randn(1024, 1024), torch.randn(1024, 1024)
     return lambda: a @ b
@@ -162,6 +179,9 @@ WORKLOADS = {
     "RNN": lambda: training(Classifier(nn.RNN(28, 56), 56, 10), torch.randn(28, 128, 28), 10, 128),
     "transformer": transformer,
     "seq2seq": seq2seq,
+    "step-GRU2": lambda: steps(nn.GRUCell(1, 2), 1, 2, 2),
+    "step-RNN56": lambda: steps(nn.RNNCell(28, 56), 28, 56, 10),
+    "step-GRU50": lambda: steps(nn.GRUCell(9, 50), 9, 50, 6),
     "GEMM": product,
 }
 

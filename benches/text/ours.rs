@@ -71,6 +71,7 @@ fn cpu_seconds() -> f64 {
 struct Silent;
 
 impl Watch for Silent {
+    fn work(&self, _: &'static str, _: u64) {}
     fn progress(&self, _: u64, _: u64) {}
     fn log(&self, _: &str) {}
     fn child(&self, _: Usage) {}

@@ -95,6 +95,15 @@ pub enum Targets {
 /// States that a stateful model carries from one batch to the next: (hidden, cell) of each layer.
 pub type Carry<T> = Vec<(Vec<T>, Vec<T>)>;
 
+/// The two sequences of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What the model reads.
+    Source,
+    /// What it should say, or says.
+    Target,
+}
+
 /// A padded batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch<T> {
@@ -159,6 +168,19 @@ impl<T: Real> Batch<T> {
     /// Steps of the longest item.
     pub fn time(&self) -> usize {
         self.lens.iter().copied().max().unwrap_or(0)
+    }
+
+    /// Steps of one side of item `b`; the source's where no target is known.
+    pub(crate) fn len_of(&self, side: Side, b: usize) -> usize {
+        match (side, &self.targets) {
+            (Side::Target, Targets::Tokens(_, lens)) => lens[b],
+            _ => self.lens[b],
+        }
+    }
+
+    /// Of `time` steps of logits, those that belong to item `b`.
+    pub(crate) fn answered(&self, time: usize, b: usize) -> usize {
+        self.len_of(Side::Target, b).min(time)
     }
 
     /// The lengths, or the full length for every item when padding counts as text.

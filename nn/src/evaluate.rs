@@ -42,6 +42,7 @@ pub fn evaluate(model: &Model, params: &Params<f32>, examples: &[Example]) -> Re
         let (l, r, c) = result?;
         (loss, right, count) = (loss + l, right + r, count + c);
     }
+    crate::error::finite("loss on the examples", &[loss])?;
     Ok(Evaluation {
         loss: loss / count as f64,
         accuracy: right as f64 / count as f64,

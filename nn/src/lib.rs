@@ -23,6 +23,7 @@ pub mod objective;
 pub mod optimiser;
 pub mod order;
 pub mod owner;
+mod packs;
 pub mod params;
 mod random;
 mod real;

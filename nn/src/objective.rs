@@ -81,39 +81,17 @@ impl Objective {
             Objective::Logit(k) => {
                 let shape = tape.shape(out.logits);
                 let k = below("class", *k, shape.dim)?;
-                let values = (0..shape.rows())
-                    .map(|row| tape.get(out.logits)[row * shape.dim + k].to_f64())
-                    .collect();
-                let seed = tape.seed(out.logits);
-                (0..shape.rows()).for_each(|row| seed[row * shape.dim + k] += T::of(scale));
-                Ok(by_item(values, shape.batch))
-            }
-            Objective::Ranks { step, last } => {
-                let shape = tape.shape(out.logits);
-                below("step", *step, shape.time)?;
-                below("rank", *last, shape.dim + 1)?;
-                let mut values = Vec::with_capacity(shape.batch);
-                for b in 0..shape.batch {
-                    let from = (step * shape.batch + b) * shape.dim;
-                    let z = &tape.get(out.logits)[from..from + shape.dim];
-                    let mut order: Vec<usize> = (0..shape.dim).collect();
-                    order.sort_by(|&i, &j| {
-                        z[j].partial_cmp(&z[i])
-                            .unwrap_or(std::cmp::Ordering::Equal)
-                            .then(i.cmp(&j))
-                    });
-                    values.push(
-                        order[1..*last].iter().map(|&k| z[k].to_f64()).sum::<f64>()
-                            - z[order[0]].to_f64(),
-                    );
-                    let seed = &mut tape.seed(out.logits)[from..from + shape.dim];
-                    order[1..*last]
-                        .iter()
-                        .for_each(|&k| seed[k] += T::of(scale));
-                    seed[order[0]] -= T::of(scale);
+                let mut values = vec![0.0; shape.batch];
+                for (b, value) in values.iter_mut().enumerate() {
+                    for t in 0..batch.answered(shape.time, b) {
+                        let at = (t * shape.batch + b) * shape.dim + k;
+                        *value += tape.get(out.logits)[at].to_f64();
+                        tape.seed(out.logits)[at] += T::of(scale);
+                    }
                 }
                 Ok(values)
             }
+            Objective::Ranks { step, last } => ranks(tape, out.logits, batch, *step, *last, scale),
             Objective::States(terms) => {
                 let mut values = vec![0.0; batch.items()];
                 for term in terms {
@@ -232,23 +210,61 @@ impl StateTerm {
     }
 }
 
-/// The best class that is not `y`; the first of equals.
+/// The best class that is not `y`; the first of equals. A NaN is best, so that nobody passes over it.
 fn best_other<T: Real>(z: &[T], y: usize) -> Option<usize> {
     let mut best: Option<usize> = None;
     for k in (0..z.len()).filter(|k| *k != y) {
-        if best.is_none_or(|b| z[k] > z[b]) {
+        if best.is_none_or(|b| z[k] > z[b] || z[k].to_f64().is_nan()) {
             best = Some(k);
         }
     }
     best
 }
 
-fn by_item(rows: Vec<f64>, items: usize) -> Vec<f64> {
-    let mut values = vec![0.0; items];
-    for (i, v) in rows.into_iter().enumerate() {
-        values[i % items] += v;
+/// The logits of ranks 2 to `last` minus that of rank 1, at one step of every item.
+fn ranks<T: Real>(
+    tape: &mut Tape<T>,
+    logits: Var,
+    batch: &Batch<T>,
+    step: usize,
+    last: usize,
+    scale: f64,
+) -> Result<Vec<f64>> {
+    let shape = tape.shape(logits);
+    below("rank", last, shape.dim + 1)?;
+    if last == 0 {
+        return Err(Error::Setting {
+            what: "rank",
+            expected: "above 0".into(),
+            got: "0".into(),
+        });
     }
-    values
+    let mut values = Vec::with_capacity(shape.batch);
+    for b in 0..shape.batch {
+        let steps = batch.answered(shape.time, b);
+        if step >= steps {
+            return Err(Error::Range {
+                what: "step",
+                item: b,
+                got: step,
+                below: steps,
+            });
+        }
+        let from = (step * shape.batch + b) * shape.dim;
+        let z = &tape.get(logits)[from..from + shape.dim];
+        let mut order: Vec<usize> = (0..shape.dim).collect();
+        order.sort_by(|&i, &j| {
+            z[j].partial_cmp(&z[i])
+                .unwrap_or(std::cmp::Ordering::Equal)
+                .then(i.cmp(&j))
+        });
+        let others: f64 = order[1..last].iter().map(|&k| z[k].to_f64()).sum();
+        values.push(others - z[order[0]].to_f64());
+        let seed = &mut tape.seed(logits)[from..from + shape.dim];
+        order[1..last].iter().for_each(|&k| seed[k] += T::of(scale));
+        seed[order[0]] -= T::of(scale);
+    }
+    Ok(values)
 }
 
 fn below(what: &'static str, got: usize, below: usize) -> Result<usize> {

@@ -65,6 +65,7 @@ pub struct Layout {
     trained: usize,
     frozen: usize,
     in_shard: usize,
+    large: Vec<Span>,
 }
 
 impl Layout {
@@ -75,7 +76,11 @@ impl Layout {
 
     /// Adds the weight of a linear map, whose gradient comes from [`Grads::product`](crate::grads::Grads::product) only.
     pub fn add_map(&mut self, name: &str, rows: usize, cols: usize, init: Init) -> Span {
-        self.push(name, rows, cols, init, rows * cols < LARGE)
+        let span = self.push(name, rows, cols, init, rows * cols < LARGE);
+        if span.shard.is_none() {
+            self.large.push(span);
+        }
+        span
     }
 
     /// Adds a table, whose gradient comes from [`Grads::table`](crate::grads::Grads::table) only.
@@ -120,6 +125,11 @@ impl Layout {
     /// The span of that name.
     pub fn find(&self, name: &str) -> Option<Span> {
         self.entries().find(|(n, _)| *n == name).map(|(_, s)| s)
+    }
+
+    /// Linear maps so large that shards share what is made of them.
+    pub(crate) fn large(&self) -> &[Span] {
+        &self.large
     }
 
     /// Numbers in a shard's gradient.

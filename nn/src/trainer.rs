@@ -5,16 +5,18 @@
 
 use crate::batch::{Batch, Carry, Example, Targets};
 use crate::error::Error;
-use crate::grads::{Shard, reduce};
+use crate::grads::{Shard, Touched, reduce_again};
 use crate::model::Model;
 use crate::objective::Objective;
 use crate::optimiser::{Clip, Memory, Optimiser, norm};
+use crate::packs::Packs;
 use crate::params::Params;
 use crate::simd::scaled_softmax;
 use crate::tape::{Tape, Var, Want};
 use crate::{Real, Result, Stream};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The items of each shard of a batch: about 16 each, 32 in large batches.
 pub fn shards(items: usize) -> Vec<Range<usize>> {
@@ -36,7 +38,9 @@ pub struct Trainer<'m> {
     clip: Clip,
     noise: Stream,
     work: Vec<Shard<f32>>,
+    packs: Arc<Packs<f32>>,
     total: Vec<f32>,
+    touched: Touched,
     last_good: f64,
 }
 
@@ -72,7 +76,9 @@ impl<'m> Trainer<'m> {
             clip,
             noise,
             work: Vec::new(),
+            packs: Arc::default(),
             total: Vec::new(),
+            touched: Touched::new(),
             last_good: f64::NAN,
         })
     }
@@ -108,6 +114,14 @@ impl<'m> Trainer<'m> {
             .iter()
             .scan(0, |sum, b| Some(std::mem::replace(sum, *sum + b.items())))
             .collect();
+        let mut packs = None;
+        // Nobody else holds them between two steps; were it otherwise, shards would pack for themselves.
+        if batches.len() > 1
+            && let Some(fresh) = Arc::get_mut(&mut self.packs)
+        {
+            fresh.refresh(model.layout(), params);
+            packs = Some(self.packs.clone());
+        }
         let results: Vec<Result<(f64, Carry<f32>)>> = self
             .work
             .par_iter_mut()
@@ -116,6 +130,7 @@ impl<'m> Trainer<'m> {
             .map(|((shard, batch), first)| {
                 shard.tape.reset(Want::WEIGHTS);
                 shard.tape.train(noise, first);
+                shard.tape.lend(packs.clone());
                 shard.grads.reset(model.layout());
                 let out = model.forward(&mut shard.tape, params, batch)?;
                 let carry = if batch.carry.is_some() {
@@ -130,6 +145,7 @@ impl<'m> Trainer<'m> {
                     other => other.apply(&mut shard.tape, &out, batch, scale)?,
                 };
                 shard.tape.backward(params, &mut shard.grads);
+                shard.tape.lend(None);
                 Ok((values.iter().sum(), carry))
             })
             .collect();
@@ -141,7 +157,12 @@ impl<'m> Trainer<'m> {
             carry.push(states);
         }
         loss *= scale;
-        reduce(&self.work, model.layout(), &mut self.total)?;
+        reduce_again(
+            &self.work,
+            model.layout(),
+            &mut self.total,
+            &mut self.touched,
+        )?;
         let norm = norm(&self.total);
         for (what, x) in [("loss", loss), ("gradient", norm)] {
             if !x.is_finite() {

@@ -1,42 +1,20 @@
 //! Training: the same bits on any number of threads and after a resume, and errors instead of silent damage.
 
-mod common;
-
-use common::cases;
+use crate::common::cases;
+use crate::common::easy::{classifier, easy, go_on, spec};
 use nn::batch::{Batch, Example, Sequence, Target};
-use nn::checkpoint::Checkpoint;
 use nn::fit::{Event, FitSpec, Fitted, Flow, Loss, Metric, fit};
-use nn::model::{Model, Reads, Spec};
-use nn::models::{CellKind, RecurrentSpec, Seq2seqSpec, TransformerSeq2seqSpec};
-use nn::optimiser::{Clip, Optimiser};
-use nn::schedule::Schedule;
+use nn::grads::{Shard, reduce};
+use nn::model::{Model, Spec};
+use nn::models::{CellKind, LanguageSpec, Seq2seqSpec, TransformerSeq2seqSpec};
+use nn::objective::Objective;
+use nn::optimiser::{Clip, Memory, Optimiser};
+use nn::params::Params;
 use nn::simd::{Isa, isa};
+use nn::tape::Want;
+use nn::trainer::{Trainer, shards};
 use nn::victim::{Neural, Queries, Victim};
 use nn::{Error, Stream};
-
-fn spec() -> FitSpec {
-    FitSpec {
-        epochs: 3,
-        batch: 20,
-        optimiser: Optimiser::ADAM,
-        rate: 0.01,
-        schedule: Schedule::Constant,
-        clip: Clip::Norm(5.0),
-        loss: Loss::CrossEntropy,
-        metric: Metric::Loss,
-        patience: 0,
-        window: 3,
-        seed: 5,
-        balanced: false,
-        restarts: 0,
-        accept: 0.0,
-        probe: 0,
-    }
-}
-
-fn go_on(_: &Event) -> Flow {
-    Flow::Continue
-}
 
 fn run(model: &Model, train: &[Example], spec: &FitSpec, threads: usize) -> Fitted {
     let pool = rayon::ThreadPoolBuilder::new()
@@ -69,6 +47,7 @@ const PINNED: &[(&str, &str)] = &[
     ("language model", "a1f9465828a83bfa"),
     ("language model, tied", "9b6357c34365fd92"),
     ("seq2seq", "da3bfdd90c5f8dcd"),
+    ("seq2seq, two layers", "aa2f43031c9ab365"),
     ("transformer seq2seq", "c9754051f1509bf0"),
 ];
 
@@ -96,139 +75,6 @@ fn every_model_has_the_same_weights_on_1_2_and_8_threads_and_those_pinned() {
             "results changed: say so in the changelog, since every cached model is stale"
         );
     }
-}
-
-#[test]
-fn a_run_that_was_stopped_and_resumed_ends_with_the_same_bits() {
-    for optimiser in [
-        Optimiser::ADAM,
-        Optimiser::Sgd { momentum: 0.9 },
-        Optimiser::Adadelta {
-            rho: 0.95,
-            eps: 1e-6,
-        },
-    ] {
-        let list = cases();
-        let case = list.iter().find(|c| c.name == "lstm").unwrap();
-        let (model, train) = (case.model(), case.examples(70));
-        let dev = &train[..20];
-        let spec = FitSpec {
-            optimiser,
-            schedule: Schedule::Plateau { factor: 0.5 },
-            ..spec()
-        };
-        let whole = fit(&model, model.init(1), &train, dev, &spec, None, &mut go_on).unwrap();
-        for stop in [1, 3, 4, 7, 11] {
-            let mut halt = |e: &Event| {
-                if matches!(e, Event::Step { step, .. } if *step == stop) {
-                    Flow::Stop
-                } else {
-                    Flow::Continue
-                }
-            };
-            let part = fit(&model, model.init(1), &train, dev, &spec, None, &mut halt).unwrap();
-            assert!(part.stopped && part.steps == stop);
-            let kept = Checkpoint::from_bytes(&part.checkpoint.to_bytes()).unwrap();
-            let rest = fit(
-                &model,
-                model.init(1),
-                &train,
-                dev,
-                &spec,
-                Some(kept),
-                &mut go_on,
-            )
-            .unwrap();
-            assert_eq!(rest, whole, "{optimiser:?} stopped after {stop}");
-        }
-    }
-}
-
-#[test]
-fn a_run_with_restarts_may_be_stopped_in_any_attempt() {
-    let (train, dev) = (easy(60, 20), easy(40, 20));
-    let model = classifier(CellKind::Rnn);
-    let spec = FitSpec {
-        epochs: 2,
-        restarts: 2,
-        accept: 1.1,
-        metric: Metric::Accuracy,
-        ..spec()
-    };
-    let whole = fit(&model, model.init(1), &train, &dev, &spec, None, &mut go_on).unwrap();
-    // Three attempts of six steps; the events before the end are 18 steps, 6 epochs and 2 restarts.
-    for stop in [1, 5, 8, 9, 10, 15, 20, 25] {
-        let mut events = 0;
-        let mut halt = |_: &Event| {
-            events += 1;
-            if events == stop {
-                Flow::Stop
-            } else {
-                Flow::Continue
-            }
-        };
-        let part = fit(&model, model.init(1), &train, &dev, &spec, None, &mut halt).unwrap();
-        assert!(part.stopped, "{stop}");
-        let kept = Checkpoint::from_bytes(&part.checkpoint.to_bytes()).unwrap();
-        let rest = fit(
-            &model,
-            model.init(1),
-            &train,
-            &dev,
-            &spec,
-            Some(kept),
-            &mut go_on,
-        )
-        .unwrap();
-        assert_eq!(rest, whole, "stopped at event {stop}");
-    }
-}
-
-#[test]
-fn a_checkpoint_of_another_fit_is_refused_with_what_differs() {
-    let (train, dev) = (easy(40, 20), easy(20, 20));
-    let model = classifier(CellKind::Lstm);
-    let mut halt = |_: &Event| Flow::Stop;
-    let part = fit(
-        &model,
-        model.init(1),
-        &train,
-        &dev,
-        &spec(),
-        None,
-        &mut halt,
-    )
-    .unwrap();
-    let refuse = |model: &Model, train: &[Example], dev: &[Example], spec: &FitSpec| {
-        let kept = Some(part.checkpoint.clone());
-        fit(model, model.init(1), train, dev, spec, kept, &mut go_on)
-            .unwrap_err()
-            .to_string()
-    };
-    let faster = FitSpec {
-        rate: 0.02,
-        ..spec()
-    };
-    assert_eq!(
-        refuse(&model, &train, &dev, &faster),
-        "checkpoint of another fit: settings.rate: expected 0.02, got 0.01. Resume the fit it was made by, or start without it"
-    );
-    let other = classifier(CellKind::Gru);
-    assert!(
-        refuse(&other, &train, &dev, &spec())
-            .contains("model.cell: expected \"gru\", got \"lstm\""),
-    );
-    let fewer = refuse(&model, &train[1..], &dev, &spec());
-    assert!(
-        fewer.contains("train: expected 39 with checksum") && fewer.contains("got 40 with"),
-        "{fewer}"
-    );
-    let mut relabelled = train.clone();
-    relabelled[7].target = Target::Class(0);
-    relabelled[8].target = Target::Class(1);
-    let said = refuse(&model, &relabelled, &dev, &spec());
-    assert!(said.contains("train: expected 40 with"), "{said}");
-    assert!(refuse(&model, &train, &dev[1..], &spec()).contains("dev: expected 19"));
 }
 
 #[test]
@@ -268,36 +114,6 @@ fn balanced_batches_train_with_the_same_bits_on_any_number_of_threads() {
         error.to_string(),
         "target: expected a class for every example, since batches are balanced, got none, or tokens"
     );
-}
-
-/// Texts whose first token decides the class.
-fn easy(n: usize, tokens: usize) -> Vec<Example> {
-    let s = Stream::new(3, "easy");
-    let text = |i: u64| {
-        let ids: Vec<u32> = (0..2 + s.item(i).below(99, 7) as u64)
-            .map(|t| s.item(i).below(t, tokens) as u32)
-            .collect();
-        let class = ids[0] % 2;
-        Example {
-            input: Sequence::Tokens(ids),
-            target: Target::Class(class),
-        }
-    };
-    (0..n as u64).map(text).collect()
-}
-
-fn classifier(cell: CellKind) -> Model {
-    Model::new(&Spec::Recurrent(RecurrentSpec::new(
-        cell,
-        Reads::Tokens {
-            vocabulary: 20,
-            dim: 8,
-            frozen: false,
-        },
-        16,
-        2,
-    )))
-    .unwrap()
 }
 
 #[test]
@@ -416,97 +232,6 @@ fn divergence_is_an_error_with_the_step_and_the_last_good_loss() {
 }
 
 #[test]
-fn wrong_inputs_are_errors_that_say_what_was_expected() {
-    let model = classifier(CellKind::Lstm);
-    let text = |ids: &[u32]| Example {
-        input: Sequence::Tokens(ids.to_vec()),
-        target: Target::Class(0),
-    };
-    let vectors = |dim: usize, data: &[f32]| Example {
-        input: Sequence::Vectors {
-            dim,
-            data: data.to_vec(),
-        },
-        target: Target::Class(0),
-    };
-    let say = |examples: &[Example]| {
-        fit(
-            &model,
-            model.init(1),
-            examples,
-            &[],
-            &spec(),
-            None,
-            &mut go_on,
-        )
-        .unwrap_err()
-        .to_string()
-    };
-    assert_eq!(
-        say(&[]),
-        "list of training examples is empty: give at least one"
-    );
-    assert_eq!(say(&[text(&[])]), "sequence is empty: give at least one");
-    assert_eq!(
-        say(&[text(&[1, 20])]),
-        "token 20 at item 0: expected below 20"
-    );
-    assert_eq!(
-        say(&[vectors(3, &[0.0; 6])]),
-        "numbers in a step: expected 8, got 3"
-    );
-    assert_eq!(
-        say(&[vectors(8, &[0.0; 9])]),
-        "numbers in a sequence: expected 8, got 9"
-    );
-    assert_eq!(
-        say(&[text(&[1]), vectors(8, &[0.0; 8])]),
-        "kind of sequence: expected one kind in a batch, got several"
-    );
-    assert_eq!(
-        say(&[vectors(8, &[0.0, f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])]),
-        "input holds NaN at index 1: expected a finite number"
-    );
-    assert_eq!(
-        say(&[vectors(8, &[f32::INFINITY; 8])]),
-        "input holds inf at index 0: expected a finite number"
-    );
-    assert_eq!(
-        say(&[Example {
-            target: Target::Class(2),
-            ..text(&[1])
-        }]),
-        "target 2 at item 0: expected below 2"
-    );
-    assert_eq!(
-        say(&[Example {
-            target: Target::None,
-            ..text(&[1])
-        }]),
-        "this model has no target"
-    );
-    assert!(Batch::<f32>::new(&[]).is_err());
-    let zero = FitSpec {
-        rate: 0.0,
-        ..spec()
-    };
-    let error = fit(
-        &model,
-        model.init(1),
-        &[text(&[1])],
-        &[],
-        &zero,
-        None,
-        &mut go_on,
-    )
-    .unwrap_err();
-    assert_eq!(error.to_string(), "rate is 0: expected above 0");
-    let mut short = model.init(1);
-    short.trained.pop();
-    assert!(fit(&model, short, &[text(&[1])], &[], &spec(), None, &mut go_on).is_err());
-}
-
-#[test]
 fn decoders_learn_to_say_the_first_token_and_stop_whatever_the_company() {
     let lstm = Seq2seqSpec {
         source: 8,
@@ -515,6 +240,7 @@ fn decoders_learn_to_say_the_first_token_and_stop_whatever_the_company() {
         eos: 1,
         dim: 8,
         units: 16,
+        layers: 1,
         attention: 8,
         dropout: 0.0,
     };
@@ -578,5 +304,63 @@ fn decoders_learn_to_say_the_first_token_and_stop_whatever_the_company() {
                 backwards: 0
             }
         );
+    }
+}
+
+/// Weights so large that they are packed once for all shards, and their gradients made from all shards at once.
+#[test]
+fn shards_that_share_packed_weights_get_the_bits_of_shards_that_do_not() {
+    let spec = Spec::Language(LanguageSpec {
+        vocabulary: 1100,
+        dim: 130,
+        units: 130,
+        layers: 1,
+        dropout: 0.0,
+        tie_layers: false,
+        init: 0.1,
+    });
+    let model = Model::new(&spec).unwrap();
+    let s = Stream::new(1, "large");
+    let ids = |k: u64| -> Vec<u32> { (0..3).map(|t| s.item(k).below(t, 1100) as u32).collect() };
+    let examples: Vec<Example> = (0..40)
+        .map(|k| Example {
+            input: Sequence::Tokens(ids(k)),
+            target: Target::Tokens(ids(1000 + k)),
+        })
+        .collect();
+    let start: Params<f32> = model.init(1);
+    let mut trainer = Trainer::new(&model, start.clone(), Optimiser::SGD, Clip::No, 1).unwrap();
+    let (mut alone, mut memory) = (start, Memory::new(&Optimiser::SGD, 0));
+    // Two steps on different batches: the second must not see rows that the first one touched.
+    for part in [&examples[..20], &examples[20..]] {
+        let part: Vec<&Example> = part.iter().collect();
+        trainer.step_on(&part, &Objective::Margin, 0.5).unwrap();
+        let pieces: Vec<Shard<f32>> = shards(part.len())
+            .into_iter()
+            .map(|items| {
+                let (batch, mut shard) = (Batch::new(&part[items]).unwrap(), Shard::default());
+                shard.tape.reset(Want::WEIGHTS);
+                shard.grads.reset(model.layout());
+                let out = model.forward(&mut shard.tape, &alone, &batch).unwrap();
+                let scale = 1.0 / part.len() as f64;
+                Objective::Margin
+                    .apply(&mut shard.tape, &out, &batch, scale)
+                    .unwrap();
+                shard.tape.backward(&alone, &mut shard.grads);
+                shard
+            })
+            .collect();
+        assert!(pieces.len() > 1);
+        let mut total = Vec::new();
+        reduce(&pieces, model.layout(), &mut total).unwrap();
+        memory.update(
+            &Optimiser::SGD,
+            Clip::No,
+            0.5,
+            1.0,
+            &mut alone.trained,
+            &total,
+        );
+        assert!(trainer.params.trained == alone.trained);
     }
 }

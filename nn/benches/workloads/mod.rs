@@ -10,6 +10,7 @@ use nn::models::{CellKind, LanguageSpec, RecurrentSpec, Seq2seqSpec, Transformer
 use nn::objective::Objective;
 use nn::optimiser::{Clip, Optimiser};
 use nn::params::{Init, Layout, Params};
+use nn::step::Stepper;
 use nn::tape::{Shape, Want};
 use nn::trainer::{Trainer, shards};
 use nn::victim::{Neural, Victim};
@@ -103,6 +104,24 @@ pub const WORKLOADS: &[Workload] = &[
         flops: 0.0,
         make: || recurrent(CellKind::Rnn, 28, 128, 28, 56, 10, 0),
     },
+    Workload {
+        name: "step-GRU2",
+        repeats: 2,
+        flops: 0.0,
+        make: || steps(CellKind::Gru, 1, 2, 2),
+    },
+    Workload {
+        name: "step-RNN56",
+        repeats: 2,
+        flops: 0.0,
+        make: || steps(CellKind::Rnn, 28, 56, 10),
+    },
+    Workload {
+        name: "step-GRU50",
+        repeats: 2,
+        flops: 0.0,
+        make: || steps(CellKind::Gru, 9, 50, 6),
+    },
 ];
 
 fn noise(n: usize) -> Vec<f32> {
@@ -193,6 +212,26 @@ fn input_gradient(items: usize) -> Step {
         victim
             .gradients(&batch, &Objective::CrossEntropy)
             .expect("gradients");
+    })
+}
+
+/// A hundred steps of one sequence as they arrive: at each, the new state, its logits, and the gradient of one
+/// logit with respect to the input of that step.
+fn steps(cell: CellKind, dim: usize, units: usize, classes: usize) -> Step {
+    let model = classifier(cell, dim, units, classes, 0);
+    let params: &'static Params<f32> = Box::leak(Box::new(model.init(1)));
+    let mut stepper = Stepper::new(model, params).expect("a stepper");
+    let (x, mut d) = (noise(100 * dim), vec![0.0; classes]);
+    d[0] = 1.0;
+    Box::new(move || {
+        let mut state = stepper.start();
+        for x in x.chunks_exact(dim) {
+            let next = stepper.step(&state, x).expect("a step");
+            let v = stepper.logits_vjp(&next, &d).expect("the head's gradient");
+            let (dx, _) = stepper.vjp(&state, x, &v).expect("a gradient");
+            assert!(dx[0].is_finite());
+            state = next;
+        }
     })
 }
 
@@ -298,6 +337,7 @@ fn seq2seq() -> Step {
         eos: 1,
         dim: 32,
         units: 64,
+        layers: 1,
         attention: 64,
         dropout: 0.0,
     };

@@ -14,7 +14,7 @@ mod pack;
 use crate::Real;
 use kernel::{Block, Panels, Rows, Start};
 pub use pack::Packed;
-use pack::{pack_a, pack_b};
+use pack::{fill_b, pack_a};
 
 /// Length of a block of the sum.
 const KC: usize = 256;
@@ -115,22 +115,39 @@ pub fn gemm_bias<T: Real>(c: &mut [T], a: Mat<T>, b: Mat<T>, bias: &[T]) {
 /// # Panics
 /// If the shapes do not fit.
 pub fn gemm_packed<T: Real>(into: Into, c: &mut [T], a: Mat<T>, b: &Packed<T>) {
+    packed_product(into.start(), c, a, b);
+}
+
+/// As [`gemm_bias`], with `B` packed beforehand.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub fn gemm_packed_bias<T: Real>(c: &mut [T], a: Mat<T>, b: &Packed<T>, bias: &[T]) {
+    assert_eq!(b.n, bias.len(), "a bias for every column");
+    packed_product(Start::Row(bias), c, a, b);
+}
+
+fn packed_product<T: Real>(start: Start<T>, c: &mut [T], a: Mat<T>, b: &Packed<T>) {
     let (m, n, k) = (a.rows, b.n, a.cols);
     assert_eq!(k, b.k, "inner dimensions differ");
-    if !prepare(into.start(), c, n, m, n, k) {
+    if !prepare(start, c, n, m, n, k) {
         return;
     }
     let width = n.next_multiple_of(PANEL);
     T::with_pack(|pa, _| {
         for pc in (0..k).step_by(KC) {
             let kc = KC.min(k - pc);
-            let panels = Panels {
-                data: &b.data[pc * width..],
-                step: PANEL,
-                next: kc * PANEL,
-            };
-            let start = if pc > 0 { Start::Old } else { into.start() };
-            rows(start, c, n, a, panels, pc..pc + kc, n, pa);
+            // As many columns at a time as stay in the second-level cache for all rows.
+            for jc in (0..n).step_by(NC) {
+                let panels = Panels {
+                    data: &b.data[pc * width + jc * kc..],
+                    step: PANEL,
+                    next: kc * PANEL,
+                };
+                let start = if pc > 0 { Start::Old } else { start.from(jc) };
+                let nc = NC.min(n - jc);
+                rows(start, &mut c[jc..], n, a, panels, pc..pc + kc, nc, pa);
+            }
         }
     });
 }
@@ -175,10 +192,13 @@ fn product<T: Real>(start: Start<T>, c: &mut [T], ldc: usize, a: Mat<T>, b: Mat<
             let nc = NC.min(n - jc);
             for pc in (0..k).step_by(KC) {
                 let kc = KC.min(k - pc);
-                pb.clear();
-                pack_b(pb, b, pc, kc, jc, nc);
+                let size = nc.next_multiple_of(PANEL) * kc;
+                if pb.len() < size {
+                    pb.resize(size, T::ZERO);
+                }
+                fill_b(&mut pb[..size], b, pc, kc, jc, nc);
                 let panels = Panels {
-                    data: pb,
+                    data: &pb[..size],
                     step: PANEL,
                     next: kc * PANEL,
                 };
@@ -266,112 +286,4 @@ fn rows<T: Real>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn numbers(n: usize, seed: u64) -> Vec<f64> {
-        (0..n as u64)
-            .map(|i| ((i * 2_654_435_761 + seed * 97) % 2003) as f64 / 1001.0 - 1.0)
-            .collect()
-    }
-
-    fn naive(a: Mat<f64>, b: Mat<f64>) -> Vec<f64> {
-        let at = |m: Mat<f64>, i, j| m.data[i * m.row_stride + j * m.col_stride];
-        (0..a.rows * b.cols)
-            .map(|c| {
-                (0..a.cols)
-                    .map(|p| at(a, c / b.cols, p) * at(b, p, c % b.cols))
-                    .sum()
-            })
-            .collect()
-    }
-
-    #[test]
-    fn every_shape_and_layout_agrees_with_the_definition() {
-        for (m, n, k) in [
-            (1, 1, 1),
-            (1, 256, 64),
-            (2, 33, 7),
-            (3, 64, 40),
-            (5, 16, 300),
-            (6, 17, 5),
-            (7, 100, 257),
-            (13, 530, 30),
-            (100, 31, 520),
-            (4, 128, 3),
-            (6, 0, 3),
-            (3, 5, 0),
-        ] {
-            let (x, y) = (numbers(m * k, 1), numbers(k * n, 2));
-            for layout in 0..4 {
-                let a = if layout & 1 == 0 {
-                    Mat::new(&x, m, k)
-                } else {
-                    Mat::new(&x, k, m).t()
-                };
-                let b = if layout & 2 == 0 {
-                    Mat::new(&y, k, n)
-                } else {
-                    Mat::new(&y, n, k).t()
-                };
-                let expected = naive(a, b);
-                let mut c = vec![1.0; m * n];
-                gemm(Into::Set, &mut c, a, b);
-                gemm(Into::Add, &mut c, a, b);
-                let mut packed = Packed::default();
-                packed.pack(b);
-                gemm_packed(Into::Add, &mut c, a, &packed);
-                let bias = numbers(n, 7);
-                let mut biased = vec![9.0; m * n];
-                gemm_bias(&mut biased, a, b, &bias);
-                for (i, (got, one)) in biased.iter().zip(&expected).enumerate() {
-                    assert!((got - one - bias[i % n]).abs() < 1e-9, "bias {m} {n} {k}");
-                }
-                for (got, one) in c.iter().zip(&expected) {
-                    assert!(
-                        (got - 3.0 * one).abs() < 1e-9,
-                        "{m} {n} {k} layout {layout}: {got} {one}"
-                    );
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_row_has_the_same_bits_alone_in_a_batch_and_packed() {
-        let (m, n, k) = (50, 80, 600);
-        let x: Vec<f32> = numbers(m * k, 3).iter().map(|v| *v as f32).collect();
-        let y: Vec<f32> = numbers(k * n, 4).iter().map(|v| *v as f32).collect();
-        let (a, b) = (Mat::new(&x, m, k), Mat::new(&y, k, n));
-        let mut all = vec![0.0; m * n];
-        gemm(Into::Set, &mut all, a, b);
-        let mut packed = Packed::default();
-        packed.pack(b);
-        let mut same = vec![0.0; m * n];
-        gemm_packed(Into::Set, &mut same, a, &packed);
-        assert_eq!(all, same);
-        for r in 0..m {
-            let mut one = vec![0.0; n];
-            gemm(Into::Set, &mut one, Mat::new(&x[r * k..], 1, k), b);
-            assert_eq!(one, all[r * n..(r + 1) * n], "row {r}");
-        }
-    }
-
-    #[test]
-    fn the_result_may_be_a_window_of_a_larger_matrix() {
-        let (x, y) = (numbers(12, 5), numbers(12, 6));
-        let (a, b) = (Mat::new(&x, 3, 4), Mat::new(&y, 4, 3));
-        let mut wide = vec![7.0; 3 * 10];
-        gemm_strided(Into::Set, &mut wide, 10, a, b);
-        let expected = naive(a, b);
-        for (i, row) in wide.chunks(10).enumerate() {
-            assert!(
-                row[..3]
-                    .iter()
-                    .zip(&expected[i * 3..])
-                    .all(|(g, e)| (g - e).abs() < 1e-12)
-            );
-            assert!(row[3..].iter().all(|v| *v == 7.0));
-        }
-    }
-}
+mod tests;

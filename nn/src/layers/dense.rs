@@ -4,8 +4,9 @@
 //! Backward: `dx = dy W^T`, `dW = x^T dy`, `db = sum of the rows of dy`.
 
 use crate::Real;
-use crate::gemm::{Into, Mat, gemm, gemm_bias};
+use crate::gemm::Mat;
 use crate::grads::{Grads, Rows};
+use crate::packs::{map, map_back};
 use crate::params::{Init, Layout, Params, Span};
 use crate::tape::{Op, Tape, Var};
 
@@ -60,10 +61,7 @@ impl Dense {
         let y = tape.output(shape.with_dim(self.weight.cols), &[x], true);
         let mut out = tape.take(y);
         let x_mat = Mat::new(tape.get(x), shape.rows(), shape.dim);
-        match self.bias {
-            None => gemm(Into::Set, &mut out, x_mat, params.mat(self.weight)),
-            Some(bias) => gemm_bias(&mut out, x_mat, params.mat(self.weight), params.get(bias)),
-        }
+        map(tape, params, self.weight, self.bias, x_mat, &mut out);
         tape.put(y, out);
         tape.record(y, Backward { layer: *self, x, y });
         y
@@ -83,12 +81,8 @@ impl<T: Real> Op<T> for Backward {
         };
         let (w, shape) = (self.layer.weight, tape.shape(self.y));
         if let Some(mut dx) = tape.grad_to_add(self.x) {
-            gemm(
-                Into::Add,
-                &mut dx,
-                Mat::new(&dy, shape.rows(), w.cols),
-                params.mat(w).t(),
-            );
+            let dy = Mat::new(&dy, shape.rows(), w.cols);
+            map_back(tape, params, w, dy, &mut dx);
             tape.put_grad(self.x, dx);
         }
         if let Some(bias) = self.layer.bias {

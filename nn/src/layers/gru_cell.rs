@@ -6,7 +6,7 @@ use crate::Real;
 use crate::simd::{Kernel, Lanes};
 
 /// `z` and `r` from `x W + h U`, and `q = r h`.
-pub(super) struct Gates<'a, T> {
+pub(in crate::layers) struct Gates<'a, T> {
     pub t: usize,
     pub n: usize,
     pub lens: &'a [usize],
@@ -48,7 +48,7 @@ impl<T: Real> Kernel<T> for Gates<'_, T> {
 }
 
 /// `n` from `x Wn + q Un`, and the new state.
-pub(super) struct New<'a, T> {
+pub(in crate::layers) struct New<'a, T> {
     pub t: usize,
     pub n: usize,
     pub lens: &'a [usize],
@@ -86,7 +86,7 @@ impl<T: Real> Kernel<T> for New<'_, T> {
 }
 
 /// Back to `z` and `n`: `dh` becomes `dh z`.
-pub(super) struct BackNew<'a, T> {
+pub(in crate::layers) struct BackNew<'a, T> {
     pub t: usize,
     pub n: usize,
     pub lens: &'a [usize],
@@ -146,7 +146,7 @@ impl<T: Real> Kernel<T> for BackNew<'_, T> {
 }
 
 /// Back through `q` to `r` and the state before.
-pub(super) struct BackGates<'a, T> {
+pub(in crate::layers) struct BackGates<'a, T> {
     pub t: usize,
     pub n: usize,
     pub lens: &'a [usize],

@@ -14,8 +14,10 @@ use super::Lens;
 use super::lstm_cell::{Back, Forward};
 use super::recurrent::{Direction, Gate, Recurrent, States, recurrent_product};
 use crate::Real;
-use crate::gemm::{Into, Mat, gemm};
+use crate::batch::Side;
+use crate::gemm::Mat;
 use crate::grads::{Grads, Rows};
+use crate::packs::{map, map_back};
 use crate::params::{Init, Layout, Params, Span};
 use crate::tape::{Op, Shape, Tape, Var};
 
@@ -77,12 +79,8 @@ impl Lstm {
             tape.take(gates),
         );
 
-        gemm(
-            Into::Set,
-            &mut vg,
-            Mat::new(tape.get(x), shape.rows(), shape.dim),
-            params.mat(self.input),
-        );
+        let rows = Mat::new(tape.get(x), shape.rows(), shape.dim);
+        map(tape, params, self.input, None, rows, &mut vg);
         let u = Recurrent::new(params.mat(self.recurrent), time);
         let zero = tape.zeros(batch * n);
         let (h0, c0) = initial.map_or((&zero[..], &zero[..]), |(h, c)| (tape.get(h), tape.get(c)));
@@ -141,6 +139,7 @@ impl Lstm {
             c: Some(c),
             gates,
             direction,
+            side: Side::Source,
         }
     }
 }
@@ -235,12 +234,8 @@ impl<T: Real> Op<T> for Backward {
             }
         }
         if let Some(mut dx) = tape.grad_to_add(self.x) {
-            gemm(
-                Into::Add,
-                &mut dx,
-                Mat::new(&dpre, time * batch, 4 * n),
-                params.mat(self.layer.input).t(),
-            );
+            let dpre = Mat::new(&dpre, time * batch, 4 * n);
+            map_back(tape, params, self.layer.input, dpre, &mut dx);
             tape.put_grad(self.x, dx);
         }
         grads.bias(self.layer.bias, &dpre);

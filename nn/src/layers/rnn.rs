@@ -7,6 +7,7 @@ use super::Lens;
 use super::lstm::{add, split};
 use super::recurrent::{Direction, Recurrent, States, recurrent_product};
 use crate::Real;
+use crate::batch::Side;
 use crate::gemm::{Into, Mat, gemm};
 use crate::grads::{Grads, Rows};
 use crate::params::{Init, Layout, Params, Span};
@@ -95,6 +96,7 @@ impl Rnn {
             c: None,
             gates: Vec::new(),
             direction,
+            side: Side::Source,
         }
     }
 }
@@ -175,13 +177,13 @@ impl<T: Real> Op<T> for Backward {
     }
 }
 
-struct Forward<'a, T> {
-    t: usize,
-    n: usize,
-    lens: &'a [usize],
-    bias: &'a [T],
-    before: &'a [T],
-    h: &'a mut [T],
+pub(super) struct Forward<'a, T> {
+    pub(super) t: usize,
+    pub(super) n: usize,
+    pub(super) lens: &'a [usize],
+    pub(super) bias: &'a [T],
+    pub(super) before: &'a [T],
+    pub(super) h: &'a mut [T],
 }
 
 impl<T: Real> Kernel<T> for Forward<'_, T> {
@@ -200,13 +202,13 @@ impl<T: Real> Kernel<T> for Forward<'_, T> {
     }
 }
 
-struct Back<'a, T> {
-    t: usize,
-    n: usize,
-    lens: &'a [usize],
-    h: &'a [T],
-    dh: &'a mut [T],
-    d: &'a mut [T],
+pub(super) struct Back<'a, T> {
+    pub(super) t: usize,
+    pub(super) n: usize,
+    pub(super) lens: &'a [usize],
+    pub(super) h: &'a [T],
+    pub(super) dh: &'a mut [T],
+    pub(super) d: &'a mut [T],
 }
 
 impl<T: Real> Kernel<T> for Back<'_, T> {

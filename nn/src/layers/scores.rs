@@ -4,7 +4,7 @@ use crate::Real;
 use crate::simd::{Kernel, Lanes, dot};
 
 /// One query of every item against its keys.
-pub(super) struct Scores<'a, T> {
+pub(in crate::layers) struct Scores<'a, T> {
     pub keys: &'a [T],
     pub q: &'a [T],
     pub v: &'a [T],
@@ -45,7 +45,7 @@ impl<T: Real> Kernel<T> for Scores<'_, T> {
 }
 
 /// Back from the scores of item `b` to its query, its keys and `v`.
-pub(super) struct BackScores<'a, T> {
+pub(in crate::layers) struct BackScores<'a, T> {
     pub ds: &'a [T],
     pub hidden: &'a [T],
     pub v: &'a [T],

@@ -2,12 +2,11 @@
 //!
 //! `phi[w | y] = (1 + count of w in class y) / (|V| + tokens of class y)`; the logit of a class is `sum over tokens of ln phi`.
 
-use super::features::tokens_of;
-use crate::batch::{Example, Sequence, Target};
+use super::bag::{labelled, tokens_of};
+use crate::Result;
+use crate::batch::{Example, Sequence};
 use crate::error::{same, setting};
-use crate::objective::Objective;
-use crate::victim::{Gradient, LayerStates, Matrix, Queries, Victim};
-use crate::{Error, Result};
+use crate::victim::{Queries, Victim};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A trained classifier.
@@ -25,29 +24,11 @@ pub struct NaiveBayes {
 impl NaiveBayes {
     /// Counts tokens.
     pub fn fit(examples: &[Example], vocabulary: usize, classes: usize) -> Result<Self> {
-        setting("classes", classes > 1, "above 1", classes)?;
-        if examples.is_empty() {
-            return Err(Error::Empty {
-                what: "list of training examples",
-            });
-        }
+        let texts = labelled(examples, vocabulary, classes)?;
         let mut counts = vec![0u64; classes * vocabulary];
-        for (item, e) in examples.iter().enumerate() {
-            let Target::Class(y) = e.target else {
-                return Err(Error::Missing {
-                    what: "class of a training example",
-                });
-            };
-            if y as usize >= classes {
-                return Err(Error::Range {
-                    what: "class",
-                    item,
-                    got: y as usize,
-                    below: classes,
-                });
-            }
-            for &w in tokens_of(&e.input, item, vocabulary)? {
-                counts[y as usize * vocabulary + w as usize] += 1;
+        for (tokens, y) in texts {
+            for &w in tokens {
+                counts[y * vocabulary + w as usize] += 1;
             }
         }
         NaiveBayes::from_counts(counts, vocabulary, classes)
@@ -109,24 +90,6 @@ impl Victim for NaiveBayes {
             .map(|text| self.scores(text).map(relative))
             .collect()
     }
-    fn gradients(&self, _: &[&Example], _: &Objective) -> Result<Vec<Gradient>> {
-        Err(Error::Missing {
-            what: "input gradient",
-        })
-    }
-    fn states(&self, _: &[&Sequence]) -> Result<Vec<Vec<LayerStates>>> {
-        Err(Error::Missing {
-            what: "recurrent states",
-        })
-    }
-    fn attention(&self, _: &[&Sequence]) -> Result<Vec<Vec<Matrix>>> {
-        Err(Error::Missing { what: "attention" })
-    }
-    fn sentences(&self, _: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
-        Err(Error::Missing {
-            what: "sentence vector",
-        })
-    }
     fn queries(&self) -> Queries {
         Queries {
             forwards: self.forwards.load(Ordering::Relaxed),
@@ -138,6 +101,7 @@ impl Victim for NaiveBayes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::Target;
 
     #[test]
     fn counts_become_the_probabilities_of_the_formula() {

@@ -4,11 +4,11 @@
 //! slots, padding included: padding characters have vectors of their own, so inserting and deleting is flipping.
 
 use crate::batch::{Batch, Input};
-use crate::error::{same, setting};
+use crate::error::{finite, setting};
 use crate::layers::{
     Activation, Cell, ConvMax, Dense, Direction, Embedding, Highway, Lstm, Windows, dropout, last,
 };
-use crate::model::{Output, tokens};
+use crate::model::{Hidden, Output};
 use crate::params::{Init, Layout, Params};
 use crate::tape::{Shape, Tape};
 use crate::{Error, Real, Result};
@@ -115,7 +115,15 @@ impl CharCnn {
         let (time, items) = (batch.time(), batch.items());
         let (input, width) = match &batch.input {
             Input::Chars(ids, width) => {
-                tokens(ids, items * width, self.spec.characters)?;
+                let slots = items * width;
+                if let Some(i) = ids.iter().position(|c| *c as usize >= self.spec.characters) {
+                    return Err(Error::Range {
+                        what: "character",
+                        item: i % slots / width,
+                        got: ids[i] as usize,
+                        below: self.spec.characters,
+                    });
+                }
                 (
                     self.table.forward(tape, params, ids, time, items * width),
                     *width,
@@ -123,11 +131,14 @@ impl CharCnn {
             }
             // Perturbed vectors: all slots of a word, one after the other.
             Input::Vectors(data, dim) => {
-                same(
-                    "numbers in a word modulo a character's",
-                    0,
-                    dim % self.spec.dim,
-                )?;
+                if *dim == 0 || !dim.is_multiple_of(self.spec.dim) {
+                    return Err(Error::Shape {
+                        what: "numbers in a word",
+                        expected: format!("a multiple of {}", self.spec.dim),
+                        got: dim.to_string(),
+                    });
+                }
+                finite("input", data)?;
                 (
                     tape.input(
                         Shape::new(time, items * (dim / self.spec.dim), self.spec.dim),
@@ -151,14 +162,14 @@ impl CharCnn {
         for highway in &self.highways {
             x = highway.forward(tape, params, x);
         }
-        let (mut hidden, mut states) = (vec![x], Vec::new());
+        let (mut hidden, mut states) = (vec![Hidden::source(x)], Vec::new());
         for (k, cell) in self.cells.iter().enumerate() {
             if k > 0 {
                 x = dropout(tape, x, self.spec.dropout);
             }
             let s = cell.forward(tape, params, x, &batch.lens, None, Direction::Forward);
             x = s.h;
-            hidden.push(x);
+            hidden.push(Hidden::source(x));
             states.push(s);
         }
         let sentence = last(tape, x, Direction::Forward);

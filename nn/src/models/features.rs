@@ -5,7 +5,6 @@
 //! - concatenated: `x = [v[w_0]; v[w_1]; ...]`, zeros after the last token; `steps` vectors long.
 //!   Never written out: products go through the tokens.
 
-use crate::batch::Sequence;
 use crate::error::{same, setting};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -96,10 +95,14 @@ impl Reading {
         }
     }
 
-    /// The features of a text.
-    pub fn read(&self, text: &Sequence, item: usize) -> Result<Row> {
-        let tokens = tokens_of(text, item, self.vocabulary)?;
-        Ok(match self.features {
+    /// How many words there are.
+    pub fn vocabulary(&self) -> usize {
+        self.vocabulary
+    }
+
+    /// The features of a text, whose tokens are inside the vocabulary.
+    pub fn read(&self, tokens: &[u32]) -> Row {
+        match self.features {
             Features::Words(bag) => Row::Sparse(words(tokens, bag)),
             Features::Mean => {
                 let mut mean = vec![0.0; self.size()];
@@ -116,7 +119,7 @@ impl Reading {
             Features::Concatenated { steps } => {
                 Row::Tokens(tokens[..tokens.len().min(steps)].to_vec())
             }
-        })
+        }
     }
 
     /// `w . x`
@@ -186,26 +189,6 @@ fn words(tokens: &[u32], bag: Bag) -> Vec<(u32, f64)> {
     words
 }
 
-/// The tokens of a text, all inside the vocabulary.
-pub(crate) fn tokens_of(text: &Sequence, item: usize, vocabulary: usize) -> Result<&[u32]> {
-    let Sequence::Tokens(ids) = text else {
-        return Err(Error::Shape {
-            what: "input",
-            expected: "tokens".into(),
-            got: "vectors or characters".into(),
-        });
-    };
-    match ids.iter().find(|w| **w as usize >= vocabulary) {
-        None => Ok(ids),
-        Some(w) => Err(Error::Range {
-            what: "token",
-            item,
-            got: *w as usize,
-            below: vocabulary,
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,8 +200,7 @@ mod tests {
 
     #[test]
     fn every_reading_has_the_features_of_its_formula() {
-        let text = Sequence::Tokens(vec![3, 1, 3]);
-        let row = |features| reading(features).read(&text, 0).unwrap();
+        let row = |features| reading(features).read(&[3, 1, 3]);
         assert_eq!(
             row(Features::Words(Bag::Binary)),
             Row::Sparse(vec![(1, 1.0), (3, 1.0)])
@@ -240,7 +222,7 @@ mod tests {
     #[test]
     fn concatenated_vectors_multiply_and_add_as_if_written_out() {
         let reading = reading(Features::Concatenated { steps: 4 });
-        let x = reading.read(&Sequence::Tokens(vec![3, 1, 3]), 0).unwrap();
+        let x = reading.read(&[3, 1, 3]);
         let written = [6.0, 7.0, 2.0, 3.0, 6.0, 7.0, 0.0, 0.0];
         let mut w: Vec<f64> = (1..9).map(f64::from).collect();
         let product: f64 = w.iter().zip(written).map(|(w, x)| w * x).sum();

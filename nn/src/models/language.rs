@@ -6,7 +6,7 @@ use super::carried;
 use crate::batch::Batch;
 use crate::error::setting;
 use crate::layers::{Cell, Dense, Direction, Lstm, dropout};
-use crate::model::{Output, Reader, Reads};
+use crate::model::{Hidden, Output, Reader, Reads};
 use crate::params::{Init, Layout, Params};
 use crate::tape::Tape;
 use crate::{Real, Result};
@@ -122,7 +122,7 @@ impl Language {
             states,
             attention: vec![],
             sentence: None,
-            hidden: vec![x],
+            hidden: vec![Hidden::source(x)],
         })
     }
 }

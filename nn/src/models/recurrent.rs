@@ -10,7 +10,7 @@ use crate::layers::{
     Activation, AttentionPool, Cell, Dense, Direction, Gru, LearnedState, Lstm, Rnn, activate,
     concat, dropout, last,
 };
-use crate::model::{Attention, AttentionKind, Output, Reader, Reads};
+use crate::model::{Attention, AttentionKind, Hidden, Output, Reader, Reads};
 use crate::params::{Init, Layout, Params};
 use crate::tape::Tape;
 use crate::{Error, Real, Result};
@@ -203,6 +203,11 @@ impl Recurrent {
         self.cells.iter().map(|(cell, ..)| cell)
     }
 
+    /// The dense layers from the pooled vector to the logits, ReLU between them.
+    pub(crate) fn head(&self) -> impl Iterator<Item = &Dense> {
+        self.hidden.iter().chain([&self.head])
+    }
+
     pub(crate) fn forward<T: Real>(
         &self,
         tape: &mut Tape<T>,
@@ -242,13 +247,7 @@ impl Recurrent {
         let (sentence, attention) = match &self.pool {
             Some(pool) => {
                 let (y, weights) = pool.forward(tape, params, x, &lens);
-                (
-                    y,
-                    vec![Attention {
-                        weights,
-                        kind: AttentionKind::Pool,
-                    }],
-                )
+                (y, vec![Attention::within(weights, AttentionKind::Pool)])
             }
             None => {
                 let top = &states[states.len() - if self.spec.bidirectional { 2 } else { 1 }..];
@@ -271,7 +270,7 @@ impl Recurrent {
             states,
             attention,
             sentence: Some(sentence),
-            hidden: vec![x],
+            hidden: vec![Hidden::source(x)],
         })
     }
 

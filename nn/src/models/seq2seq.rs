@@ -1,16 +1,15 @@
 //! Sequence to sequence: bidirectional LSTM encoder, LSTM decoder with Bahdanau attention, logits from state and context.
 //!
-//! Paper: Bahdanau et al. 2015, arXiv:1409.0473. The decoder starts from the forward encoder's last state.
+//! Paper: Bahdanau et al. 2015, arXiv:1409.0473. The encoder has one layer or more, each reading both directions of
+//! the one below. The decoder starts from the last state of the top layer's forward direction.
 //! While taught it reads the target one step late; alone it reads what it said.
 
-use super::shifted;
-use crate::batch::{Batch, Targets};
-use crate::error::setting;
-use crate::evaluate::argmax;
+use super::{Said, check_pair, shifted, tables};
+use crate::batch::{Batch, Side, Targets};
 use crate::layers::{
     Decoder, Dense, Direction, Embedding, Lens, Lstm, Start, States, concat, dropout, last,
 };
-use crate::model::{Attention, AttentionKind, Output, Reader, Reads};
+use crate::model::{Attention, AttentionKind, Hidden, Output, Reader};
 use crate::params::{Init, Layout, Params};
 use crate::tape::{Tape, Var, Want};
 use crate::{Real, Result};
@@ -32,11 +31,18 @@ pub struct Seq2seqSpec {
     pub dim: usize,
     /// Hidden units of each direction of the encoder, and of the decoder.
     pub units: usize,
+    /// Bidirectional layers of the encoder.
+    #[serde(default = "one")]
+    pub layers: usize,
     /// Size of the attention's hidden layer.
     pub attention: usize,
     /// Dropout of vectors and before the logits.
     #[serde(default)]
     pub dropout: f64,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// The network.
@@ -45,7 +51,7 @@ pub struct Seq2seq {
     spec: Seq2seqSpec,
     reader: Reader,
     target: Embedding,
-    encoder: [Lstm; 2],
+    encoder: Vec<[Lstm; 2]>,
     decoder: Decoder,
     head: Dense,
 }
@@ -60,45 +66,26 @@ struct Encoded {
 
 impl Seq2seq {
     pub(crate) fn new(layout: &mut Layout, spec: &Seq2seqSpec) -> Result<Self> {
-        for (what, size) in [
-            ("target", spec.target),
+        let sizes = [
             ("dim", spec.dim),
             ("units", spec.units),
+            ("layers", spec.layers),
             ("attention", spec.attention),
-        ] {
-            setting(what, size > 0, "above 0", size)?;
-        }
-        setting(
-            "go",
-            (spec.go as usize) < spec.target,
-            "a target token",
-            spec.go,
-        )?;
-        setting(
-            "eos",
-            (spec.eos as usize) < spec.target,
-            "a target token",
-            spec.eos,
-        )?;
-        setting(
-            "dropout",
-            (0.0..1.0).contains(&spec.dropout),
-            "in [0, 1)",
-            spec.dropout,
-        )?;
+        ];
+        check_pair(&sizes, spec.target, [spec.go, spec.eos], spec.dropout)?;
         let init = Init::Uniform(1.0 / (spec.units as f64).sqrt());
-        let reader = Reader::new(
-            layout,
-            &Reads::Tokens {
-                vocabulary: spec.source,
-                dim: spec.dim,
-                frozen: false,
-            },
-            Init::Uniform(0.1),
-        )?;
-        let target = Embedding::new(layout, "target", spec.target, spec.dim, Init::Uniform(0.1));
-        let encoder =
-            [0, 1].map(|d| Lstm::new(layout, &format!("encoder.{d}"), spec.dim, spec.units, init));
+        let (reader, target) = tables(layout, spec.source, spec.target, spec.dim)?;
+        let encoder = (0..spec.layers)
+            .map(|k| {
+                [0, 1].map(|d| match k {
+                    0 => Lstm::new(layout, &format!("encoder.{d}"), spec.dim, spec.units, init),
+                    _ => {
+                        let name = format!("encoder.layer{k}.{d}");
+                        Lstm::new(layout, &name, 2 * spec.units, spec.units, init)
+                    }
+                })
+            })
+            .collect();
         let decoder = Decoder::new(
             layout,
             "decoder",
@@ -126,17 +113,19 @@ impl Seq2seq {
         batch: &Batch<T>,
     ) -> Result<Encoded> {
         let input = self.reader.read(tape, params, batch)?;
-        let x = dropout(tape, input, self.spec.dropout);
-        let ahead = self.encoder[0].forward(tape, params, x, &batch.lens, None, Direction::Forward);
-        let back = self.encoder[1].forward(tape, params, x, &batch.lens, None, Direction::Backward);
-        let memory = concat(tape, ahead.h, back.h);
+        let (mut memory, mut states) = (input, Vec::new());
+        for [ahead, back] in &self.encoder {
+            let x = dropout(tape, memory, self.spec.dropout);
+            let ahead = ahead.forward(tape, params, x, &batch.lens, None, Direction::Forward);
+            let back = back.forward(tape, params, x, &batch.lens, None, Direction::Backward);
+            memory = concat(tape, ahead.h, back.h);
+            states.extend([ahead, back]);
+        }
+        let top = &states[states.len() - 2];
+        let (top_h, top_c) = (top.h, top.c.expect("an LSTM has cells"));
         let keys = self.decoder.keys.forward(tape, params, memory);
-        let h = last(tape, ahead.h, Direction::Forward);
-        let c = last(
-            tape,
-            ahead.c.expect("an LSTM has cells"),
-            Direction::Forward,
-        );
+        let h = last(tape, top_h, Direction::Forward);
+        let c = last(tape, top_c, Direction::Forward);
         Ok(Encoded {
             input,
             memory,
@@ -146,7 +135,7 @@ impl Seq2seq {
                 c,
                 context: None,
             },
-            states: vec![ahead, back],
+            states,
         })
     }
 
@@ -179,6 +168,8 @@ impl Seq2seq {
         let attention = vec![Attention {
             weights: decoded.weights,
             kind: AttentionKind::Heads(1),
+            queries: Side::Target,
+            keys: Side::Source,
         }];
         Ok(Output {
             logits,
@@ -186,7 +177,7 @@ impl Seq2seq {
             states: encoded.states,
             attention,
             sentence: None,
-            hidden: vec![out],
+            hidden: vec![Hidden::target(out)],
         })
     }
 
@@ -201,8 +192,7 @@ impl Seq2seq {
         tape.reset(Want::NOTHING);
         let encoded = self.encode(tape, params, batch)?;
         let (items, mut start) = (batch.items(), encoded.start);
-        let (mut said, mut open): (Vec<Vec<u32>>, Vec<bool>) =
-            (vec![Vec::new(); items], vec![true; items]);
+        let mut said = Said::new(items, self.spec.eos);
         let mut read = vec![self.spec.go; items];
         for _ in 0..most {
             let y = self.target.forward_target(tape, params, &read, 1, items);
@@ -217,24 +207,18 @@ impl Seq2seq {
             );
             let out = concat(tape, step.states.h, step.context);
             let logits = self.head.forward(tape, params, out);
-            for (b, z) in tape.get(logits).chunks_exact(self.spec.target).enumerate() {
-                let z: Vec<f32> = z.iter().map(|z| z.to_f64() as f32).collect();
-                read[b] = argmax(&z) as u32;
-                open[b] &= read[b] != self.spec.eos;
-                if open[b] {
-                    said[b].push(read[b]);
-                }
-            }
-            if !open.contains(&true) {
+            let (heard, more) = said.hear(tape.get(logits))?;
+            if !more {
                 break;
             }
+            read = heard;
             start = Start {
                 h: step.states.h,
                 c: step.states.c.expect("an LSTM has cells"),
                 context: Some(step.context),
             };
         }
-        Ok(said)
+        Ok(said.tokens)
     }
 }
 

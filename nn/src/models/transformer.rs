@@ -9,7 +9,7 @@ use crate::layers::{
     Activation, Block, BlockSize, Dense, Direction, LayerNorm, Sight, activate, dropout, last,
     positions,
 };
-use crate::model::{Attention, AttentionKind, Output, Reader, Reads};
+use crate::model::{Attention, AttentionKind, Hidden, Output, Reader, Reads};
 use crate::params::{Init, Layout, Params, Span};
 use crate::tape::Tape;
 use crate::{Error, Real, Result};
@@ -140,15 +140,13 @@ impl Transformer {
             keys: batch.lens.clone(),
             causal: false,
         };
-        let (mut attention, mut hidden) = (Vec::new(), vec![x]);
+        let (mut attention, mut hidden) = (Vec::new(), vec![Hidden::source(x)]);
         for block in &self.blocks {
             let (y, weights) = block.forward(tape, params, x, &sight, None);
             x = y;
-            hidden.push(x);
-            attention.extend(weights.into_iter().map(|weights| Attention {
-                weights,
-                kind: AttentionKind::Heads(self.spec.heads),
-            }));
+            hidden.push(Hidden::source(x));
+            let kind = AttentionKind::Heads(self.spec.heads);
+            attention.extend(weights.into_iter().map(|w| Attention::within(w, kind)));
         }
         // The state "after the last step read" of a backward reading is that of step 0.
         let first = last(tape, x, Direction::Backward);

@@ -3,14 +3,13 @@
 //! Paper: Vaswani et al. 2017, arXiv:1706.03762. Differs: learned positions, GELU, and separate tables.
 
 use super::seq2seq::with_targets;
-use super::shifted;
-use crate::batch::Batch;
+use super::{Said, check_pair, shifted, tables};
+use crate::batch::{Batch, Side};
 use crate::error::setting;
-use crate::evaluate::argmax;
 use crate::layers::{
     Activation, Block, BlockSize, Dense, Embedding, LayerNorm, Sight, dropout, positions,
 };
-use crate::model::{Attention, AttentionKind, Output, Reader, Reads};
+use crate::model::{Attention, AttentionKind, Hidden, Output, Reader};
 use crate::params::{Init, Layout, Params, Span};
 use crate::tape::{Tape, Want};
 use crate::{Error, Real, Result};
@@ -58,50 +57,21 @@ pub struct TransformerSeq2seq {
 
 impl TransformerSeq2seq {
     pub(crate) fn new(layout: &mut Layout, spec: &TransformerSeq2seqSpec) -> Result<Self> {
-        for (what, size) in [
-            ("target", spec.target),
+        let sizes = [
             ("positions", spec.positions),
             ("dim", spec.dim),
             ("inner", spec.inner),
             ("layers", spec.layers),
-        ] {
-            setting(what, size > 0, "above 0", size)?;
-        }
+        ];
+        check_pair(&sizes, spec.target, [spec.go, spec.eos], spec.dropout)?;
         setting(
             "heads",
             spec.heads > 0 && spec.dim.is_multiple_of(spec.heads),
             "a divisor of dim",
             spec.heads,
         )?;
-        setting(
-            "go",
-            (spec.go as usize) < spec.target,
-            "a target token",
-            spec.go,
-        )?;
-        setting(
-            "eos",
-            (spec.eos as usize) < spec.target,
-            "a target token",
-            spec.eos,
-        )?;
-        setting(
-            "dropout",
-            (0.0..1.0).contains(&spec.dropout),
-            "in [0, 1)",
-            spec.dropout,
-        )?;
         let (init, eps) = (Init::Glorot, 1e-5);
-        let reader = Reader::new(
-            layout,
-            &Reads::Tokens {
-                vocabulary: spec.source,
-                dim: spec.dim,
-                frozen: false,
-            },
-            Init::Uniform(0.1),
-        )?;
-        let target = Embedding::new(layout, "target", spec.target, spec.dim, Init::Uniform(0.1));
+        let (reader, target) = tables(layout, spec.source, spec.target, spec.dim)?;
         let positions = ["positions.source", "positions.target"]
             .map(|name| layout.add(name, spec.positions, spec.dim, Init::Uniform(0.1)));
         let norms =
@@ -167,12 +137,8 @@ impl TransformerSeq2seq {
         for block in &self.encoder {
             let (out, weights) = block.forward(tape, params, memory, &sight, None);
             memory = out;
-            hidden.push(out);
-            attention.extend(
-                weights
-                    .into_iter()
-                    .map(|weights| Attention { weights, kind }),
-            );
+            hidden.push(Hidden::source(out));
+            attention.extend(weights.into_iter().map(|w| Attention::within(w, kind)));
         }
         let own = Sight {
             queries: lens.clone(),
@@ -185,10 +151,21 @@ impl TransformerSeq2seq {
             causal: false,
         };
         for block in &self.decoder {
-            y = block
-                .forward(tape, params, y, &own, Some((memory, &cross)))
-                .0;
-            hidden.push(y);
+            let (out, weights) = block.forward(tape, params, y, &own, Some((memory, &cross)));
+            y = out;
+            hidden.push(Hidden::target(out));
+            let sides = [Side::Target, Side::Source];
+            attention.extend(
+                weights
+                    .into_iter()
+                    .zip(sides)
+                    .map(|(weights, keys)| Attention {
+                        weights,
+                        kind,
+                        queries: Side::Target,
+                        keys,
+                    }),
+            );
         }
         let logits = self.head.forward(tape, params, y);
         Ok(Output {
@@ -210,27 +187,19 @@ impl TransformerSeq2seq {
         most: usize,
     ) -> Result<Vec<Vec<u32>>> {
         let items = batch.items();
-        let (mut said, mut open): (Vec<Vec<u32>>, Vec<bool>) =
-            (vec![Vec::new(); items], vec![true; items]);
+        let mut said = Said::new(items, self.spec.eos);
         let mut ids: Vec<u32> = Vec::new();
         for step in 0..most.min(self.spec.positions) {
             tape.reset(Want::NOTHING);
             ids.extend(std::iter::repeat_n(self.spec.eos, items));
             let out = self.forward(tape, params, &with_targets(batch, ids.clone(), step + 1))?;
             let z = &tape.get(out.logits)[step * items * self.spec.target..];
-            for (b, z) in z.chunks_exact(self.spec.target).enumerate() {
-                let z: Vec<f32> = z.iter().map(|z| z.to_f64() as f32).collect();
-                let token = argmax(&z) as u32;
-                ids[step * items + b] = token;
-                open[b] &= token != self.spec.eos;
-                if open[b] {
-                    said[b].push(token);
-                }
-            }
-            if !open.contains(&true) {
+            let (heard, more) = said.hear(z)?;
+            ids[step * items..].copy_from_slice(&heard);
+            if !more {
                 break;
             }
         }
-        Ok(said)
+        Ok(said.tokens)
     }
 }

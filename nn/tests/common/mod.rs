@@ -1,5 +1,6 @@
 //! Every model, tiny, with examples it can read: one list that all model tests walk.
-#![allow(dead_code, reason = "each test file uses its own part")]
+
+pub mod easy;
 
 use nn::Stream;
 use nn::batch::{Example, Sequence, Target};
@@ -159,7 +160,26 @@ pub fn cases() -> Vec<Case> {
                 eos: 1,
                 dim: 3,
                 units: 4,
+                layers: 1,
                 attention: 5,
+                dropout: 0.2,
+            }),
+            kind: Kind::Pairs {
+                source: 12,
+                target: 7,
+            },
+        },
+        Case {
+            name: "seq2seq, two layers",
+            spec: Spec::Seq2seq(Seq2seqSpec {
+                source: 12,
+                target: 7,
+                go: 0,
+                eos: 1,
+                dim: 3,
+                units: 3,
+                layers: 2,
+                attention: 4,
                 dropout: 0.2,
             }),
             kind: Kind::Pairs {

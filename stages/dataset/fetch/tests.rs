@@ -631,6 +631,7 @@ fn a_crate_is_downloaded_and_opened_but_never_compiled() {
 struct Far(Mutex<Vec<(u64, u64)>>);
 
 impl Watch for Far {
+    fn work(&self, _: &'static str, _: u64) {}
     fn progress(&self, done: u64, total: u64) {
         self.0.lock().unwrap().push((done, total));
     }

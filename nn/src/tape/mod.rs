@@ -6,80 +6,20 @@
 //!
 //! A value is (time, batch, dim), time first. Buffers live across steps of training.
 
+mod shape;
+
+pub use shape::{Shape, Want};
+
 use crate::grads::Grads;
+use crate::packs::Packs;
 use crate::params::Params;
 use crate::{Real, Stream};
 use std::collections::BTreeMap;
-
-/// The size of a value: `time * batch` rows of `dim` numbers; row `t * batch + b`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Steps; 1 for one vector an item.
-    pub time: usize,
-    /// Items.
-    pub batch: usize,
-    /// Numbers in a row.
-    pub dim: usize,
-}
-
-impl Shape {
-    /// A shape.
-    pub fn new(time: usize, batch: usize, dim: usize) -> Self {
-        Shape { time, batch, dim }
-    }
-    /// Rows.
-    pub fn rows(&self) -> usize {
-        self.time * self.batch
-    }
-    /// Numbers.
-    pub fn len(&self) -> usize {
-        self.rows() * self.dim
-    }
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// The same rows with another number of columns.
-    pub fn with_dim(self, dim: usize) -> Self {
-        Shape { dim, ..self }
-    }
-}
+use std::sync::Arc;
 
 /// A value on the tape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Var(usize);
-
-/// Which gradients are asked for. Attacks never pay for those of the weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Want {
-    /// Of the weights.
-    pub weights: bool,
-    /// Of the input vectors.
-    pub input: bool,
-}
-
-impl Want {
-    /// Only the forward pass.
-    pub const NOTHING: Want = Want {
-        weights: false,
-        input: false,
-    };
-    /// What training wants.
-    pub const WEIGHTS: Want = Want {
-        weights: true,
-        input: false,
-    };
-    /// What an attack wants.
-    pub const INPUT: Want = Want {
-        weights: false,
-        input: true,
-    };
-    /// Both.
-    pub const BOTH: Want = Want {
-        weights: true,
-        input: true,
-    };
-}
 
 /// The backward half of a layer.
 pub trait Op<T: Real>: Send + Sync {
@@ -103,6 +43,7 @@ pub struct Tape<T> {
     noise: Option<Stream>,
     first: usize,
     dropouts: u64,
+    packs: Option<Arc<Packs<T>>>,
 }
 
 impl<T: Real> Default for Tape<T> {
@@ -115,6 +56,7 @@ impl<T: Real> Default for Tape<T> {
             noise: None,
             first: 0,
             dropouts: 0,
+            packs: None,
         }
     }
 }
@@ -124,6 +66,7 @@ impl<T: Real> Tape<T> {
     pub fn reset(&mut self, want: Want) {
         self.want = want;
         self.noise = None;
+        self.packs = None;
         self.dropouts = 0;
         self.ops.clear();
         for value in std::mem::take(&mut self.values) {
@@ -143,6 +86,16 @@ impl<T: Real> Tape<T> {
     pub(crate) fn noise(&mut self) -> Option<(Stream, usize)> {
         self.dropouts += 1;
         self.noise.map(|s| (s.item(self.dropouts), self.first))
+    }
+
+    /// Lends weights that were packed beforehand, until the next reset or `None`.
+    pub(crate) fn lend(&mut self, packs: Option<Arc<Packs<T>>>) {
+        self.packs = packs;
+    }
+
+    /// Weights that were packed beforehand.
+    pub(crate) fn packs(&self) -> Option<&Packs<T>> {
+        self.packs.as_deref()
     }
 
     /// What is asked for.

@@ -6,23 +6,22 @@
 //! `y` is (time, batch, dim), `memory` (source, batch, m), `key` (source, batch, size); out come `h` (time, batch, units),
 //! `u` (time, batch, m) and the weights `a`, (time, batch, source).
 //!
-//! Backward, last step first, with `du` from the output and from the next step's `dpre C^T`:
-//! `da[k] = du . memory[k]`, `dmemory[k] += a[k] du`, `ds = a (da - sum a da)`,
-//! `e[k] = ds[k] v (1 - tanh^2)` goes to `dkey[k]`, its sum `dq` to `Q` and through it to `dh`; then the LSTM cell.
-//!
 //! Differs from TensorFlow's wrapper: the context is used as it is, without another dense layer.
 
-use super::lstm::{Lstm, add, split};
-use super::lstm_cell::{Back, Forward};
-use super::recurrent::{Direction, Gate, Recurrent, States, recurrent_product};
-use super::scores::{BackScores, Scores};
+mod backward;
+
+use super::lstm::{Lstm, split};
+use super::lstm_cell::Forward;
+use super::recurrent::{Direction, Gate, Recurrent, States};
+use super::scores::Scores;
 use super::{Dense, Lens};
 use crate::Real;
+use crate::batch::Side;
 use crate::gemm::{Into, Mat, gemm};
-use crate::grads::{Grads, Rows};
 use crate::params::{Init, Layout, Params, Span};
-use crate::simd::{dot, softmax};
-use crate::tape::{Op, Shape, Tape, Var};
+use crate::simd::softmax;
+use crate::tape::{Shape, Tape, Var};
+use backward::Backward;
 
 /// The decoder.
 #[derive(Clone, Copy, Debug)]
@@ -236,194 +235,10 @@ impl Decoder {
                 c: Some(c),
                 gates,
                 direction: Direction::Forward,
+                side: Side::Target,
             },
             context,
             weights,
-        }
-    }
-}
-
-struct Backward {
-    layer: Decoder,
-    y: Var,
-    memory: Var,
-    keys: Var,
-    lens: Lens,
-    start: Start,
-    h: Var,
-    c: Var,
-    gates: Var,
-    context: Var,
-    tanh_c: Var,
-    weights: Var,
-    hidden: Var,
-}
-
-impl<T: Real> Op<T> for Backward {
-    fn backward(&self, tape: &mut Tape<T>, params: &Params<T>, grads: &mut Grads<T>) {
-        let outs = [self.h, self.c, self.gates, self.context].map(|v| tape.take_grad(v));
-        if outs.iter().all(Option::is_none) {
-            return;
-        }
-        let layer = &self.layer;
-        let (
-            Shape {
-                time,
-                batch,
-                dim: n,
-            },
-            source,
-        ) = (tape.shape(self.h), tape.shape(self.memory));
-        let (size, row, wide) = (layer.score.cols, batch * n, batch * source.dim);
-        let (mut dpre, mut dq) = (tape.dirty(4 * row * time), tape.zeros(time * batch * size));
-        let (mut dh, mut dc, mut du) = (tape.zeros(row), tape.zeros(row), tape.zeros(wide));
-        let mut dv = vec![T::ZERO; size];
-        let (mut dmemory, mut dkeys) = (tape.grad_to_add(self.memory), tape.grad_to_add(self.keys));
-        let recurrent = Recurrent::new(params.mat(layer.cell.recurrent).t(), time);
-        let (to_context, from_query) = (
-            Recurrent::new(params.mat(layer.context).t(), time),
-            Recurrent::new(params.mat(layer.query.weight).t(), time),
-        );
-        let always: Vec<usize> = vec![time; batch];
-        let mut ds = vec![T::ZERO; source.time];
-        for t in (0..time).rev() {
-            for (to, out, width) in [
-                (&mut dh, &outs[0], row),
-                (&mut dc, &outs[1], row),
-                (&mut du, &outs[3], wide),
-            ] {
-                if let Some(out) = out {
-                    add(to, &out[t * width..(t + 1) * width]);
-                }
-            }
-            let dq = &mut dq[t * batch * size..(t + 1) * batch * size];
-            for b in 0..batch {
-                let (len, du) = (
-                    self.lens[b].min(source.time),
-                    &du[b * source.dim..(b + 1) * source.dim],
-                );
-                let a = &tape.get(self.weights)[(t * batch + b) * source.time..][..len];
-                let memory = tape.get(self.memory);
-                for (k, ds) in ds[..len].iter_mut().enumerate() {
-                    *ds = dot(du, &memory[(k * batch + b) * source.dim..][..source.dim]);
-                }
-                let mean = dot(a, &ds[..len]);
-                for (k, a) in a.iter().enumerate() {
-                    ds[k] = *a * (ds[k] - mean);
-                    if let Some(dm) = &mut dmemory {
-                        dm[(k * batch + b) * source.dim..][..source.dim]
-                            .iter_mut()
-                            .zip(du)
-                            .for_each(|(m, u)| *m += *a * *u);
-                    }
-                }
-                let hidden = &tape.get(self.hidden)[t * source.time * batch * size..]
-                    [..source.time * batch * size];
-                let (dq, dkeys) = (&mut dq[b * size..(b + 1) * size], dkeys.as_deref_mut());
-                T::launch(BackScores {
-                    ds: &ds[..len],
-                    hidden,
-                    v: params.get(layer.score),
-                    dq,
-                    dv: &mut dv,
-                    dkeys,
-                    b,
-                    batch,
-                });
-            }
-            from_query.add(&mut dh, Mat::new(dq, batch, size));
-            let c_before = t.checked_sub(1).map_or(tape.get(self.start.c), |b| {
-                &tape.get(self.c)[b * row..(b + 1) * row]
-            });
-            let d = &mut dpre[t * 4 * row..(t + 1) * 4 * row];
-            let extra = outs[2].as_ref().map(|v| &v[t * 4 * row..(t + 1) * 4 * row]);
-            let (gates, tanh_c) = (
-                &tape.get(self.gates)[t * 4 * row..(t + 1) * 4 * row],
-                &tape.get(self.tanh_c)[t * row..(t + 1) * row],
-            );
-            T::launch(Back {
-                t,
-                n,
-                lens: &always,
-                gates,
-                tanh_c,
-                c_before,
-                extra,
-                dh: &mut dh,
-                dc: &mut dc,
-                d,
-            });
-            recurrent.add(&mut dh, Mat::new(d, batch, 4 * n));
-            du.fill(T::ZERO);
-            to_context.add(&mut du, Mat::new(d, batch, 4 * n));
-        }
-        for (v, d) in [
-            (Some(self.start.h), &dh),
-            (Some(self.start.c), &dc),
-            (self.start.context, &du),
-        ] {
-            if let Some(v) = v
-                && let Some(mut to) = tape.grad_to_add(v)
-            {
-                add(&mut to, d);
-                tape.put_grad(v, to);
-            }
-        }
-        for (v, d) in [(self.memory, dmemory), (self.keys, dkeys)] {
-            if let Some(d) = d {
-                tape.put_grad(v, d);
-            }
-        }
-        if let Some(mut dy) = tape.grad_to_add(self.y) {
-            gemm(
-                Into::Add,
-                &mut dy,
-                Mat::new(&dpre, time * batch, 4 * n),
-                params.mat(layer.cell.input).t(),
-            );
-            tape.put_grad(self.y, dy);
-        }
-        grads.bias(layer.cell.bias, &dpre);
-        grads.bias(layer.score, &dv);
-        if let Some(bias) = layer.query.bias {
-            grads.bias(bias, &dq);
-        }
-        let (dpre, dq) = (
-            tape.keep(Shape::new(time, batch, 4 * n), dpre),
-            tape.keep(Shape::new(time, batch, size), dq),
-        );
-        grads.product(
-            tape,
-            layer.cell.input,
-            Rows::all(tape, self.y),
-            Rows::all(tape, dpre),
-        );
-        grads.product(
-            tape,
-            layer.query.weight,
-            Rows::all(tape, self.h),
-            Rows::all(tape, dq),
-        );
-        recurrent_product(
-            tape,
-            grads,
-            layer.cell.recurrent,
-            self.h,
-            Some(self.start.h),
-            dpre,
-            Direction::Forward,
-        );
-        recurrent_product(
-            tape,
-            grads,
-            layer.context,
-            self.context,
-            self.start.context,
-            dpre,
-            Direction::Forward,
-        );
-        for v in [dh, dc, du].into_iter().chain(outs.into_iter().flatten()) {
-            tape.recycle(v);
         }
     }
 }

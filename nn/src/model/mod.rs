@@ -2,13 +2,18 @@
 //!
 //! A network only writes its forward pass; the tape replays it backward.
 
-use crate::batch::{Batch, Carry, Input, Targets};
-use crate::error::{finite, same};
-use crate::layers::{Embedding, States};
+mod check;
+mod output;
+mod reader;
+
+pub use output::{Attention, AttentionKind, Hidden, Output};
+pub(crate) use reader::{Reader, tokens};
+
+use crate::batch::{Batch, Carry};
 use crate::models::*;
-use crate::params::{Init, Layout, Params};
+use crate::params::{Layout, Params};
 use crate::safetensors::Tensors;
-use crate::tape::{Shape, Tape, Var};
+use crate::tape::{Tape, Var};
 use crate::{Error, Real, Result};
 use serde::{Deserialize, Serialize};
 
@@ -53,41 +58,6 @@ pub enum Reads {
     },
 }
 
-/// What a forward pass left on the tape.
-#[derive(Clone, Debug)]
-pub struct Output {
-    /// (1, items, classes), or (time, items, vocabulary) for sequence models.
-    pub logits: Var,
-    /// The vectors that were read, where input gradients arrive.
-    pub input: Var,
-    /// Recurrent layers in order.
-    pub states: Vec<States>,
-    /// Attention weights, one value a layer, each with its number of heads.
-    pub attention: Vec<Attention>,
-    /// What the classifier head reads, (1, items, dim).
-    pub sentence: Option<Var>,
-    /// Hidden vectors after each layer, where a model has them at every step.
-    pub hidden: Vec<Var>,
-}
-
-/// Attention weights on the tape.
-#[derive(Clone, Copy, Debug)]
-pub struct Attention {
-    /// The numbers.
-    pub weights: Var,
-    /// How they are laid out.
-    pub kind: AttentionKind,
-}
-
-/// The layout of attention weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttentionKind {
-    /// (time, items, 1): one weight a step.
-    Pool,
-    /// (heads * queries, items, keys), row `(head * queries + query) * items + item`.
-    Heads(usize),
-}
-
 /// A network and the layout of its weights.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -97,10 +67,6 @@ pub struct Model {
 }
 
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one a model, and it is never moved in a loop"
-)]
 enum Net {
     Recurrent(Recurrent),
     KimCnn(KimCnn),
@@ -159,7 +125,8 @@ impl Model {
         batch: &Batch<T>,
     ) -> Result<Output> {
         params.check(&self.layout)?;
-        check(batch)?;
+        check::sizes(batch)?;
+        check::targets(&self.spec, batch)?;
         match &self.net {
             Net::Recurrent(net) => net.forward(tape, params, batch),
             Net::KimCnn(net) => net.forward(tape, params, batch),
@@ -180,11 +147,33 @@ impl Model {
         most: usize,
     ) -> Result<Vec<Vec<u32>>> {
         params.check(&self.layout)?;
-        check(batch)?;
+        check::sizes(batch)?;
         match &self.net {
             Net::Seq2seq(net) => net.decode(tape, params, batch, most),
             Net::TransformerSeq2seq(net) => net.decode(tape, params, batch, most),
             _ => Err(Error::Missing { what: "decoder" }),
+        }
+    }
+
+    /// For models that say a sequence of their own: the token that ends it, and the most steps it may have.
+    pub fn speaks(&self) -> Option<(u32, usize)> {
+        match &self.spec {
+            Spec::Seq2seq(s) => Some((s.eos, usize::MAX)),
+            Spec::TransformerSeq2seq(s) => Some((s.eos, s.positions)),
+            _ => None,
+        }
+    }
+
+    /// Logits at a step: classes, or tokens.
+    pub fn outputs(&self) -> usize {
+        match &self.spec {
+            Spec::Recurrent(s) => s.classes,
+            Spec::KimCnn(s) => s.classes,
+            Spec::CharCnn(s) => s.classes,
+            Spec::Transformer(s) => s.classes,
+            Spec::Language(s) => s.vocabulary,
+            Spec::Seq2seq(s) => s.target,
+            Spec::TransformerSeq2seq(s) => s.target,
         }
     }
 
@@ -226,118 +215,5 @@ impl Model {
             .iter()
             .map(|s| (end(s.h), s.c.map(end).unwrap_or_default()))
             .collect()
-    }
-}
-
-/// The front of a model: a table or nothing.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Reader {
-    Table(Embedding),
-    Raw(usize),
-}
-
-impl Reader {
-    pub(crate) fn new(layout: &mut Layout, reads: &Reads, init: Init) -> Result<Self> {
-        Ok(match *reads {
-            Reads::Tokens {
-                vocabulary,
-                dim,
-                frozen,
-            } => {
-                crate::error::setting(
-                    "vocabulary",
-                    vocabulary > 0 && dim > 0,
-                    "a size above 0",
-                    vocabulary,
-                )?;
-                Reader::Table(if frozen {
-                    Embedding::frozen(layout, "embedding", vocabulary, dim)
-                } else {
-                    Embedding::new(layout, "embedding", vocabulary, dim, init)
-                })
-            }
-            Reads::Vectors { dim } => Reader::Raw(dim),
-        })
-    }
-
-    pub(crate) fn dim(&self) -> usize {
-        match self {
-            Reader::Table(table) => table.table.cols,
-            Reader::Raw(dim) => *dim,
-        }
-    }
-
-    /// The vectors of a batch. A model of tokens also takes vectors: perturbed embeddings.
-    pub(crate) fn read<T: Real>(
-        &self,
-        tape: &mut Tape<T>,
-        params: &Params<T>,
-        batch: &Batch<T>,
-    ) -> Result<Var> {
-        let (time, items) = (batch.time(), batch.items());
-        match (self, &batch.input) {
-            (Reader::Table(table), Input::Tokens(ids)) => {
-                tokens(ids, items, table.table.rows)?;
-                Ok(table.forward(tape, params, ids, time, items))
-            }
-            (_, Input::Vectors(data, dim)) => {
-                same("numbers in a step", self.dim(), *dim)?;
-                same("input", time * items * dim, data.len())?;
-                finite("input", data)?;
-                Ok(tape.input(Shape::new(time, items, *dim), data))
-            }
-            (Reader::Raw(_), _) => Err(Error::Shape {
-                what: "input",
-                expected: "vectors".into(),
-                got: "ids".into(),
-            }),
-            (Reader::Table(_), _) => Err(Error::Shape {
-                what: "input",
-                expected: "tokens or vectors".into(),
-                got: "characters".into(),
-            }),
-        }
-    }
-}
-
-/// An error at the first id that the table lacks.
-pub(crate) fn tokens(ids: &[u32], items: usize, below: usize) -> Result<()> {
-    match ids.iter().position(|id| *id as usize >= below) {
-        None => Ok(()),
-        Some(i) => Err(Error::Range {
-            what: "token",
-            item: i % items.max(1),
-            got: ids[i] as usize,
-            below,
-        }),
-    }
-}
-
-/// Sizes that must agree in any batch.
-fn check<T: Real>(batch: &Batch<T>) -> Result<()> {
-    let (time, items) = (batch.time(), batch.items());
-    if items == 0 {
-        return Err(Error::Empty { what: "batch" });
-    }
-    if batch.lens.contains(&0) {
-        return Err(Error::Empty { what: "sequence" });
-    }
-    let (width, got) = match &batch.input {
-        Input::Tokens(ids) => (1, ids.len()),
-        Input::Vectors(data, dim) => (*dim, data.len()),
-        Input::Chars(ids, width) => (*width, ids.len()),
-    };
-    same("input", time * items * width, got)?;
-    match &batch.targets {
-        Targets::None => Ok(()),
-        Targets::Classes(classes) => same("targets", items, classes.len()),
-        Targets::Tokens(ids, lens) => {
-            same("target lengths", items, lens.len())?;
-            same(
-                "targets",
-                lens.iter().max().unwrap_or(&0) * items,
-                ids.len(),
-            )
-        }
     }
 }

@@ -1,91 +1,23 @@
-//! What attacks see of a model: answers, gradients of the input, states, attention, and the bill.
+//! A network as a victim.
 //!
 //! Items of any lengths come in one call; they are sorted by length, cut into groups and
 //! computed in parallel. A row of a matrix product does not depend on the other rows, so an
 //! item alone gets the same bits as in any company. Dropout is always off.
 
+use super::look::{attention_of, logits_of, rows_of, states_of};
+use super::{Gradient, LayerStates, Matrix, Queries, Victim};
 use crate::Result;
-use crate::batch::{Batch, Example, Input, Sequence, Target, Targets};
-use crate::error::{Error, same};
+use crate::batch::{Batch, Example, Input, Sequence, Target};
+use crate::error::{Error, finite, same};
 use crate::grads::Shard;
-use crate::model::{AttentionKind, Model, Output};
+use crate::model::{Model, Output};
 use crate::objective::Objective;
 use crate::params::Params;
 use crate::simd::softmax;
-use crate::tape::{Tape, Var, Want};
+use crate::tape::{Tape, Want};
 use rayon::prelude::*;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Passes made, one for each item: the cost that papers report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Queries {
-    /// Forward passes.
-    pub forwards: u64,
-    /// Backward passes; each also made a forward pass, which is counted there.
-    pub backwards: u64,
-}
-
-/// Numbers in rows.
-#[derive(Clone, Debug, PartialEq, Default)]
-pub struct Matrix {
-    /// Numbers in a row.
-    pub dim: usize,
-    /// Rows one after the other.
-    pub data: Vec<f32>,
-}
-
-/// The value of an objective and its gradient with respect to the vectors an item was read as.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Gradient {
-    /// The objective.
-    pub value: f64,
-    /// A row for each step (each character of each word for character models).
-    pub input: Matrix,
-    /// The logits of the same forward pass.
-    pub logits: Vec<f32>,
-}
-
-/// What one recurrent layer went through on one item; a row for each step.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LayerStates {
-    /// Hidden states.
-    pub h: Matrix,
-    /// Cell states of an LSTM.
-    pub c: Option<Matrix>,
-    /// Gate activations by letter.
-    pub gates: Vec<(char, Matrix)>,
-}
-
-/// A model under attack.
-pub trait Victim: Sync {
-    /// Logits of each item; all steps in turn for sequence models.
-    fn logits(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>>;
-
-    /// The gradient of an objective with respect to each item's input vectors.
-    fn gradients(&self, items: &[&Example], objective: &Objective) -> Result<Vec<Gradient>>;
-
-    /// All states and gates, layer by layer.
-    fn states(&self, items: &[&Sequence]) -> Result<Vec<Vec<LayerStates>>>;
-
-    /// Attention weights: for each layer one row a head and query (one row in all for pooling), a column for each step.
-    fn attention(&self, items: &[&Sequence]) -> Result<Vec<Vec<Matrix>>>;
-
-    /// The vector that the classifier's head reads.
-    fn sentences(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>>;
-
-    /// Passes made so far.
-    fn queries(&self) -> Queries;
-
-    /// Class probabilities of each item.
-    fn probabilities(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
-        let mut logits = self.logits(items)?;
-        logits.iter_mut().for_each(|z| {
-            softmax(z);
-        });
-        Ok(logits)
-    }
-}
 
 /// A network and its weights as a victim.
 pub struct Neural<'m> {
@@ -98,6 +30,12 @@ pub struct Neural<'m> {
 
 /// Items in a group; smaller than a training shard, since attacks ask for few at a time.
 const GROUP: usize = 16;
+
+/// The longest answer to an item of `len` steps that [`Victim`] looks into.
+/// It depends on the item alone, so that company changes nothing.
+fn longest_answer(len: usize) -> usize {
+    2 * len + 10
+}
 
 impl<'m> Neural<'m> {
     /// An error when the weights do not belong to the model.
@@ -120,13 +58,7 @@ impl<'m> Neural<'m> {
             });
         }
         let group = |texts: &[&Sequence]| {
-            let examples: Vec<Example> = texts
-                .iter()
-                .map(|s| Example {
-                    input: (*s).clone(),
-                    target: Target::None,
-                })
-                .collect();
+            let examples: Vec<Example> = texts.iter().map(|s| unknown(s)).collect();
             let batch = Batch::new(&examples.iter().collect::<Vec<_>>())?;
             let said = self
                 .model
@@ -187,6 +119,7 @@ impl<'m> Neural<'m> {
             shard.grads.forget();
             let out = self.model.forward(&mut shard.tape, self.params, &batch)?;
             self.forwards.fetch_add(ids.len() as u64, Ordering::Relaxed);
+            finite("logits", shard.tape.get(out.logits))?;
             let results = get(&mut shard, &out, &batch)?;
             same("results", ids.len(), results.len())?;
             if let Ok(mut spare) = self.spare.lock() {
@@ -203,65 +136,57 @@ impl<'m> Neural<'m> {
         Ok(sorted.into_iter().map(|(_, r)| r).collect())
     }
 
-    fn look<R: Send>(
+    /// Something of every item after a forward pass.
+    pub(super) fn look_at<R: Send>(
         &self,
-        items: &[&Sequence],
-        get: impl Fn(&Tape<f32>, &Output, &Batch<f32>) -> Result<Vec<R>> + Sync,
+        items: &[&Example],
+        get: impl Fn(&Tape<f32>, &Output, &Batch<f32>, usize) -> R + Sync,
     ) -> Result<Vec<R>> {
-        let examples: Vec<Example> = items
-            .iter()
-            .map(|s| Example {
-                input: (*s).clone(),
-                target: Target::None,
-            })
-            .collect();
         self.each(
-            &examples.iter().collect::<Vec<_>>(),
+            items,
             Want::NOTHING,
             |_| Ok(()),
-            |shard, out, batch| get(&shard.tape, out, batch),
+            |shard, out, batch| {
+                Ok((0..batch.items())
+                    .map(|b| get(&shard.tape, out, batch, b))
+                    .collect())
+            },
         )
     }
-}
 
-/// Rows of item `b` at its real steps.
-fn item(tape: &Tape<f32>, v: Var, b: usize, len: usize, columns: std::ops::Range<usize>) -> Matrix {
-    let shape = tape.shape(v);
-    let data = tape.get(v);
-    let row = |t: usize| &data[(t * shape.batch + b) * shape.dim..][columns.clone()];
-    Matrix {
-        dim: columns.len(),
-        data: (0..len.min(shape.time)).flat_map(row).copied().collect(),
+    /// The same of sequences alone: a model that says a sequence is taught its own answer.
+    pub(super) fn look<R: Send>(
+        &self,
+        items: &[&Sequence],
+        get: impl Fn(&Tape<f32>, &Output, &Batch<f32>, usize) -> R + Sync,
+    ) -> Result<Vec<R>> {
+        let mut examples: Vec<Example> = items.iter().map(|s| unknown(s)).collect();
+        if let Some((eos, most)) = self.model.speaks() {
+            let limit = |s: &Sequence| longest_answer(s.len()).min(most);
+            let longest = items.iter().map(|s| limit(s)).max().unwrap_or(0);
+            for (example, mut said) in examples.iter_mut().zip(self.answers(items, longest)?) {
+                let limit = limit(&example.input);
+                said.truncate(limit);
+                if said.len() < limit {
+                    said.push(eos);
+                }
+                example.target = Target::Tokens(said);
+            }
+        }
+        self.look_at(&examples.iter().collect::<Vec<_>>(), get)
     }
 }
 
-/// Steps of the logits that belong to item `b`.
-fn answered(tape: &Tape<f32>, out: &Output, batch: &Batch<f32>, b: usize) -> usize {
-    match (&batch.targets, tape.shape(out.logits).time) {
-        (_, 1) => 1,
-        (Targets::Tokens(_, lens), _) => lens[b],
-        _ => batch.lens[b],
+fn unknown(input: &Sequence) -> Example {
+    Example {
+        input: input.clone(),
+        target: Target::None,
     }
-}
-
-fn logits_of(tape: &Tape<f32>, out: &Output, batch: &Batch<f32>, b: usize) -> Vec<f32> {
-    item(
-        tape,
-        out.logits,
-        b,
-        answered(tape, out, batch, b),
-        0..tape.shape(out.logits).dim,
-    )
-    .data
 }
 
 impl Victim for Neural<'_> {
     fn logits(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
-        self.look(items, |tape, out, batch| {
-            Ok((0..batch.items())
-                .map(|b| logits_of(tape, out, batch, b))
-                .collect())
-        })
+        self.look(items, logits_of)
     }
 
     fn gradients(&self, items: &[&Example], objective: &Objective) -> Result<Vec<Gradient>> {
@@ -313,74 +238,30 @@ impl Victim for Neural<'_> {
     }
 
     fn states(&self, items: &[&Sequence]) -> Result<Vec<Vec<LayerStates>>> {
-        self.look(items, |tape, out, batch| {
-            if out.states.is_empty() {
-                return Err(Error::Missing {
-                    what: "recurrent states",
-                });
-            }
-            let layer = |s: &crate::layers::States, b: usize| {
-                let (units, len) = (tape.shape(s.h).dim, batch.lens[b]);
-                LayerStates {
-                    h: item(tape, s.h, b, len, 0..units),
-                    c: s.c.map(|c| item(tape, c, b, len, 0..units)),
-                    gates: s
-                        .gates
-                        .iter()
-                        .map(|g| (g.name, item(tape, g.var, b, len, g.from..g.from + units)))
-                        .collect(),
-                }
-            };
-            Ok((0..batch.items())
-                .map(|b| out.states.iter().map(|s| layer(s, b)).collect())
-                .collect())
-        })
+        self.look(items, states_of)?.into_iter().collect()
     }
 
     fn attention(&self, items: &[&Sequence]) -> Result<Vec<Vec<Matrix>>> {
-        self.look(items, |tape, out, batch| {
-            if out.attention.is_empty() {
-                return Err(Error::Missing { what: "attention" });
-            }
-            let layer = |a: &crate::model::Attention, b: usize| {
-                let (shape, len) = (tape.shape(a.weights), batch.lens[b]);
-                match a.kind {
-                    AttentionKind::Pool => Matrix {
-                        dim: len,
-                        data: item(tape, a.weights, b, len, 0..1).data,
-                    },
-                    AttentionKind::Heads(heads) => {
-                        let queries = shape.time / heads;
-                        let row = |h: usize, q: usize| {
-                            &tape.get(a.weights)
-                                [((h * queries + q) * shape.batch + b) * shape.dim..][..len]
-                        };
-                        Matrix {
-                            dim: len,
-                            data: (0..heads)
-                                .flat_map(|h| (0..len).flat_map(move |q| row(h, q)))
-                                .copied()
-                                .collect(),
-                        }
-                    }
-                }
-            };
-            Ok((0..batch.items())
-                .map(|b| out.attention.iter().map(|a| layer(a, b)).collect())
-                .collect())
-        })
+        self.look(items, attention_of)?.into_iter().collect()
     }
 
     fn sentences(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
-        self.look(items, |tape, out, batch| {
+        let vector = |tape: &Tape<f32>, out: &Output, _: &Batch<f32>, b: usize| {
             let v = out.sentence.ok_or(Error::Missing {
                 what: "sentence vector",
             })?;
-            let dim = tape.shape(v).dim;
-            Ok((0..batch.items())
-                .map(|b| item(tape, v, b, 1, 0..dim).data)
-                .collect())
-        })
+            Ok(rows_of(tape, v, b, 1, 0..tape.shape(v).dim).data)
+        };
+        self.look(items, vector)?.into_iter().collect()
+    }
+
+    fn probabilities(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
+        let width = self.model.outputs();
+        let mut logits = self.logits(items)?;
+        for z in logits.iter_mut().flat_map(|z| z.chunks_exact_mut(width)) {
+            softmax(z);
+        }
+        Ok(logits)
     }
 
     fn queries(&self) -> Queries {

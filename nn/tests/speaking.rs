@@ -1,0 +1,151 @@
+//! Models that say a sequence, as victims: asked alone they show what they say, and company changes nothing.
+
+use crate::common::cases;
+use nn::batch::{Example, Sequence, Target};
+use nn::evaluate::argmax;
+use nn::model::Model;
+use nn::objective::Objective;
+use nn::params::Params;
+use nn::victim::{Matrix, Neural, Queries, Victim};
+
+/// Every model that says a sequence, with weights that make it say something.
+fn speaking() -> Vec<(&'static str, Model, Params<f32>, Vec<Example>)> {
+    let all = cases().into_iter().filter(|c| c.model().speaks().is_some());
+    let list: Vec<_> = all
+        .map(|case| {
+            let model = case.model();
+            let mut params: Params<f32> = model.init(4);
+            params.trained.iter_mut().for_each(|w| *w *= 3.0);
+            (case.name, model, params, case.examples(20))
+        })
+        .collect();
+    assert_eq!(list.len(), 3, "a new model that speaks joins this test");
+    list
+}
+
+fn rows(m: &Matrix) -> usize {
+    m.data.len() / m.dim
+}
+
+#[test]
+fn logits_are_those_of_its_own_answer() {
+    for (name, model, params, examples) in speaking() {
+        let victim = Neural::new(&model, &params).unwrap();
+        let items: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
+        let logits = victim.logits(&items).unwrap();
+        assert_eq!(
+            victim.queries().forwards,
+            40,
+            "{name}: it answers, then shows"
+        );
+        let (eos, most) = model.speaks().unwrap();
+        let said = victim.answers(&items, 28).unwrap();
+        let mut lengths = std::collections::BTreeSet::new();
+        for ((item, z), mut said) in items.iter().zip(&logits).zip(said) {
+            let limit = (2 * item.len() + 10).min(most);
+            said.truncate(limit);
+            if said.len() < limit {
+                said.push(eos);
+            }
+            let shown: Vec<u32> = z
+                .chunks_exact(model.outputs())
+                .map(|z| argmax(z) as u32)
+                .collect();
+            assert_eq!(shown, said, "{name}");
+            lengths.insert(said.len());
+            assert_eq!(victim.logits(&[item]).unwrap()[0], *z, "{name}: alone");
+        }
+        assert!(lengths.len() > 1, "{name}: the answers differ {lengths:?}");
+        for (p, z) in victim.probabilities(&items).unwrap().iter().zip(&logits) {
+            assert_eq!(p.len(), z.len());
+            for p in p.chunks_exact(model.outputs()) {
+                assert!((p.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn states_and_attention_have_the_steps_of_their_side() {
+    for (name, model, params, examples) in speaking() {
+        let victim = Neural::new(&model, &params).unwrap();
+        let taught: Vec<&Example> = examples.iter().collect();
+        let states = victim.states_taught(&taught);
+        if name.starts_with("transformer") {
+            assert_eq!(
+                states.unwrap_err().to_string(),
+                "this model has no recurrent states"
+            );
+        } else {
+            for (e, layers) in taught.iter().zip(states.unwrap()) {
+                let (decoder, encoder) = layers.split_last().unwrap();
+                let Target::Tokens(target) = &e.target else {
+                    unreachable!()
+                };
+                assert_eq!(rows(&decoder.h), target.len(), "{name}");
+                assert!(encoder.iter().all(|s| rows(&s.h) == e.input.len()));
+                assert!(layers.iter().all(|s| s.gates.len() == 4 && s.c.is_some()));
+            }
+        }
+        for (e, layers) in taught.iter().zip(victim.attention_taught(&taught).unwrap()) {
+            let Target::Tokens(target) = &e.target else {
+                unreachable!()
+            };
+            // The decoder looks at the source last, from every step that it says.
+            let cross = layers.last().unwrap();
+            assert_eq!(cross.dim, e.input.len(), "{name}");
+            assert_eq!(rows(cross) % target.len(), 0, "{name}");
+            for layer in &layers {
+                for row in layer.data.chunks_exact(layer.dim) {
+                    assert!(
+                        (row.iter().sum::<f32>() - 1.0).abs() < 1e-5,
+                        "{name} {row:?}"
+                    );
+                }
+            }
+        }
+        // Asked without a target, it shows its own answer.
+        let items: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
+        let own = victim.attention(&items).unwrap();
+        for (item, own) in items.iter().zip(&own) {
+            assert_eq!(victim.attention(&[item]).unwrap()[0], *own, "{name}: alone");
+        }
+        let hidden = victim.hidden(&items).unwrap();
+        assert!(hidden.iter().all(|layers| !layers.is_empty()), "{name}");
+    }
+}
+
+#[test]
+fn an_objective_over_all_steps_does_not_see_padding() {
+    for (name, model, params, examples) in speaking() {
+        let victim = Neural::new(&model, &params).unwrap();
+        let all: Vec<&Example> = examples.iter().collect();
+        for objective in [
+            Objective::Logit(2),
+            Objective::CrossEntropy,
+            Objective::Ranks { step: 0, last: 3 },
+        ] {
+            let together = victim.gradients(&all, &objective).unwrap();
+            for (e, g) in all.iter().zip(&together) {
+                let alone = victim.gradients(&[e], &objective).unwrap();
+                assert_eq!(alone[0], *g, "{name} {objective:?}");
+            }
+        }
+        assert_eq!(
+            victim.queries(),
+            Queries {
+                forwards: 120,
+                backwards: 120
+            },
+            "{name}"
+        );
+        let late = Objective::Ranks { step: 3, last: 3 };
+        let error = victim.gradients(&all, &late).unwrap_err().to_string();
+        assert!(error.starts_with("step 3 at item"), "{name}: {error}");
+        let none = Objective::Ranks { step: 0, last: 0 };
+        assert_eq!(
+            victim.gradients(&all, &none).unwrap_err().to_string(),
+            "rank is 0: expected above 0"
+        );
+    }
+}
