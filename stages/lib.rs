@@ -13,6 +13,8 @@ mod nearest;
 mod settings;
 mod sway;
 mod training;
+#[cfg(test)]
+mod trial;
 mod victim;
 pub mod weights;
 

@@ -1,1 +1,149 @@
-//! x
+//! Claims about retraining: what it says of the old model is what the attack says, every way of
+//! mixing learns, and the bytes are the same on any number of threads.
+
+use arrow::array::AsArray;
+use arrow::datatypes::Float64Type;
+use arrow::record_batch::RecordBatch;
+use store::Value;
+
+use super::AdversarialRetrain;
+use crate::attack::AttackStage;
+use crate::train::Train;
+use crate::trial::{on_threads, reviews, run, text, tokens, vocab};
+
+fn trained(model: &str) -> RecordBatch {
+    let given = [
+        ("model", text(model)),
+        ("epochs", Value::Int(6)),
+        ("learning_rate", Value::Float(0.01)),
+    ];
+    run(&Train, &[("rows", &tokens(&reviews()))], &given, 3).unwrap()["weights"].clone()
+}
+
+fn retrain(
+    weights: &RecordBatch,
+    mix: &str,
+    attack: &[(&str, Value)],
+) -> Result<crate::Outputs, crate::Failure> {
+    let mut given = vec![
+        ("mix", text(mix)),
+        ("items", Value::Int(80)),
+        ("epochs", Value::Int(4)),
+        ("learning_rate", Value::Float(0.01)),
+    ];
+    given.extend(attack.iter().cloned());
+    let (rows, vocab, bayes) = (tokens(&reviews()), vocab(), trained("naive-bayes"));
+    let inputs = [
+        ("weights", weights),
+        ("rows", &rows),
+        ("vocab", &vocab),
+        ("bayes", &bayes),
+    ];
+    run(&AdversarialRetrain, &inputs, &given, 5)
+}
+
+fn column(table: &RecordBatch, name: &str) -> Vec<f64> {
+    table[name].as_primitive::<Float64Type>().values().to_vec()
+}
+
+#[test]
+fn the_old_model_s_numbers_are_the_attack_s() {
+    let lstm = trained("lstm");
+    let attack = [("attack", text("swap")), ("n", Value::Int(3))];
+    let out = retrain(&lstm, "append", &attack).unwrap();
+    let comparison = &out["comparison"];
+    let names = comparison["model"].as_string::<i32>();
+    assert_eq!(
+        names.iter().flatten().collect::<Vec<_>>(),
+        ["before", "after"]
+    );
+    let (rows, vocab, bayes) = (tokens(&reviews()), vocab(), trained("naive-bayes"));
+    let inputs = [
+        ("weights", &lstm),
+        ("rows", &rows),
+        ("vocab", &vocab),
+        ("bayes", &bayes),
+    ];
+    let summary = run(&AttackStage, &inputs, &attack, 5).unwrap()["summary"].clone();
+    assert_eq!(
+        column(comparison, "clean_accuracy")[0],
+        column(&summary, "accuracy_before")[0]
+    );
+    assert_eq!(
+        column(comparison, "attacked_accuracy")[0],
+        column(&summary, "accuracy_after")[0]
+    );
+    assert_eq!(
+        column(comparison, "success_rate")[0],
+        column(&summary, "success_rate")[0]
+    );
+    // The new model's numbers are the attack's on the new weights.
+    let inputs = [
+        ("weights", &out["weights"]),
+        ("rows", &rows),
+        ("vocab", &vocab),
+        ("bayes", &bayes),
+    ];
+    let summary = run(&AttackStage, &inputs, &attack, 5).unwrap()["summary"].clone();
+    assert_eq!(
+        column(comparison, "attacked_accuracy")[1],
+        column(&summary, "accuracy_after")[0]
+    );
+}
+
+#[test]
+fn every_mix_learns_with_the_same_bytes_on_any_number_of_threads() {
+    let lstm = trained("lstm");
+    let plain = [
+        ("model", text("lstm")),
+        ("epochs", Value::Int(4)),
+        ("learning_rate", Value::Float(0.01)),
+    ];
+    let plain = run(&Train, &[("rows", &tokens(&reviews()))], &plain, 5).unwrap();
+    let mut seen = vec![store::encode(&plain["weights"]).unwrap()];
+    for mix in ["append", "epoch", "batch"] {
+        let attack = [("attack", text("jsma")), ("max_words", Value::Int(2))];
+        let once = |threads| {
+            on_threads(threads, || {
+                let out = retrain(&lstm, mix, &attack).unwrap();
+                out.values()
+                    .map(|t| store::encode(t).unwrap())
+                    .collect::<Vec<_>>()
+            })
+        };
+        let one = once(1);
+        assert!(one == once(2), "{mix}");
+        let weights = one.last().unwrap().clone();
+        assert!(
+            !seen.contains(&weights),
+            "{mix} gives the weights of another mix"
+        );
+        seen.push(weights);
+    }
+}
+
+#[test]
+fn learning_from_swaps_helps_against_swaps() {
+    let lstm = trained("lstm");
+    let attack = [
+        ("attack", text("swap")),
+        ("n", Value::Int(3)),
+        ("epochs", Value::Int(8)),
+    ];
+    let out = retrain(&lstm, "append", &attack).unwrap();
+    let attacked = column(&out["comparison"], "attacked_accuracy");
+    assert!(attacked[1] > attacked[0] + 0.1, "{attacked:?}");
+}
+
+#[test]
+fn machines_learn_once_or_not_at_all() {
+    let svm = trained("svm");
+    let attack = [("attack", text("swap"))];
+    assert!(retrain(&svm, "append", &attack).is_ok());
+    let failure = retrain(&svm, "batch", &attack).unwrap_err();
+    assert_eq!(
+        failure.message,
+        "this model is trained in one go, not batch by batch"
+    );
+    assert_eq!(failure.help.as_deref(), Some("choose mix = \"append\""));
+}

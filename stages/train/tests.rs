@@ -1,1 +1,246 @@
-//! x
+//! Claims about the kind `train`: what it stores is the model, on any number of threads.
+
+use arrow::array::AsArray;
+use arrow::datatypes::{Float32Type, Float64Type, Int64Type};
+use arrow::record_batch::RecordBatch;
+use store::Value;
+
+use super::Train;
+use crate::trial::{self, on_threads, reviews, run, stored, text, tokens, vocab};
+use crate::victim::{Loaded, accuracy, vectors};
+use crate::{Failure, Stage, weights};
+
+fn train(model: &str, more: &[(&str, Value)]) -> crate::Outputs {
+    let mut given = vec![("model", text(model)), ("epochs", Value::Int(8))];
+    given.extend(more.iter().cloned());
+    run(&Train, &[("rows", &tokens(&reviews()))], &given, 3).unwrap()
+}
+
+fn number(table: &RecordBatch, name: &str) -> f64 {
+    let column = &table[name];
+    match column.as_primitive_opt::<Float64Type>() {
+        Some(floats) => floats.value(0),
+        None => column.as_primitive::<Int64Type>().value(0) as f64,
+    }
+}
+
+/// The accuracy of stored weights on a split.
+fn measured(weights: &RecordBatch, split: &str) -> f64 {
+    let loaded = Loaded::open(&stored(weights), None).unwrap();
+    let rows = crate::labelled::Labelled::read(&tokens(&reviews())).unwrap();
+    let examples = rows.examples(&rows.split(split)).unwrap();
+    accuracy(loaded.subject().unwrap().victim(), &examples).unwrap()
+}
+
+#[test]
+fn every_model_learns_and_its_weights_say_what_the_card_says() {
+    for model in [
+        "lstm",
+        "gru",
+        "rnn",
+        "kim-cnn",
+        "transformer",
+        "naive-bayes",
+        "svm",
+    ] {
+        let units = ["lstm", "gru", "rnn"].contains(&model);
+        let more = [
+            ("units", Value::Int(8)),
+            ("learning_rate", Value::Float(0.01)),
+        ];
+        let out = train(model, &more[if units { 0 } else { 1 }..]);
+        let card = &out["model"];
+        let dev = number(card, "dev_accuracy");
+        assert!(dev > 0.7, "{model}: {dev}");
+        assert_eq!(measured(&out["weights"], "dev"), dev, "{model}");
+        let history = &out["history"];
+        let best = history["dev_accuracy"].as_primitive::<Float64Type>();
+        let best = best.values().iter().copied().fold(0.0, f64::max);
+        assert_eq!(best, dev, "{model}");
+    }
+}
+
+#[test]
+fn the_same_bytes_on_any_number_of_threads_and_another_seed_is_another_model() {
+    for model in ["lstm", "svm"] {
+        let once = |threads, seed| {
+            on_threads(threads, || {
+                let given = [("model", text(model)), ("epochs", Value::Int(2))];
+                let out = run(&Train, &[("rows", &tokens(&reviews()))], &given, seed).unwrap();
+                out.values()
+                    .map(|t| store::encode(t).unwrap())
+                    .collect::<Vec<_>>()
+            })
+        };
+        let one = once(1, 3);
+        assert!(one == once(2, 3) && one == once(8, 3), "{model}");
+        assert!(one != once(2, 4), "{model}");
+    }
+}
+
+/// Vectors for the vocabulary of the trial.
+fn table_of_vectors(scale: f32) -> RecordBatch {
+    let words = vocab();
+    let values = (0..words.num_rows() * 4).map(|i| ((i * 37 % 19) as f32 - 9.0) * scale);
+    let item = arrow::datatypes::Field::new("item", arrow::datatypes::DataType::Float32, true);
+    let v = arrow::array::FixedSizeListArray::new(
+        item.into(),
+        4,
+        std::sync::Arc::new(arrow::array::Float32Array::from_iter_values(values)),
+        None,
+    );
+    weights::with_metadata(vec![("v", std::sync::Arc::new(v))], Default::default())
+}
+
+#[test]
+fn frozen_vectors_stay_outside_the_weights_and_must_be_the_same_again() {
+    let given = [
+        ("model", text("lstm")),
+        ("units", Value::Int(4)),
+        ("epochs", Value::Int(1)),
+    ];
+    let (rows, table) = (tokens(&reviews()), table_of_vectors(0.1));
+    let inputs = [("rows", &rows), ("vectors", &table)];
+    let out = run(&Train, &inputs, &given, 1).unwrap();
+    let names = out["weights"]["name"].as_string::<i32>();
+    assert!(
+        names.iter().flatten().all(|name| name != "embedding"),
+        "{names:?}"
+    );
+    let open = |v: Option<RecordBatch>| {
+        let v = v.map(|v| vectors(&v).unwrap());
+        Loaded::open(&out["weights"], v.as_ref())
+    };
+    assert!(open(Some(table.clone())).is_ok());
+    let message = |failure: Result<Loaded, Failure>| failure.err().unwrap().message;
+    assert_eq!(
+        message(open(None)),
+        "this model reads word vectors that are not among its weights"
+    );
+    assert_eq!(
+        message(open(Some(table_of_vectors(0.2)))),
+        "the connected vectors are not those that the model was trained with"
+    );
+    let trained = [given.as_slice(), &[("vectors", text("trained"))]].concat();
+    let out = run(&Train, &inputs, &trained, 1).unwrap();
+    let names = out["weights"]["name"].as_string::<i32>();
+    assert!(names.iter().flatten().any(|name| name == "embedding"));
+    assert!(Loaded::open(&out["weights"], None).is_ok());
+}
+
+#[test]
+fn safetensors_keep_every_bit() {
+    for model in ["lstm", "naive-bayes", "svm"] {
+        let table = train(model, &[])["weights"].clone();
+        let bytes = weights::to_safetensors(&table).unwrap();
+        assert_eq!(
+            bytes,
+            weights::to_safetensors(&stored(&table)).unwrap(),
+            "{model}"
+        );
+        let back = weights::from_safetensors(&bytes).unwrap();
+        assert!(
+            store::encode(&back).unwrap() == store::encode(&table).unwrap(),
+            "{model}"
+        );
+        let cut = weights::from_safetensors(&bytes[..bytes.len() - 1]);
+        assert!(
+            cut.err()
+                .unwrap()
+                .message
+                .starts_with("not a safetensors file of ablate")
+        );
+    }
+}
+
+#[test]
+fn counts_of_naive_bayes_are_the_texts_counts() {
+    let out = train("naive-bayes", &[]);
+    let values = out["weights"]["values"].as_list::<i32>().value(0);
+    let counts = values.as_primitive::<Float64Type>();
+    let size = vocab().num_rows();
+    for class in 0..2 {
+        for word in [2, 11, 12, 30] {
+            let hits = reviews()
+                .iter()
+                .filter(|t| t.0 == "train" && t.1 == class as i64)
+                .flat_map(|t| t.2.clone())
+                .filter(|w| *w == word)
+                .count();
+            assert_eq!(counts.value(class * size + word as usize), hits as f64);
+        }
+    }
+}
+
+#[test]
+fn signals_are_learnt_too() {
+    let x = |n: usize| (0..20).map(move |t| ((t * (1 + n % 2)) as f32 * 0.6).sin());
+    let mut lists = arrow::array::ListBuilder::new(arrow::array::Float32Builder::new());
+    for n in 0..60 {
+        x(n).for_each(|v| lists.values().append_value(v + 0.01 * (n / 2) as f32));
+        lists.append(true);
+    }
+    let split = arrow::array::StringArray::from_iter_values(
+        (0..60).map(|n| if n < 40 { "train" } else { "dev" }),
+    );
+    let columns: Vec<(&str, arrow::array::ArrayRef)> = vec![
+        (
+            "id",
+            std::sync::Arc::new(arrow::array::Int64Array::from_iter_values(0..60)),
+        ),
+        ("split", std::sync::Arc::new(split)),
+        (
+            "label",
+            std::sync::Arc::new(arrow::array::Int64Array::from_iter_values(
+                (0..60).map(|n| n % 2),
+            )),
+        ),
+        ("x", std::sync::Arc::new(lists.finish())),
+    ];
+    let shape = [("ablate.shape".to_owned(), "[20,1]".to_owned())];
+    let rows = weights::with_metadata(columns, shape.into_iter().collect());
+    let given = [
+        ("model", text("gru")),
+        ("units", Value::Int(6)),
+        ("epochs", Value::Int(30)),
+        ("learning_rate", Value::Float(0.02)),
+    ];
+    let out = run(&Train, &[("rows", &rows)], &given, 1).unwrap();
+    assert_eq!(number(&out["model"], "dev_accuracy"), 1.0);
+    let values = out["weights"]["values"].as_list::<i32>().value(0);
+    assert!(values.as_primitive_opt::<Float32Type>().is_some());
+}
+
+#[test]
+fn wrong_parameters_are_named_before_anything_runs() {
+    let check = |given: &[(&str, Value)]| {
+        let error = Train.check(&trial::params(given)).unwrap_err();
+        format!(
+            "{}: {} ({})",
+            error.param,
+            error.message,
+            error.help.unwrap_or_default()
+        )
+    };
+    assert_eq!(
+        check(&[("model", text("lstn"))]),
+        "model: `model` cannot be `lstn` (did you mean `lstm`?)"
+    );
+    assert_eq!(
+        check(&[("model", text("svm")), ("units", Value::Int(3))]),
+        "units: `units` has no meaning for model = \"svm\" (leave it out: it belongs to model = \"char-cnn\")"
+    );
+    assert_eq!(
+        check(&[("model", text("lstm")), ("dropout", Value::Float(1.5))]),
+        "dropout: `dropout` is 1.5 (it is between 0 and 0.999)"
+    );
+    assert_eq!(
+        check(&[("model", text("transformer")), ("heads", Value::Int(3))]),
+        "model: heads is 3: expected a divisor of 50 (see the README of `train`)"
+    );
+    let rows = tokens(&reviews());
+    let given = [("model", text("svm")), ("train", text("trian"))];
+    let failure = run(&Train, &[("rows", &rows)], &given, 1).unwrap_err();
+    assert_eq!(failure.message, "no row has the split `trian`");
+    assert_eq!(failure.help.as_deref(), Some("splits: dev, test, train"));
+}
