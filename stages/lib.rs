@@ -6,6 +6,8 @@
 
 mod collect;
 mod describe;
+#[cfg(test)]
+mod documented;
 mod fingerprint;
 mod labelled;
 mod models;
