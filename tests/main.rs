@@ -13,6 +13,7 @@ mod house;
 mod lab;
 mod models;
 mod output;
+mod papers;
 mod processes;
 mod readme;
 mod schedule;
