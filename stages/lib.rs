@@ -2,10 +2,13 @@
 //!
 //! A kind is a pure function of its inputs, parameters, declared files and seed: no clock,
 //! no environment, no path of its own. It describes itself, and help, checks, docs and keys
-//! come from the description. Kinds never import each other.
+//! come from the description. Kinds do not import each other, but for `adversarial_retrain`,
+//! which attacks by the code of `attack`.
 
 mod collect;
 mod describe;
+#[cfg(test)]
+mod documented;
 mod fingerprint;
 mod labelled;
 mod models;

@@ -1,21 +1,21 @@
-//! README's tour is run: every `$ ablate …` in it prints what it says.
+//! The tour is run: every `$ ablate …` of docs/tour.md prints what it says.
 //! `UPDATE_README=1 cargo test readme` writes the output anew.
 
 use crate::lab::Lab;
 
 #[test]
-fn the_tour_prints_what_the_readme_says() {
+fn the_tour_prints_what_it_says() {
     let root = env!("CARGO_MANIFEST_DIR");
-    let readme = std::fs::read_to_string(format!("{root}/README.md")).unwrap();
-    let pipeline = std::fs::read_to_string(format!("{root}/pipeline.toml")).unwrap();
+    let tour = std::fs::read_to_string(format!("{root}/docs/tour.md")).unwrap();
+    let pipeline = std::fs::read_to_string(format!("{root}/docs/tour/pipeline.toml")).unwrap();
     let lab = Lab::new(&pipeline);
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_ablate"))
         .parent()
         .unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut commands = 0;
-    let mut updated = readme.clone();
-    for block in readme.split("```console\n").skip(1) {
+    let mut updated = tour.clone();
+    for block in tour.split("```console\n").skip(1) {
         let block = block.split("```").next().unwrap();
         for step in block.split("$ ").skip(1) {
             let (command, expected) = step.split_once('\n').unwrap();
@@ -35,8 +35,8 @@ fn the_tour_prints_what_the_readme_says() {
             assert_eq!(lines(&printed), lines(expected), "$ {command}\n{printed}");
         }
     }
-    if updated != readme {
-        std::fs::write(format!("{root}/README.md"), updated).unwrap();
+    if updated != tour {
+        std::fs::write(format!("{root}/docs/tour.md"), updated).unwrap();
     }
     assert!(commands >= 7, "the tour has {commands} commands");
 }

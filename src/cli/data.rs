@@ -1,5 +1,7 @@
 //! `ablate show` and `ablate kinds`: look at a result, look at what there is to use.
 
+use std::path::PathBuf;
+
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::FormatOptions;
 use arrow::util::pretty::pretty_format_batches_with_options;
@@ -28,6 +30,9 @@ pub struct ShowArguments {
     /// For vectors: print the words that are nearest to this one instead
     #[arg(long, value_name = "WORD", conflicts_with = "log")]
     nearest: Option<String>,
+    /// For weights: write them to this new file, which `start` of a train stage reads
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["log", "nearest"])]
+    safetensors: Option<PathBuf>,
 }
 
 /// Prints schema, shape, first rows, digest and place of a result.
@@ -67,6 +72,21 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
             super::nearest::print(&table, &label, word, arguments.rows, global.json)?;
         }
         return Ok(());
+    }
+    if let Some(file) = &arguments.safetensors {
+        let [(source, _, digest)] = &found[..] else {
+            let label = plan.source_label(found[0].0);
+            let count = found.len();
+            return Err(
+                Diagnostic::new(format!("`{}` has {count} instances", arguments.result))
+                    .help(format!(
+                        "a file holds one: ablate show '{label}' --safetensors FILE"
+                    ))
+                    .into(),
+            );
+        };
+        let (table, label) = (store.read(digest)?, plan.source_label(*source));
+        return super::export::safetensors(&table, &label, file, global.json);
     }
     let parts: Vec<_> = found.iter().map(|(source, _, d)| (*source, *d)).collect();
     let table = results::together(&plan, &store, &parts).map_err(|trouble| match trouble {

@@ -2,6 +2,7 @@
 
 mod claims;
 mod data;
+mod export;
 mod eyes;
 mod fetch;
 mod graph;

@@ -42,9 +42,11 @@ fn one(kind: &dyn Stage) -> String {
         true => "is part of its key",
         false => "does not concern it",
     };
+    // Rust's names have no dash, and neither have the folders.
+    let folder = name.replace('-', "_");
     text.push_str(&format!(
         "\nInputs: {inputs}. Outputs: {outputs}. The seed {seeded}. \
-         More in [its README](../stages/{name}/README.md).\n"
+         More in [its README](../stages/{folder}/README.md).\n"
     ));
     text
 }

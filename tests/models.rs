@@ -1,0 +1,202 @@
+//! Weights leave as safetensors files and come back.
+
+use crate::lab::Lab;
+
+/// A network with vectors of its own, one over frozen vectors, and counts.
+const PIPELINE: &str = r#"
+[pipeline]
+name = "models"
+seed = 7
+
+[stage.reviews]
+kind = "table"
+rows = [
+    { id = 0, split = "train", label = 1, text = "a warm and funny film" },
+    { id = 1, split = "train", label = 0, text = "a cold and tedious film" },
+    { id = 2, split = "train", label = 1, text = "funny and warm" },
+    { id = 3, split = "train", label = 0, text = "tedious and cold" },
+]
+
+[stage.tokens]
+kind = "tokenize"
+inputs = { rows = "reviews" }
+scheme = "words"
+
+[stage.vectors]
+kind = "embed"
+inputs = { vocab = "tokens.vocab" }
+source = "random"
+dim = 4
+
+[stage.own]
+kind = "train"
+inputs = { rows = "tokens" }
+model = "lstm"
+units = 3
+dim = 4
+epochs = 2
+
+[stage.frozen]
+kind = "train"
+inputs = { rows = "tokens", vectors = "vectors" }
+model = "gru"
+units = 3
+epochs = 2
+
+[stage.bayes]
+kind = "train"
+inputs = { rows = "tokens" }
+model = "naive-bayes"
+"#;
+
+fn export(lab: &Lab, stage: &str) -> String {
+    let file = format!("{stage}.safetensors");
+    let said = lab.ablate(&["show", stage, "--safetensors", &file]).good();
+    let bytes = std::fs::metadata(lab.path(&file)).unwrap().len();
+    assert_eq!(
+        said.stdout,
+        format!("{stage}.weights: {bytes} bytes in {file}\n")
+    );
+    file
+}
+
+#[test]
+fn weights_come_back_from_a_safetensors_file_bit_by_bit() {
+    let lab = Lab::new(PIPELINE);
+    lab.run();
+    let before = lab.digests();
+    for stage in ["own", "frozen", "bayes"] {
+        export(&lab, stage);
+    }
+    lab.edit(
+        "units = 3\ndim = 4\nepochs = 2",
+        "units = 3\ndim = 4\nepochs = 0\nstart = \"own.safetensors\"",
+    );
+    lab.edit(
+        "units = 3\nepochs = 2",
+        "units = 3\nepochs = 0\nstart = \"./frozen.safetensors\"",
+    );
+    lab.edit(
+        "\"naive-bayes\"",
+        "\"naive-bayes\"\nepochs = 0\nstart = \"bayes.safetensors\"",
+    );
+    lab.run().ran(["own", "frozen", "bayes"]);
+    let after = lab.digests();
+    for stage in ["own", "frozen", "bayes"] {
+        let output = format!("{stage}.weights");
+        assert_eq!(before[&output], after[&output], "{stage}");
+    }
+    assert!(lab.rows("own.history").is_empty(), "nothing was trained");
+
+    // With epochs it goes on: two epochs from fresh weights would be as before.
+    lab.edit(
+        "epochs = 0\nstart = \"own.safetensors\"",
+        "epochs = 2\nstart = \"own.safetensors\"",
+    );
+    lab.run().ran(["own"]);
+    assert_ne!(lab.digests()["own.weights"], before["own.weights"]);
+}
+
+#[test]
+fn the_file_is_part_of_the_key_and_must_hold_the_model_asked_for() {
+    let lab = Lab::new(PIPELINE);
+    lab.run();
+    let file = export(&lab, "own");
+    lab.edit(
+        "units = 3\ndim = 4\nepochs = 2",
+        "units = 3\ndim = 4\nepochs = 0\nstart = \"own.safetensors\"",
+    );
+    lab.run().ran(["own"]);
+    lab.edit("units = 3\ndim = 4", "units = 5\ndim = 4");
+    let said = lab.ablate(&["run", "own"]);
+    assert_eq!(said.code, 1);
+    assert!(
+        said.stderr
+            .contains("own.safetensors holds another model than the parameters describe"),
+        "{}",
+        said.stderr
+    );
+    // Other bytes, another key, and no guess at what they might mean.
+    lab.edit("units = 5\ndim = 4", "units = 3\ndim = 4");
+    std::fs::write(lab.path(&file), b"no tensors").unwrap();
+    let said = lab.ablate(&["run", "own"]);
+    assert_eq!(said.code, 1);
+    assert!(
+        said.stderr.contains("not a safetensors file of ablate"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn what_cannot_be_exported_is_refused_with_a_next_step() {
+    let lab = Lab::new(PIPELINE);
+    lab.run();
+    let no_weights = lab.ablate(&["show", "tokens", "--safetensors", "t.safetensors"]);
+    assert_eq!(no_weights.code, 2);
+    assert!(
+        no_weights
+            .stderr
+            .starts_with("error: `tokens.tokens` holds no weights\n"),
+        "{}",
+        no_weights.stderr
+    );
+    assert!(!lab.path("t.safetensors").exists());
+
+    let file = export(&lab, "own");
+    let there = std::fs::read(lab.path(&file)).unwrap();
+    let again = lab.ablate(&["show", "bayes", "--safetensors", &file]);
+    assert_eq!(again.code, 2);
+    assert_eq!(
+        again.stderr,
+        "error: `own.safetensors` is there already\n |\n \
+         = help: pipelines may depend on it: give another name, or remove it first\n"
+    );
+    assert_eq!(
+        std::fs::read(lab.path(&file)).unwrap(),
+        there,
+        "it is left alone"
+    );
+
+    let nowhere = lab.ablate(&["show", "own", "--safetensors", "no/folder.safetensors"]);
+    assert_eq!(nowhere.code, 2);
+    assert!(
+        nowhere
+            .stderr
+            .starts_with("error: cannot write `no/folder.safetensors`: "),
+        "{}",
+        nowhere.stderr
+    );
+
+    lab.edit(
+        "[stage.reviews]",
+        "[axes]\nunits = [2, 3]\n\n[stage.reviews]",
+    );
+    lab.edit("units = 3\ndim = 4", "units = \"${units}\"\ndim = 4");
+    lab.run();
+    let many = lab.ablate(&["show", "own", "--safetensors", "many.safetensors"]);
+    assert_eq!(many.code, 2);
+    assert_eq!(
+        many.stderr,
+        "error: `own` has 2 instances\n |\n \
+         = help: a file holds one: ablate show 'own[units=2].weights' --safetensors FILE\n"
+    );
+    let one = [
+        "show",
+        "own[units=3].weights",
+        "--safetensors",
+        "one.safetensors",
+        "--json",
+    ];
+    let said: serde_json::Value = serde_json::from_str(&lab.ablate(&one).good().stdout).unwrap();
+    assert_eq!(said["file"], "one.safetensors");
+    // The same weights are the same file.
+    assert_eq!(std::fs::read(lab.path("one.safetensors")).unwrap(), there);
+    // No stray temporary file.
+    let hidden = std::fs::read_dir(lab.dir()).unwrap();
+    let hidden: Vec<_> = hidden
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .filter(|n| n.starts_with(".tmp"))
+        .collect();
+    assert!(hidden.is_empty(), "{hidden:?}");
+}

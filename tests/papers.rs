@@ -1,0 +1,52 @@
+//! Every folder of `papers/` is whole: a pipeline whose profile `smoke` can be planned, claims that
+//! can be read, and a README.
+
+use std::path::Path;
+
+use crate::lab::Lab;
+
+#[test]
+fn every_paper_has_a_pipeline_that_plans_claims_and_a_readme() {
+    let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("papers");
+    let entries = std::fs::read_dir(&papers).unwrap();
+    let mut folders: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    folders.retain(|path| path.is_dir());
+    folders.sort();
+    assert!(!folders.is_empty());
+    let lab = Lab::demo();
+    let store = lab.path("no-store");
+    let mut wrong = Vec::new();
+    for folder in folders {
+        let name = folder.file_name().unwrap().to_str().unwrap();
+        for (file, what) in [
+            (
+                "pipeline.toml",
+                "its stages, with the profiles smoke, cpu and paper",
+            ),
+            ("claims.toml", "what the paper claims, as queries"),
+            (
+                "README.md",
+                "the paper's numbers beside ours, and what does not agree and why",
+            ),
+        ] {
+            if !folder.join(file).is_file() {
+                wrong.push(format!("papers/{name}/{file} is missing: write {what}"));
+            }
+        }
+        let file = folder.join("pipeline.toml");
+        let (file, store) = (file.to_str().unwrap(), store.to_str().unwrap());
+        let smoke = ["-f", file, "--store", store, "--profile", "smoke"];
+        for command in [&["plan"][..], &["claims", "--check"]] {
+            let said = lab.ablate(&[&smoke[..], command].concat());
+            if said.code != 0 {
+                wrong.push(format!(
+                    "papers/{name}: `ablate --profile smoke {}` fails:\n{}",
+                    command.join(" "),
+                    said.stderr
+                ));
+            }
+        }
+    }
+    assert!(!store.exists(), "a plan makes no store");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
