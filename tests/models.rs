@@ -47,6 +47,12 @@ epochs = 2
 kind = "train"
 inputs = { rows = "tokens" }
 model = "naive-bayes"
+
+[stage.svm]
+kind = "train"
+inputs = { rows = "tokens" }
+model = "svm"
+epochs = 5
 "#;
 
 fn export(lab: &Lab, stage: &str) -> String {
@@ -65,7 +71,7 @@ fn weights_come_back_from_a_safetensors_file_bit_by_bit() {
     let lab = Lab::new(PIPELINE);
     lab.run();
     let before = lab.digests();
-    for stage in ["own", "frozen", "bayes"] {
+    for stage in ["own", "frozen", "bayes", "svm"] {
         export(&lab, stage);
     }
     lab.edit(
@@ -80,9 +86,13 @@ fn weights_come_back_from_a_safetensors_file_bit_by_bit() {
         "\"naive-bayes\"",
         "\"naive-bayes\"\nepochs = 0\nstart = \"bayes.safetensors\"",
     );
-    lab.run().ran(["own", "frozen", "bayes"]);
+    lab.edit(
+        "epochs = 5",
+        "epochs = 0\nstart = \"svm.safetensors\"\nseed = 8",
+    );
+    lab.run().ran(["own", "frozen", "bayes", "svm"]);
     let after = lab.digests();
-    for stage in ["own", "frozen", "bayes"] {
+    for stage in ["own", "frozen", "bayes", "svm"] {
         let output = format!("{stage}.weights");
         assert_eq!(before[&output], after[&output], "{stage}");
     }
@@ -95,6 +105,20 @@ fn weights_come_back_from_a_safetensors_file_bit_by_bit() {
     );
     lab.run().ran(["own"]);
     assert_ne!(lab.digests()["own.weights"], before["own.weights"]);
+
+    // What is trained in one go would leave `start` unread: it says so.
+    lab.edit(
+        "epochs = 0\nstart = \"svm.safetensors\"",
+        "epochs = 5\nstart = \"svm.safetensors\"",
+    );
+    let said = lab.ablate(&["plan"]);
+    assert_eq!(said.code, 2);
+    assert!(
+        said.stderr
+            .contains("`svm` is trained in one go, and cannot go on from weights"),
+        "{}",
+        said.stderr
+    );
 }
 
 #[test]

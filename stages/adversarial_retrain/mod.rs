@@ -243,11 +243,12 @@ struct Side {
 
 /// `model, clean_accuracy, clean_items, attacked_accuracy, success_rate, items`
 fn comparison(sides: &[Side], clean_items: usize) -> RecordBatch {
-    let share = |side: &Side, test: fn(&Outcome) -> bool| {
-        side.attacked.iter().filter(|o| test(o)).count() as f64 / side.attacked.len() as f64
-    };
-    let float = |get: &dyn Fn(&Side) -> f64| -> ArrayRef {
-        Arc::new(Float64Array::from_iter_values(sides.iter().map(get)))
+    let count =
+        |side: &Side, test: fn(&Outcome) -> bool| side.attacked.iter().filter(|o| test(o)).count();
+    // Of nothing there is no share: null, as in the summary of an attack, and not NaN.
+    let share = |part: usize, whole: usize| (whole > 0).then(|| part as f64 / whole as f64);
+    let float = |get: &dyn Fn(&Side) -> Option<f64>| -> ArrayRef {
+        Arc::new(Float64Array::from_iter(sides.iter().map(get)))
     };
     let whole = |get: &dyn Fn(&Side) -> i64| -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(sides.iter().map(get)))
@@ -255,15 +256,20 @@ fn comparison(sides: &[Side], clean_items: usize) -> RecordBatch {
     let names = StringArray::from_iter_values(sides.iter().map(|side| side.name));
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("model", Arc::new(names)),
-        ("clean_accuracy", float(&|side| side.clean)),
+        ("clean_accuracy", float(&|side| Some(side.clean))),
         ("clean_items", whole(&|_| clean_items as i64)),
         (
             "attacked_accuracy",
-            float(&|side| share(side, Outcome::right_after)),
+            float(&|side| share(count(side, Outcome::right_after), side.attacked.len())),
         ),
         (
             "success_rate",
-            float(&|side| share(side, Outcome::success) / share(side, Outcome::right_before)),
+            float(&|side| {
+                share(
+                    count(side, Outcome::success),
+                    count(side, Outcome::right_before),
+                )
+            }),
         ),
         ("items", whole(&|side| side.attacked.len() as i64)),
     ];

@@ -16,6 +16,7 @@ use crate::models::{self, Data};
 use crate::settings::{self, Settings, failure};
 use crate::training::{self, Lesson};
 use crate::victim::{Loaded, vectors};
+use crate::weights::Card;
 use crate::{Failure, Outputs, ParamError, Stage, Task, weights};
 
 /// The kind `train`.
@@ -83,6 +84,16 @@ impl Stage for Train {
                 "train for at least one epoch",
             ));
         }
+        let model = Settings(params).text("model").unwrap_or_default();
+        let machine = ["naive-bayes", "svm"].contains(&model);
+        if machine && spec.epochs > 0 && params.contains_key("start") {
+            let message = format!("`{model}` is trained in one go, and cannot go on from weights");
+            return Err(settings::wrong(
+                "start",
+                message,
+                "epochs = 0 takes them as they are",
+            ));
+        }
         Ok(())
     }
 
@@ -147,7 +158,7 @@ impl Stage for Train {
 /// The model of the file that `start` names. It must be the one that the parameters describe.
 fn start(
     task: &Task<'_>,
-    card: &weights::Card,
+    card: &Card,
     vectors: Option<&nn::models::Vectors>,
 ) -> Result<Option<(Loaded, arrow::record_batch::RecordBatch)>, Failure> {
     let Some(name) = task.params.get("start").and_then(Value::as_text) else {
@@ -162,7 +173,7 @@ fn start(
     }
     let table = weights::from_safetensors(&bytes).map_err(|e| e.at("start"))?;
     let loaded = Loaded::open(&table, vectors)?;
-    if loaded.card != *card {
+    if !describes(card, &loaded.card) {
         return Err(Failure::new(format!(
             "{name} holds another model than the parameters describe"
         ))
@@ -170,4 +181,14 @@ fn start(
         .at("start"));
     }
     Ok(Some((loaded, table)))
+}
+
+/// Whether the parameters' card is that of a stored model. How long and in which order an SVM was
+/// trained is part of its card, but no business of parameters that train nothing.
+fn describes(asked: &Card, stored: &Card) -> bool {
+    let mut asked = asked.clone();
+    if let (Card::Svm { spec: asked, .. }, Card::Svm { spec: stored, .. }) = (&mut asked, stored) {
+        (asked.epochs, asked.seed) = (stored.epochs, stored.seed);
+    }
+    asked == *stored
 }
