@@ -46,7 +46,7 @@ const VECTORS: Param = param(
 const DIM: Param = param(
     "dim",
     Type::Int,
-    "Numbers in a vector if none are connected (50).",
+    "Numbers in a vector if none are connected (50; transformer: 64).",
 );
 const KERNELS: Param = param(
     "kernels",
@@ -235,7 +235,8 @@ pub fn card(params: &Params, data: &Data) -> Result<Card, ParamError> {
     let s = Settings(params);
     let name = s.text("model").unwrap_or_default();
     let rate = |name| s.number(name, 0.0, 0.0, 0.999);
-    let dim = s.whole("dim", 50, 1)?;
+    // Heads share a vector: 64 can be cut into 4.
+    let dim = s.whole("dim", if name == "transformer" { 64 } else { 50 }, 1)?;
     let vocabulary = match data.form {
         Form::Tokens { vocabulary, .. } | Form::Chars { vocabulary, .. } => vocabulary,
         Form::Signals { .. } => 0,

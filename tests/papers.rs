@@ -50,3 +50,31 @@ fn every_paper_has_a_pipeline_that_plans_claims_and_a_readme() {
     assert!(!store.exists(), "a plan makes no store");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// The profile `smoke` runs from nothing, its claims can be asked, and a second run is cached.
+#[test]
+fn every_paper_runs_small() {
+    let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("papers");
+    for entry in std::fs::read_dir(&papers).unwrap() {
+        let folder = entry.unwrap().path();
+        let file = folder.join("pipeline.toml");
+        if !file.is_file() {
+            continue;
+        }
+        let lab = Lab::demo();
+        let store = lab.path("store");
+        let (file, store) = (file.to_str().unwrap(), store.to_str().unwrap());
+        let smoke = ["-f", file, "--store", store, "--profile", "smoke"];
+        let run = lab.ablate(&[&smoke[..], &["run"]].concat());
+        assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+        let again = lab.ablate(&[&smoke[..], &["run"]].concat());
+        assert!(!again.stdout.contains("ran  "), "{}", again.stdout);
+        let claims = lab.ablate(&[&smoke[..], &["claims"]].concat());
+        assert_eq!(claims.code, 0, "{}", claims.stderr);
+        let expected = "not run";
+        assert!(
+            claims.stdout.contains(expected),
+            "no claim is judged on toys"
+        );
+    }
+}

@@ -63,3 +63,40 @@ fn without_times(line: &str) -> String {
     }
     kept.join(" ").replace("[time] s", "[time] ms")
 }
+
+/// The quick start's numbers in README are those that come out, up to what another family of
+/// processors may round otherwise: 3 points. Its verdicts are the same, and a second run is cached.
+#[test]
+fn the_quick_start_prints_what_the_readme_says() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let file = |name: &str| std::fs::read_to_string(format!("{root}/{name}")).unwrap();
+    let lab = Lab::new(&file("pipeline.toml"));
+    lab.write("claims.toml", &file("claims.toml"));
+    assert_eq!(lab.ablate(&["run"]).code, 0);
+    let again = lab.ablate(&["run"]);
+    assert!(again.stdout.contains("cached"), "{}", again.stdout);
+    assert!(!again.stdout.contains("ran  "), "{}", again.stdout);
+    let readme = file("README.md");
+    let block = readme.split("```text\n").nth(1).unwrap();
+    let block = block.split("```").next().unwrap();
+    let mut commands = 0;
+    for step in block.split("$ ablate ").skip(1) {
+        let (command, expected) = step.split_once('\n').unwrap();
+        let said = lab.ablate(&command.split(' ').collect::<Vec<_>>());
+        let printed: Vec<&str> = said.stdout.split_whitespace().collect();
+        let expected: Vec<&str> = expected.split_whitespace().collect();
+        // `show` prints the table's columns, digest and file first.
+        let printed = &printed[printed.len().saturating_sub(expected.len())..];
+        assert_eq!(printed.len(), expected.len(), "{}", said.stdout);
+        for (ours, written) in printed.iter().zip(&expected) {
+            let number = |word: &str| word.trim_end_matches(',').parse::<f64>();
+            let same = match (number(ours), number(written)) {
+                (Ok(a), Ok(b)) => (a - b).abs() <= 0.03,
+                _ => ours == written,
+            };
+            assert!(same, "{ours} is {written} in README\n{}", said.stdout);
+        }
+        commands += 1;
+    }
+    assert_eq!(commands, 2);
+}

@@ -236,7 +236,7 @@ fn wrong_parameters_are_named_before_anything_runs() {
     );
     assert_eq!(
         check(&[("model", text("transformer")), ("heads", Value::Int(3))]),
-        "model: heads is 3: expected a divisor of 50 (see the README of `train`)"
+        "model: heads is 3: expected a divisor of dim (see the README of `train`)"
     );
     let rows = tokens(&reviews());
     let given = [("model", text("svm")), ("train", text("trian"))];
