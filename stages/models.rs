@@ -85,11 +85,6 @@ const RECURRENT: &[Param] = &[
         Type::Float,
         "For lstm: what the forget gate's bias starts at (1).",
     ),
-    param(
-        "run_through_padding",
-        Type::Bool,
-        "Whether padding is read like text (false).",
-    ),
 ];
 
 /// Every model.
@@ -278,7 +273,6 @@ pub fn card(params: &Params, data: &Data) -> Result<Card, ParamError> {
                 dropout: rate("dropout")?,
                 hidden: s.whole("hidden", 0, 0)?,
                 forget_bias: s.number("forget_bias", 1.0, -10.0, 10.0)?,
-                run_through_padding: s.flag("run_through_padding", false),
                 ..RecurrentSpec::new(cell, reads, s.whole("units", 64, 1)?, data.classes)
             })
         }
