@@ -6,7 +6,10 @@
 //! A slow figure never fails this program; a wrong number of tokens does.
 
 mod cases;
+#[path = "../side/kinds.rs"]
+mod kinds;
 mod ours;
+#[path = "../side/sample.rs"]
 mod sample;
 
 use std::path::PathBuf;

@@ -1,23 +1,49 @@
 //! The best of all words in some direction: one product of a batch of directions with the table of vectors.
 //!
 //! `best[i] = argmax over rows z, z not skipped, of directions[i] . table[z]`, the first of equals.
-//! The table is packed once, tile by tile; a batch reads it once, and each tile's scores are looked at
+//! The table is packed once, tile by tile; a batch reads it at most once, and each tile's scores are looked at
 //! while they are in the cache. A running maximum, never a sort. A direction gets the same answer
 //! alone and in any batch, on any number of threads.
+//!
+//! Rows lie in order of their size, large ones first: `|p . e| <= max |p| * sum |e|` and `<= |p| |e|`, so that once
+//! these bounds are below the best score, a direction needs no more rows. What is found is exactly the maximum.
 
 use crate::gemm::{Into, Mat, Packed, gemm_packed};
+use crate::simd::max;
 use crate::{Error, Result};
 use rayon::prelude::*;
 
 /// Rows of the table in a tile: with 16 directions their scores take 32 KiB.
 const TILE: usize = 512;
+/// Tiles between two looks at which directions are done.
+const WAVE: usize = 32;
 
 /// A table of vectors, ready to be searched.
 #[derive(Debug)]
 pub struct Dictionary {
-    tiles: Vec<Packed<f32>>,
-    rows: usize,
+    tiles: Vec<Tile>,
+    /// The row of the table at each place, and the place of each row.
+    order: Vec<u32>,
+    place: Vec<u32>,
     dim: usize,
+}
+
+#[derive(Debug)]
+struct Tile {
+    packed: Packed<f32>,
+    /// Neither this tile nor any after it has a larger row.
+    largest: Size,
+}
+
+/// The size of a row or of a direction.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    /// `max |x|`
+    peak: f64,
+    /// `sum |x|`
+    sum: f64,
+    /// `sqrt(sum x^2)`
+    length: f64,
 }
 
 /// A row of the table and its score.
@@ -27,6 +53,43 @@ pub struct Best {
     pub row: u32,
     /// Its product with the direction.
     pub score: f32,
+}
+
+impl Size {
+    fn of(x: &[f32]) -> Size {
+        let mut size = Size::default();
+        for x in x.iter().map(|x| f64::from(x.abs())) {
+            size.peak = size.peak.max(x);
+            size.sum += x;
+            size.length += x * x;
+        }
+        size.length = size.length.sqrt();
+        size
+    }
+
+    fn max(self, other: Size) -> Size {
+        Size {
+            peak: self.peak.max(other.peak),
+            sum: self.sum.max(other.sum),
+            length: self.length.max(other.length),
+        }
+    }
+
+    /// No score of this direction with a row up to that size is computed to be larger.
+    fn bound(self, row: Size, dim: usize) -> f64 {
+        // Each of `dim` roundings adds at most 2^-24 of the sum of |p e|, which both bounds are bounds of.
+        let rounding = 1.0 + 2.0 * dim as f64 * f64::from(f32::EPSILON);
+        (self.peak * row.sum).min(self.length * row.length) * rounding
+            + f64::from(f32::MIN_POSITIVE)
+    }
+}
+
+impl Best {
+    fn beats(self, old: Option<Best>) -> bool {
+        old.is_none_or(|old| {
+            self.score > old.score || (self.score == old.score && self.row < old.row)
+        })
+    }
 }
 
 impl Dictionary {
@@ -40,91 +103,121 @@ impl Dictionary {
             });
         }
         crate::error::finite("dictionary", table)?;
-        let tiles = table
-            .par_chunks(TILE * dim)
-            .map(|part| {
-                let mut packed = Packed::default();
-                packed.pack(Mat::new(part, part.len() / dim, dim).t());
-                packed
-            })
-            .collect();
+        let sizes: Vec<Size> = table.par_chunks(dim).map(Size::of).collect();
+        let mut order: Vec<u32> = (0..sizes.len() as u32).collect();
+        let sum = |row: u32| sizes[row as usize].sum;
+        order.par_sort_unstable_by(|a, b| sum(*b).total_cmp(&sum(*a)).then(a.cmp(b)));
+        let mut place = vec![0; order.len()];
+        for (at, row) in order.iter().enumerate() {
+            place[*row as usize] = at as u32;
+        }
+        let pack = |rows: &[u32]| {
+            let row = |row: &u32| &table[*row as usize * dim..][..dim];
+            let part: Vec<f32> = rows.iter().flat_map(row).copied().collect();
+            let mut packed = Packed::default();
+            packed.pack(Mat::new(&part, rows.len(), dim).t());
+            let sizes = rows.iter().map(|row| sizes[*row as usize]);
+            Tile {
+                packed,
+                largest: sizes.fold(Size::default(), Size::max),
+            }
+        };
+        let mut tiles: Vec<Tile> = order.par_chunks(TILE).map(pack).collect();
+        let mut largest = Size::default();
+        for tile in tiles.iter_mut().rev() {
+            largest = largest.max(tile.largest);
+            tile.largest = largest;
+        }
         Ok(Dictionary {
             tiles,
-            rows: table.len() / dim,
+            order,
+            place,
             dim,
         })
     }
 
     /// Rows of the table.
     pub fn rows(&self) -> usize {
-        self.rows
+        self.order.len()
     }
 
     /// The best row for each direction; `skip` lists the rows that may not be the answer.
     /// None when every row is skipped.
     pub fn best(&self, directions: &[f32], skip: &[&[u32]]) -> Result<Vec<Option<Best>>> {
+        self.search(directions, skip).map(|(best, _)| best)
+    }
+
+    /// The best rows, and how many scores were computed for them.
+    fn search(&self, directions: &[f32], skip: &[&[u32]]) -> Result<(Vec<Option<Best>>, usize)> {
         crate::error::same("directions", skip.len() * self.dim, directions.len())?;
         crate::error::finite("direction", directions)?;
-        let a = Mat::new(directions, skip.len(), self.dim);
-        let found: Vec<Vec<Option<Best>>> = self
-            .tiles
-            .par_iter()
-            .enumerate()
-            .map_init(Vec::new, |scores, (tile, packed)| {
-                let from = tile * TILE;
-                let width = TILE.min(self.rows - from);
-                scores.resize(skip.len() * width, 0.0);
-                gemm_packed(Into::Set, scores, a, packed);
-                scores
-                    .chunks_exact_mut(width)
-                    .zip(skip)
-                    .map(|(scores, skip)| top(scores, from, skip))
-                    .collect()
-            })
-            .collect();
+        let direction = |i: usize| &directions[i * self.dim..(i + 1) * self.dim];
+        let sizes: Vec<Size> = (0..skip.len()).map(|i| Size::of(direction(i))).collect();
         let mut best: Vec<Option<Best>> = vec![None; skip.len()];
-        for tile in found {
-            for (best, new) in best.iter_mut().zip(tile) {
+        let mut open: Vec<usize> = (0..skip.len()).collect();
+        let mut scores = 0;
+        for (wave, tiles) in self.tiles.chunks(WAVE).enumerate() {
+            open.retain(|i| {
+                let bound = sizes[*i].bound(tiles[0].largest, self.dim);
+                // An equal score may belong to an earlier row; beyond infinity there is no telling.
+                best[*i].is_none_or(|b| f64::from(b.score) <= bound || b.score.is_infinite())
+            });
+            if open.is_empty() {
+                break;
+            }
+            let rows: Vec<f32> = open.iter().flat_map(|i| direction(*i)).copied().collect();
+            let a = Mat::new(&rows, open.len(), self.dim);
+            let from = wave * WAVE * TILE;
+            let found: Vec<Vec<Option<Best>>> = tiles
+                .par_iter()
+                .enumerate()
+                .map_init(Vec::new, |scores, (tile, Tile { packed, .. })| {
+                    let from = from + tile * TILE;
+                    let width = TILE.min(self.rows() - from);
+                    scores.resize(open.len() * width, 0.0);
+                    gemm_packed(Into::Set, scores, a, packed);
+                    let scores = scores.chunks_exact_mut(width).zip(&open);
+                    scores
+                        .map(|(scores, i)| self.top(scores, from, skip[*i], best[*i]))
+                        .collect()
+                })
+                .collect();
+            for (new, i) in found.iter().flat_map(|tile| tile.iter().zip(&open)) {
                 if let Some(new) = new
-                    && best.is_none_or(|old| new.score > old.score)
+                    && new.beats(best[*i])
                 {
-                    *best = Some(new);
+                    best[*i] = Some(*new);
                 }
             }
+            scores += open.len() * TILE * tiles.len();
         }
-        Ok(best)
+        Ok((best, scores))
     }
-}
 
-/// The largest score of one tile. The maximum first, which is vectorised, then its place.
-fn top(scores: &mut [f32], from: usize, skip: &[u32]) -> Option<Best> {
-    for row in skip {
-        let at = (*row as usize).wrapping_sub(from);
-        if let Some(score) = scores.get_mut(at) {
-            *score = f32::NEG_INFINITY;
+    /// The largest score of the tile that starts at a place, the first row of equals; none if an earlier one is larger.
+    fn top(
+        &self,
+        scores: &mut [f32],
+        from: usize,
+        skip: &[u32],
+        earlier: Option<Best>,
+    ) -> Option<Best> {
+        for row in skip {
+            let place = self.place.get(*row as usize);
+            let at = place.map(|place| (*place as usize).wrapping_sub(from));
+            if let Some(score) = at.and_then(|at| scores.get_mut(at)) {
+                *score = f32::NEG_INFINITY;
+            }
         }
-    }
-    let mut lanes = [f32::NEG_INFINITY; 16];
-    let chunks = scores.chunks_exact(16);
-    let rest = chunks.remainder();
-    for chunk in chunks {
-        for (lane, score) in lanes.iter_mut().zip(chunk) {
-            *lane = if *score > *lane { *score } else { *lane };
+        let most = max(scores);
+        if most == f32::NEG_INFINITY || earlier.is_some_and(|earlier| most < earlier.score) {
+            return None;
         }
+        let equal = scores.iter().zip(&self.order[from..]);
+        let equal = equal.filter(|(score, _)| **score == most);
+        let row = *equal.map(|(_, row)| row).min()?;
+        Some(Best { row, score: most })
     }
-    let most = lanes
-        .iter()
-        .chain(rest)
-        .copied()
-        .fold(f32::NEG_INFINITY, f32::max);
-    if most == f32::NEG_INFINITY {
-        return None;
-    }
-    let at = scores.iter().position(|score| *score == most)?;
-    Some(Best {
-        row: (from + at) as u32,
-        score: most,
-    })
 }
 
 #[cfg(test)]
@@ -163,6 +256,49 @@ mod tests {
             assert_eq!(all[i], best, "direction {i}");
             let alone = dictionary.best(direction, &skip[i..=i]).unwrap();
             assert_eq!(alone[0], best, "direction {i} alone");
+        }
+    }
+
+    #[test]
+    fn small_rows_are_left_out_and_the_first_of_equals_is_still_found() {
+        let (rows, dim, items) = (3 * WAVE * TILE - 100, 5, 4);
+        let stream = Stream::new(6, "dictionary");
+        let number = |i: u64| stream.below(i, 5) as f32 - 2.0;
+        let mut table: Vec<f32> = (0..(rows * dim) as u64).map(number).collect();
+        let directions: Vec<f32> = (0..(items * dim) as u64)
+            .map(|i| {
+                if number(i + (1 << 32)) < 0.0 {
+                    -1.0
+                } else {
+                    1.0
+                }
+            })
+            .collect();
+        // The best rows twice for each direction, the later one with more that does not count.
+        for (i, direction) in directions.chunks_exact(dim).enumerate() {
+            for row in [rows - 1 - i, 70 + i] {
+                let best = direction.iter().map(|x| 3.0 * x);
+                table.splice(row * dim..(row + 1) * dim, best);
+            }
+            table[(rows - 1 - i) * dim] += 8.0 * directions[i * dim];
+            table[(rows - 1 - i) * dim + 1] -= 8.0 * directions[i * dim + 1];
+        }
+        let dictionary = Dictionary::new(&table, dim).unwrap();
+        let skip: Vec<Vec<u32>> = (0..items as u32).map(|i| vec![70 + (i ^ 1)]).collect();
+        let skip: Vec<&[u32]> = skip.iter().map(Vec::as_slice).collect();
+        let (best, scores) = dictionary.search(&directions, &skip).unwrap();
+        assert!(scores < items * rows / 2, "{scores}");
+        for (i, direction) in directions.chunks_exact(dim).enumerate() {
+            let score = |z: usize| -> f32 {
+                let row = &table[z * dim..(z + 1) * dim];
+                row.iter().zip(direction).map(|(a, b)| a * b).sum()
+            };
+            let allowed = (0..rows).filter(|z| !skip[i].contains(&(*z as u32)));
+            let expected = allowed.fold(None::<usize>, |best, z| match best {
+                Some(b) if score(z) <= score(b) => best,
+                _ => Some(z),
+            });
+            assert_eq!(best[i].map(|b| b.row as usize), expected, "direction {i}");
         }
     }
 

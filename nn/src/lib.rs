@@ -10,6 +10,7 @@
 pub mod batch;
 pub mod checkpoint;
 pub mod dictionary;
+mod endings;
 pub mod error;
 pub mod evaluate;
 pub mod fit;
@@ -39,6 +40,7 @@ pub mod trainer;
 mod update;
 pub mod victim;
 
+pub use endings::Ending;
 pub use error::{Error, Result};
 pub use random::Stream;
 pub use real::Real;

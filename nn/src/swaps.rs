@@ -12,8 +12,8 @@ use crate::victim::{LayerStates, Neural, Victim};
 /// A text and what the model went through on it.
 #[derive(Clone, Debug)]
 pub struct Remembered {
-    tokens: Vec<u32>,
-    states: Option<Vec<LayerStates>>,
+    pub(crate) tokens: Vec<u32>,
+    pub(crate) states: Option<Vec<LayerStates>>,
 }
 
 impl Neural<'_> {

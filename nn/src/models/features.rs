@@ -55,8 +55,8 @@ pub struct Reading {
 /// The features of one text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Row {
-    /// Those that are not zero, by place.
-    Sparse(Vec<(u32, f64)>),
+    /// Those that are not zero, by place. Counts are exact in 32 bits.
+    Sparse(Vec<(u32, f32)>),
     /// All of them.
     Dense(Vec<f64>),
     /// The words whose vectors they are.
@@ -125,7 +125,7 @@ impl Reading {
     /// `w . x`
     pub fn product(&self, w: &[f64], x: &Row) -> f64 {
         match x {
-            Row::Sparse(x) => x.iter().map(|(j, v)| w[*j as usize] * v).sum(),
+            Row::Sparse(x) => x.iter().map(|(j, v)| w[*j as usize] * f64::from(*v)).sum(),
             Row::Dense(x) => x.iter().zip(w).map(|(v, w)| w * v).sum(),
             Row::Tokens(tokens) => {
                 let dim = self.size() / self.steps();
@@ -143,7 +143,9 @@ impl Reading {
     /// `w += factor x`
     pub fn add(&self, w: &mut [f64], x: &Row, factor: f64) {
         match x {
-            Row::Sparse(x) => x.iter().for_each(|(j, v)| w[*j as usize] += factor * v),
+            Row::Sparse(x) => x
+                .iter()
+                .for_each(|(j, v)| w[*j as usize] += factor * f64::from(*v)),
             Row::Dense(x) => w.iter_mut().zip(x).for_each(|(w, v)| *w += factor * v),
             Row::Tokens(tokens) => {
                 let dim = self.size() / self.steps();
@@ -172,10 +174,10 @@ impl Reading {
 }
 
 /// Distinct words in order, each with its value.
-fn words(tokens: &[u32], bag: Bag) -> Vec<(u32, f64)> {
+fn words(tokens: &[u32], bag: Bag) -> Vec<(u32, f32)> {
     let mut sorted = tokens.to_vec();
     sorted.sort_unstable();
-    let mut words: Vec<(u32, f64)> = Vec::with_capacity(sorted.len());
+    let mut words: Vec<(u32, f32)> = Vec::with_capacity(sorted.len());
     for word in sorted {
         match words.last_mut() {
             Some((last, count)) if *last == word => {

@@ -21,7 +21,7 @@ pub use kim_cnn::{KimCnn, KimCnnSpec};
 pub use language::{Language, LanguageSpec};
 pub use recurrent::{CellKind, Recurrent, RecurrentSpec};
 pub use seq2seq::{Seq2seq, Seq2seqSpec};
-pub use svm::{LinearSvm, Steps, SvmSpec};
+pub use svm::{LinearSvm, Steps, SvmSpec, SvmTexts};
 pub use transformer::{Transformer, TransformerSpec};
 pub use transformer_seq2seq::{TransformerSeq2seq, TransformerSeq2seqSpec};
 

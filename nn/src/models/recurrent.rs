@@ -185,6 +185,12 @@ impl Recurrent {
         Ok(())
     }
 
+    /// Whether the states before a step are all that the rest of a text depends on, in any batch: padding that is
+    /// read like text depends on the company.
+    pub(crate) fn resumable(&self) -> bool {
+        self.forward_only().is_ok() && !self.spec.run_through_padding
+    }
+
     /// The states before the first step, layer after layer.
     pub(crate) fn start<T: Real>(&self, params: &Params<T>) -> Vec<T> {
         let zero = |cell: &Cell| vec![T::ZERO; cell.units() * if cell.has_cell() { 2 } else { 1 }];

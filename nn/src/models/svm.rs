@@ -11,6 +11,7 @@ use crate::batch::{Example, Sequence};
 use crate::error::{same, setting};
 use crate::victim::{Queries, Victim};
 use crate::{Result, Stream};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -47,6 +48,12 @@ pub enum Steps {
     Constant(f64),
 }
 
+/// Texts as a machine reads them, with their classes.
+pub struct SvmTexts {
+    reading: Reading,
+    texts: Vec<(Row, usize)>,
+}
+
 /// A trained classifier.
 #[derive(Debug)]
 pub struct LinearSvm {
@@ -58,23 +65,42 @@ pub struct LinearSvm {
 impl LinearSvm {
     /// Trains every machine over the same order of examples.
     pub fn fit(examples: &[Example], spec: &SvmSpec, vectors: Option<Vectors>) -> Result<Self> {
+        Ok(LinearSvm::fit_read(
+            &LinearSvm::read(examples, spec, vectors)?,
+            spec,
+        ))
+    }
+
+    /// The first half of [`LinearSvm::fit`]: checks settings and makes features.
+    pub fn read(
+        examples: &[Example],
+        spec: &SvmSpec,
+        vectors: Option<Vectors>,
+    ) -> Result<SvmTexts> {
         let reading = Reading::new(spec.features, spec.vocabulary, vectors)?;
         let finite = spec.alpha > 0.0 && spec.alpha.is_finite();
         setting("alpha", finite, "above 0", spec.alpha)?;
         setting("epochs", spec.epochs > 0, "above 0", spec.epochs)?;
-        let texts: Vec<(Row, usize)> = labelled(examples, spec.vocabulary, spec.classes)?
-            .into_iter()
+        let texts = labelled(examples, spec.vocabulary, spec.classes)?
+            .into_par_iter()
             .map(|(tokens, y)| (reading.read(tokens), y))
             .collect();
+        Ok(SvmTexts { reading, texts })
+    }
+
+    /// The second half, for the `spec` that the texts were read with; its steps, epochs and seed may be others.
+    pub fn fit_read(read: &SvmTexts, spec: &SvmSpec) -> Self {
+        let SvmTexts { reading, texts } = read;
         let count = if spec.classes == 2 { 1 } else { spec.classes };
         let machines = (0..count)
-            .map(|k| machine(&texts, spec, &reading, if count == 1 { 1 } else { k }))
+            .into_par_iter()
+            .map(|k| machine(texts, spec, reading, if count == 1 { 1 } else { k }))
             .collect();
-        Ok(LinearSvm {
+        LinearSvm {
             machines,
-            reading,
+            reading: reading.clone(),
             forwards: AtomicU64::new(0),
-        })
+        }
     }
 
     /// A machine that was trained before: [`LinearSvm::machines`] of it.

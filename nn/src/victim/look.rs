@@ -59,6 +59,25 @@ pub(super) fn states_of(
     Ok(out.states.iter().map(layer).collect())
 }
 
+/// States without gates: what the steps after depend on.
+pub(crate) fn carried_of(
+    tape: &Tape<f32>,
+    out: &Output,
+    batch: &Batch<f32>,
+    b: usize,
+) -> Vec<LayerStates> {
+    let layer = |s: &States| {
+        let len = batch.len_of(s.side, b);
+        let rows = |v: Var| rows_of(tape, v, b, len, 0..tape.shape(v).dim);
+        LayerStates {
+            h: rows(s.h),
+            c: s.c.map(rows),
+            gates: Vec::new(),
+        }
+    };
+    out.states.iter().map(layer).collect()
+}
+
 /// Attention weights of every layer.
 pub(super) fn attention_of(
     tape: &Tape<f32>,

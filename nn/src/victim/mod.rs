@@ -3,7 +3,7 @@
 //! [`Neural`] is a network under attack; bags of words are victims too, with less to show.
 
 mod inside;
-mod look;
+pub(crate) mod look;
 mod neural;
 
 pub use neural::Neural;

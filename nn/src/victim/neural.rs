@@ -83,6 +83,7 @@ impl<'m> Neural<'m> {
         items: &[&Example],
         change: impl Fn(&mut Batch<f32>) -> Result<()> + Sync,
     ) -> Result<Vec<Vec<f32>>> {
+        let change = |batch: &mut Batch<f32>, _: &[usize]| change(batch);
         self.each(items, Want::NOTHING, change, |shard, out, batch| {
             Ok((0..batch.items())
                 .map(|b| logits_of(&shard.tape, out, batch, b))
@@ -90,12 +91,13 @@ impl<'m> Neural<'m> {
         })
     }
 
-    /// Runs groups of items in parallel and puts the results in the items' order.
-    fn each<R: Send>(
+    /// Runs groups of items in parallel and puts the results in the items' order. `change` gets each group's batch
+    /// and the places of its items in the list.
+    pub(crate) fn each<R: Send>(
         &self,
         items: &[&Example],
         want: Want,
-        change: impl Fn(&mut Batch<f32>) -> Result<()> + Sync,
+        change: impl Fn(&mut Batch<f32>, &[usize]) -> Result<()> + Sync,
         get: impl Fn(&mut Shard<f32>, &Output, &Batch<f32>) -> Result<Vec<R>> + Sync,
     ) -> Result<Vec<R>> {
         if items.is_empty() {
@@ -108,7 +110,7 @@ impl<'m> Neural<'m> {
         let group = |ids: &[usize]| {
             let examples: Vec<&Example> = ids.iter().map(|&i| items[i]).collect();
             let mut batch = Batch::new(&examples)?;
-            change(&mut batch)?;
+            change(&mut batch, ids)?;
             let mut shard = self
                 .spare
                 .lock()
@@ -145,7 +147,7 @@ impl<'m> Neural<'m> {
         self.each(
             items,
             Want::NOTHING,
-            |_| Ok(()),
+            |_, _| Ok(()),
             |shard, out, batch| {
                 Ok((0..batch.items())
                     .map(|b| get(&shard.tape, out, batch, b))
@@ -175,6 +177,54 @@ impl<'m> Neural<'m> {
         }
         self.look_at(&examples.iter().collect::<Vec<_>>(), get)
     }
+
+    /// The gradients of a group after its forward pass.
+    pub(crate) fn differentiate(
+        &self,
+        shard: &mut Shard<f32>,
+        out: &Output,
+        batch: &Batch<f32>,
+        objective: &Objective,
+    ) -> Result<Vec<Gradient>> {
+        let logits: Vec<Vec<f32>> = (0..batch.items())
+            .map(|b| logits_of(&shard.tape, out, batch, b))
+            .collect();
+        let values = objective.apply(&mut shard.tape, out, batch, 1.0)?;
+        shard.tape.backward(self.params, &mut shard.grads);
+        self.backwards
+            .fetch_add(batch.items() as u64, Ordering::Relaxed);
+        let shape = shard.tape.shape(out.input);
+        // Character models read `width` vectors a word, one after the other.
+        let width = if let Input::Chars(_, width) = batch.input {
+            width
+        } else {
+            1
+        };
+        let grad = shard.tape.grad(out.input);
+        let gradient = |(b, (value, logits)): (usize, (f64, Vec<f32>))| {
+            let step = width * shape.dim;
+            let mut data = vec![0.0; batch.lens[b] * step];
+            if !grad.is_empty() {
+                for (t, to) in data.chunks_exact_mut(step).enumerate() {
+                    to.copy_from_slice(&grad[(t * batch.items() + b) * step..][..step]);
+                }
+            }
+            Gradient {
+                value,
+                logits,
+                input: Matrix {
+                    dim: shape.dim,
+                    data,
+                },
+            }
+        };
+        Ok(values
+            .into_iter()
+            .zip(logits)
+            .enumerate()
+            .map(gradient)
+            .collect())
+    }
 }
 
 fn unknown(input: &Sequence) -> Example {
@@ -193,47 +243,8 @@ impl Victim for Neural<'_> {
         self.each(
             items,
             Want::INPUT,
-            |_| Ok(()),
-            |shard, out, batch| {
-                let logits: Vec<Vec<f32>> = (0..batch.items())
-                    .map(|b| logits_of(&shard.tape, out, batch, b))
-                    .collect();
-                let values = objective.apply(&mut shard.tape, out, batch, 1.0)?;
-                shard.tape.backward(self.params, &mut shard.grads);
-                self.backwards
-                    .fetch_add(batch.items() as u64, Ordering::Relaxed);
-                let shape = shard.tape.shape(out.input);
-                // Character models read `width` vectors a word, one after the other.
-                let width = if let Input::Chars(_, width) = batch.input {
-                    width
-                } else {
-                    1
-                };
-                let grad = shard.tape.grad(out.input);
-                let gradient = |(b, (value, logits)): (usize, (f64, Vec<f32>))| {
-                    let step = width * shape.dim;
-                    let mut data = vec![0.0; batch.lens[b] * step];
-                    if !grad.is_empty() {
-                        for (t, to) in data.chunks_exact_mut(step).enumerate() {
-                            to.copy_from_slice(&grad[(t * batch.items() + b) * step..][..step]);
-                        }
-                    }
-                    Gradient {
-                        value,
-                        logits,
-                        input: Matrix {
-                            dim: shape.dim,
-                            data,
-                        },
-                    }
-                };
-                Ok(values
-                    .into_iter()
-                    .zip(logits)
-                    .enumerate()
-                    .map(gradient)
-                    .collect())
-            },
+            |_, _| Ok(()),
+            |shard, out, batch| self.differentiate(shard, out, batch, objective),
         )
     }
 

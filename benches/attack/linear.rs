@@ -1,0 +1,74 @@
+//! Our side of the linear classifiers on 25,000 reviews: features, training, and accuracy on the other 25,000.
+
+use std::path::Path;
+use std::time::Instant;
+
+use nn::batch::Example;
+use nn::evaluate::argmax;
+use nn::models::{Bag, Features, LinearSvm, NaiveBayes, Steps, SvmSpec};
+use nn::victim::Victim;
+use serde_json::{Value as Json, json};
+
+use crate::data::{Texts, class, floats};
+use crate::kinds::timed;
+use crate::projection::DIM;
+
+/// Orders of examples: one alone would say more of its luck than of the machine.
+const SEEDS: u64 = 5;
+
+/// Hinge loss, 20 passes; the mean of several orders.
+pub fn svm(dir: &Path) -> Result<Json, String> {
+    let (train, test, vocabulary) = open(dir)?;
+    let spec = |seed| SvmSpec {
+        vocabulary,
+        classes: 2,
+        alpha: 1e-4,
+        steps: Steps::Optimal,
+        epochs: 20,
+        features: Features::Words(Bag::Binary),
+        seed,
+    };
+    let start = Instant::now();
+    let read = LinearSvm::read(&train, &spec(1), None).map_err(|error| error.to_string())?;
+    let features = start.elapsed().as_secs_f64();
+    let mut machines = Vec::new();
+    let mut line = timed(|| {
+        machines.extend((1..=SEEDS).map(|seed| LinearSvm::fit_read(&read, &spec(seed))));
+        Ok(Json::Null)
+    })?;
+    let accuracies = machines.iter().map(|svm| accuracy(svm, &test));
+    let accuracies = accuracies.collect::<Result<Vec<f64>, String>>()?;
+    let mean = accuracies.iter().sum::<f64>() / SEEDS as f64;
+    line["made"] = json!({ "features": features, "accuracy": mean, "accuracies": accuracies });
+    Ok(line)
+}
+
+/// Counts; there are no features to make.
+pub fn bayes(dir: &Path) -> Result<Json, String> {
+    let (train, test, vocabulary) = open(dir)?;
+    let mut bayes = None;
+    let mut line = timed(|| {
+        let fitted = NaiveBayes::fit(&train, vocabulary, 2);
+        bayes = Some(fitted.map_err(|error| error.to_string())?);
+        Ok(Json::Null)
+    })?;
+    let accuracy = accuracy(&bayes.ok_or("no counts")?, &test)?;
+    line["made"] = json!({ "features": 0.0, "accuracy": accuracy });
+    Ok(line)
+}
+
+fn open(dir: &Path) -> Result<(Vec<Example>, Vec<Example>, usize), String> {
+    let texts = Texts::open(dir)?;
+    let vocabulary = floats(dir, "vectors.f32")?.len() / DIM;
+    Ok((texts.examples(true), texts.examples(false), vocabulary))
+}
+
+fn accuracy(victim: &dyn Victim, test: &[Example]) -> Result<f64, String> {
+    let texts: Vec<_> = test.iter().map(|e| &e.input).collect();
+    let said = victim.logits(&texts).map_err(|error| error.to_string())?;
+    let pairs = said.iter().zip(test);
+    let right = pairs
+        .filter(|(z, e)| argmax(z) == class(e) as usize)
+        .count();
+    Ok(right as f64 / test.len() as f64)
+}

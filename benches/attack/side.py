@@ -1,0 +1,243 @@
+"""The peers' side of `cargo bench --bench attack`: one job a process, its figures as one line of JSON.
+
+scikit-learn's jobs need `pip install scikit-learn`, PyTorch's `pip install torch`, each in some
+virtual environment. Imports and reading files are not part of a figure. The files are those that our
+side made.
+"""
+
+import json
+import os
+import sys
+import time
+import warnings
+
+warnings.filterwarnings("ignore")
+BATCHES, REPEATS, DIM, UNITS, BATCH, STEPS = (1, 4, 8, 16, 32), 15, 50, 64, 24, 100
+
+
+def timed(part):
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = part()
+    return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}, result
+
+
+def say(figures, made):
+    print(json.dumps({**figures, "made": made}))
+
+
+# NumPy and scikit-learn
+
+
+def numbers(folder, name):
+    import numpy
+
+    kind = numpy.float32 if name.endswith("f32") else numpy.uint32
+    return numpy.fromfile(os.path.join(folder, name), kind)
+
+
+def projection(product):
+    """Milliseconds, median and best, of each batch: `product` gives the best rows."""
+    times = {batch: [] for batch in BATCHES}
+
+    def part():
+        for _ in range(REPEATS):
+            for batch in BATCHES:
+                start = time.perf_counter()
+                rows = product(batch)
+                times[batch].append((time.perf_counter() - start) * 1e3)
+        return rows
+
+    figures, rows = timed(part)
+    made = {str(b): [sorted(t)[REPEATS // 2], min(t)] for b, t in times.items()}
+    say(figures, {**made, "rows": [int(row) for row in rows]})
+
+
+def numpy_best(folder):
+    table = numbers(folder, "vectors.f32").reshape(-1, DIM)
+    directions = numbers(folder, "directions.f32").reshape(-1, DIM)
+    projection(lambda batch: (directions[:batch] @ table.T).argmax(1))
+
+
+def sparse(folder, binary):
+    """The reviews of both splits as sparse matrices, their labels, and the seconds that it took."""
+    from scipy.sparse import csr_matrix
+
+    ids, ends = numbers(folder, "ids.u32").astype("int32"), numbers(folder, "ends.u32").astype("int32")
+    labels, train = numbers(folder, "labels.u32").astype("int64"), numbers(folder, "train.u32") == 1
+    words = len(numbers(folder, "vectors.f32")) // DIM
+    starts, lengths = ends[:-1], ends[1:] - ends[:-1]
+
+    def part(rows):
+        import numpy
+
+        texts = numpy.concatenate([ids[s : s + n] for s, n in zip(starts[rows], lengths[rows])])
+        bounds = numpy.concatenate([[0], numpy.cumsum(lengths[rows])])
+        x = csr_matrix((numpy.ones(len(texts)), texts, bounds), shape=(len(bounds) - 1, words))
+        x.sum_duplicates()
+        if binary:
+            x.data[:] = 1.0
+        return x
+
+    figures, x = timed(lambda: part(train))
+    return x, labels[train], part(~train), labels[~train], figures["wall"]
+
+
+def classifier(folder, models, binary):
+    x, y, x_test, y_test, features = sparse(folder, binary)
+    figures, _ = timed(lambda: [model.fit(x, y) for model in models])
+    accuracies = [float(model.score(x_test, y_test)) for model in models]
+    mean = sum(accuracies) / len(accuracies)
+    say(figures, {"features": features, "accuracy": mean, "accuracies": accuracies})
+
+
+def svm(folder):
+    from sklearn.linear_model import SGDClassifier
+
+    settings = dict(loss="hinge", alpha=1e-4, max_iter=20, tol=None, shuffle=True)
+    classifier(folder, [SGDClassifier(random_state=seed, **settings) for seed in range(1, 6)], True)
+
+
+def bayes(folder):
+    from sklearn.naive_bayes import MultinomialNB
+
+    classifier(folder, [MultinomialNB(fit_prior=False)], False)
+
+
+# PyTorch
+
+
+def torch_of():
+    import torch
+
+    torch.set_num_threads(int(os.environ.get("THREADS", "2")))
+    # Back-propagation through 250 steps underflows; without this PyTorch takes ten times as long.
+    torch.set_flush_denormal(True)
+    torch.manual_seed(1)
+    return torch
+
+
+def tensor(torch, folder, name):
+    path = os.path.join(folder, name)
+    kind = torch.float32 if name.endswith("f32") else torch.int32
+    return torch.from_file(path, size=os.path.getsize(path) // 4, dtype=kind).clone()
+
+
+def torch_best(folder):
+    torch = torch_of()
+    table = tensor(torch, folder, "vectors.f32").view(-1, DIM)
+    directions = tensor(torch, folder, "directions.f32").view(-1, DIM)
+    projection(lambda batch: (directions[:batch] @ table.T).argmax(1))
+
+
+def reviews(torch, folder):
+    ids, ends = tensor(torch, folder, "ids.u32").long(), tensor(torch, folder, "ends.u32").tolist()
+    labels = tensor(torch, folder, "labels.u32").long()
+    return [ids[a:b] for a, b in zip(ends, ends[1:])], labels
+
+
+def classifier_of(torch, folder, form):
+    class Classifier(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            table = tensor(torch, folder, "vectors.f32").view(-1, DIM)
+            self.table = torch.nn.Embedding.from_pretrained(table, freeze=True)
+            self.rnn, self.head = torch.nn.LSTM(DIM, UNITS), torch.nn.Linear(UNITS, 2)
+            self.dropout = torch.nn.Dropout(0.25)
+            with torch.no_grad():
+                # Ours has one bias, and one for the forget gate to begin with.
+                self.rnn.bias_ih_l0.zero_()[UNITS : 2 * UNITS] = 1.0
+                self.rnn.bias_hh_l0.zero_()
+
+        def vectors(self, x, lengths):
+            if form == "packed":
+                x = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, enforce_sorted=False)
+                return self.rnn(x)[1][0][0]
+            h = self.rnn(x)[0]
+            return h[lengths - 1, torch.arange(len(lengths))]
+
+        def forward(self, texts, lengths):
+            return self.head(self.dropout(self.vectors(self.table(texts), lengths)))
+
+    return Classifier()
+
+
+def lstm(folder, form):
+    torch = torch_of()
+    texts, labels = reviews(torch, folder)
+    places = tensor(torch, folder, "train.u32").nonzero()[:, 0].tolist()
+    model = classifier_of(torch, folder, form)
+    optimiser = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=1e-3)
+    batches = tensor(torch, folder, "batches.u32").view(-1, BATCH).tolist()
+
+    def step(rows):
+        rows = [places[row] for row in rows]
+        lengths = torch.tensor([len(texts[row]) for row in rows])
+        x = torch.nn.utils.rnn.pad_sequence([texts[row] for row in rows])
+        optimiser.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x, lengths), labels[rows])
+        loss.backward()
+        optimiser.step()
+        return loss.item()
+
+    for rows in batches[: STEPS // 10]:
+        step(rows)
+    figures, losses = timed(lambda: [step(rows) for rows in batches[STEPS // 10 :]])
+    say(figures, {"loss": sum(losses) / len(losses)})
+
+
+def victim(torch, folder):
+    """The LSTM that our side trained."""
+    model = classifier_of(torch, folder, "padded").eval()
+    weights = {
+        "rnn.weight_ih_l0": tensor(torch, folder, "recurrent.0.0.input.f32").view(DIM, -1).T,
+        "rnn.weight_hh_l0": tensor(torch, folder, "recurrent.0.0.recurrent.f32").view(UNITS, -1).T,
+        "rnn.bias_ih_l0": tensor(torch, folder, "recurrent.0.0.bias.f32"),
+        "head.weight": tensor(torch, folder, "head.weight.f32").view(UNITS, -1).T,
+        "head.bias": tensor(torch, folder, "head.bias.f32"),
+    }
+    model.load_state_dict(weights, strict=False)
+    for weight in model.parameters():
+        weight.requires_grad_(False)
+    return model
+
+
+def jsma(folder, items):
+    """One review at a time: a gradient of the whole review, then one product with all vectors."""
+    torch = torch_of()
+    model, (texts, labels) = victim(torch, folder), reviews(torch, folder)
+    drawn = tensor(torch, folder, "drawn.u32").tolist()[: int(items)]
+    table = model.table.weight
+
+    def attack(row):
+        tokens, label = texts[row].clone(), int(labels[row])
+        lengths, changed, queries = torch.tensor([len(tokens)]), 0, 0
+        while True:
+            x = table[tokens][:, None].requires_grad_(True)
+            z = model.head(model.vectors(x, lengths))[0]
+            queries += 1
+            if int(z.argmax()) != label or changed == min(35, len(tokens)):
+                return changed, queries, int(z.argmax()) != label and changed > 0
+            place = len(tokens) - 1 - changed
+            direction = -torch.autograd.grad(z[label], x)[0][place, 0].sign()
+            scores = table @ direction
+            scores[[0, 1, int(tokens[place])]] = -torch.inf
+            tokens[place] = scores.argmax()
+            changed += 1
+
+    figures, done = timed(lambda: [attack(row) for row in drawn])
+    words, queries, successes = zip(*done)
+    made = {"items": len(done), "successes": sum(successes), "forward": sum(queries)}
+    say(figures, {**made, "backward": sum(words), "words": words})
+
+
+JOBS = {
+    "numpy-best": numpy_best,
+    "torch-best": torch_best,
+    "svm": svm,
+    "bayes": bayes,
+    "lstm": lstm,
+    "jsma": jsma,
+}
+
+if __name__ == "__main__":
+    JOBS[sys.argv[1]](*sys.argv[2:])
