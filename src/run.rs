@@ -162,9 +162,11 @@ fn attempt(
         let table = made
             .remove(name)
             .ok_or_else(|| Failure::new(format!("the stage did not make its output `{name}`")))?;
-        let staged = store
-            .put(&table)
-            .map_err(|error| Failure::new(format!("output `{name}`: {error}")))?;
+        let wrong = |error| Failure::new(format!("output `{name}`: {error}"));
+        // Readers get the form that the store would give them, or a cold run and a cached one
+        // would differ.
+        let table = store::canonical(&table).map_err(wrong)?;
+        let staged = store.put(&table).map_err(wrong)?;
         outputs.push((staged, table));
     }
     Ok(outputs)

@@ -107,12 +107,6 @@ impl Labelled {
         }
     }
 
-    /// One more than the largest label.
-    pub fn classes(&self) -> usize {
-        let labels = (0..self.examples.len()).filter_map(|row| self.label(row));
-        labels.max().map_or(0, |most| most as usize + 1)
-    }
-
     /// The error for a split that has no rows.
     pub fn no_split(&self, name: &str, param: &'static str) -> Failure {
         let mut known: Vec<&str> = self.splits.iter().map(String::as_str).collect();

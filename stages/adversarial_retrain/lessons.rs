@@ -105,7 +105,8 @@ impl Lessons for Regenerated<'_> {
         if self.mix != Mix::Batch {
             return Ok(Vec::new());
         }
-        let wanted = (batch.len() as f64 * self.share).round() as usize;
+        // A share that is asked for is at least one row.
+        let wanted = ((batch.len() as f64 * self.share).round() as usize).max(1);
         let places: Vec<usize> = batch
             .iter()
             .filter_map(|e| match &e.input {

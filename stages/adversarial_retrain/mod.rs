@@ -134,7 +134,7 @@ impl Stage for AdversarialRetrain {
         s.one_of("from", &[("scratch", ()), ("weights", ())])?;
         s.whole("items", 1000, 0)?;
         s.whole("test_items", 0, 0)?;
-        s.number("share", 0.5, 0.0, 1.0)?;
+        s.number("share", 0.5, 1e-6, 1.0)?;
         training::spec(params, 0).map(drop)
     }
 
@@ -189,7 +189,7 @@ fn retrain(task: &Task<'_>, old: &Armoury) -> Result<Trained, Failure> {
     let settings = Settings(task.params);
     let mix = settings.one_of("mix", MIXES).map_err(failure)?;
     let items = settings.whole("items", 1000, 0).map_err(failure)?;
-    let share = settings.number("share", 0.5, 0.0, 1.0).map_err(failure)?;
+    let share = settings.number("share", 0.5, 1e-6, 1.0).map_err(failure)?;
     let spec = training::spec(task.params, task.seed).map_err(failure)?;
     let split = |param: &'static str| settings.text(param).unwrap_or(param);
     let mut train = old.rows.examples(&old.rows.split(split("train")))?;

@@ -8,6 +8,7 @@ mod tests;
 
 use std::sync::LazyLock;
 
+use nn::batch::{Example, Target};
 use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
@@ -118,10 +119,14 @@ impl Stage for Train {
             return Err(rows.no_split(split("train"), "train"));
         }
         let dev = rows.examples(&rows.split(split("dev")))?;
+        if dev.is_empty() && split("dev") != "dev" {
+            return Err(rows.no_split(split("dev"), "dev"));
+        }
+        let classes = classes(&train, &dev)?;
         let spec = training::spec(task.params, task.seed).map_err(failure)?;
         let data = Data {
             form: rows.form.clone(),
-            classes: rows.classes().max(2),
+            classes,
             vectors: vectors.as_ref().map(|v| (v.dim, weights::digest(&v.data))),
             seed: task.seed,
             epochs: spec.epochs,
@@ -153,6 +158,35 @@ impl Stage for Train {
         ]
         .into())
     }
+}
+
+/// How many classes there are to learn: what other splits hold decides nothing.
+fn classes(train: &[Example], dev: &[Example]) -> Result<usize, Failure> {
+    let most = |examples: &[Example]| {
+        let labels = examples.iter().filter_map(|e| match e.target {
+            Target::Class(label) => Some(label as usize + 1),
+            _ => None,
+        });
+        labels.max().unwrap_or_default()
+    };
+    let classes = most(train);
+    if classes < 2 {
+        return Err(Failure::new(
+            "all training rows have the class 0: there is nothing to tell apart",
+        )
+        .help("check the labels, or draw rows of every class")
+        .at("train"));
+    }
+    if most(dev) > classes {
+        return Err(Failure::new(format!(
+            "a dev row has the label {}, but training rows have labels up to {}",
+            most(dev) - 1,
+            classes - 1
+        ))
+        .help("every class needs training rows")
+        .at("dev"));
+    }
+    Ok(classes)
 }
 
 /// The model of the file that `start` names. It must be the one that the parameters describe.

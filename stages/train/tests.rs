@@ -245,3 +245,32 @@ fn wrong_parameters_are_named_before_anything_runs() {
     assert_eq!(failure.message, "no row has the split `trian`");
     assert_eq!(failure.help.as_deref(), Some("splits: dev, test, train"));
 }
+
+#[test]
+fn classes_are_those_of_the_training_rows() {
+    let train = |change: &dyn Fn(&mut trial::Text)| {
+        let mut texts = reviews();
+        texts.iter_mut().for_each(change);
+        let given = [("model", text("naive-bayes"))];
+        run(&Train, &[("rows", &tokens(&texts))], &given, 1)
+    };
+    let plain = train(&|_| {}).unwrap();
+    let more = train(&|t| t.1 += if t.0 == "test" { 3 } else { 0 }).unwrap();
+    let bytes = |out: &crate::Outputs| store::encode(&out["weights"]).unwrap();
+    assert!(
+        bytes(&plain) == bytes(&more),
+        "labels of other splits decide nothing"
+    );
+    let message = |out: Result<crate::Outputs, Failure>| out.unwrap_err().message;
+    assert_eq!(
+        message(train(&|t| t.1 = 0)),
+        "all training rows have the class 0: there is nothing to tell apart"
+    );
+    assert_eq!(
+        message(train(&|t| t.1 += if t.0 == "dev" { 1 } else { 0 })),
+        "a dev row has the label 2, but training rows have labels up to 1"
+    );
+    let given = [("model", text("svm")), ("dev", text("dve"))];
+    let failure = run(&Train, &[("rows", &tokens(&reviews()))], &given, 1);
+    assert_eq!(message(failure), "no row has the split `dve`");
+}
