@@ -9,19 +9,18 @@ use serde_json::{Value as Json, json};
 use stages::DataHome;
 use store::Value;
 
-use crate::data::table;
+use crate::data::{DRAWN, table};
 use crate::kinds::{run, text, timed};
 
-/// What one attack on so many drawn reviews takes, from tables to tables.
-pub fn attack(dir: &Path, name: &str, items: &str) -> Result<Json, String> {
-    let count = items.parse().map_err(|_| "no number")?;
+/// What one attack on the drawn reviews takes, from tables to tables.
+pub fn attack(dir: &Path, name: &str) -> Result<Json, String> {
     let ports = ["weights", "rows", "vectors", "vocab", "bayes"];
     let tables = ports.map(|port| table(dir, port));
     let mut inputs = Vec::new();
     for (port, table) in ports.iter().zip(&tables) {
         inputs.push((*port, table.as_ref().map_err(Clone::clone)?));
     }
-    let mut params = vec![("attack", text(name)), ("items", Value::Int(count))];
+    let mut params = vec![("attack", text(name)), ("items", Value::Int(DRAWN))];
     match name {
         "swap" => params.push(("n", Value::Int(3))),
         "jsma" => params.push(("max_words", Value::Int(35))),

@@ -24,7 +24,7 @@ pub const UNITS: i64 = 64;
 /// Steps that are timed, after a tenth of them that are not.
 pub const STEPS: usize = 100;
 /// Reviews that are drawn to be attacked.
-const DRAWN: i64 = 1024;
+pub const DRAWN: i64 = 512;
 
 /// Makes all files, unless they are there.
 pub fn make(home: &DataHome, dir: &Path) -> Result<Json, String> {

@@ -16,6 +16,9 @@ use crate::projection::DIM;
 /// Orders of examples: one alone would say more of its luck than of the machine.
 const SEEDS: u64 = 5;
 
+/// Fits of naive Bayes that are timed together: one takes milliseconds.
+const FITS: usize = 20;
+
 /// Hinge loss, 20 passes; the mean of several orders.
 pub fn svm(dir: &Path) -> Result<Json, String> {
     let (train, test, vocabulary) = open(dir)?;
@@ -46,13 +49,16 @@ pub fn svm(dir: &Path) -> Result<Json, String> {
 /// Counts; there are no features to make.
 pub fn bayes(dir: &Path) -> Result<Json, String> {
     let (train, test, vocabulary) = open(dir)?;
-    let mut bayes = None;
+    let fit = || NaiveBayes::fit(&train, vocabulary, 2).map_err(|error| error.to_string());
+    // One that does not count: on a virtual machine, memory that nobody had before takes longer than counting.
+    let bayes = fit()?;
     let mut line = timed(|| {
-        let fitted = NaiveBayes::fit(&train, vocabulary, 2);
-        bayes = Some(fitted.map_err(|error| error.to_string())?);
+        for _ in 0..FITS {
+            std::hint::black_box(fit()?);
+        }
         Ok(Json::Null)
     })?;
-    let accuracy = accuracy(&bayes.ok_or("no counts")?, &test)?;
+    let accuracy = accuracy(&bayes, &test)?;
     line["made"] = json!({ "features": 0.0, "accuracy": accuracy });
     Ok(line)
 }

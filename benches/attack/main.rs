@@ -86,7 +86,7 @@ fn work(job: &str, rest: &[String], mirror: Option<PathBuf>) -> Result<serde_jso
         ("svm", []) => linear::svm(dir),
         ("bayes", []) => linear::bayes(dir),
         ("lstm", []) => network::steps(dir),
-        ("attack", [name, items]) => attack::attack(dir, name, items),
+        ("attack", [name]) => attack::attack(dir, name),
         _ => Err(format!("no job `{job}`")),
     }
 }

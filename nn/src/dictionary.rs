@@ -1,7 +1,7 @@
 //! The best of all words in some direction: one product of a batch of directions with the table of vectors.
 //!
 //! `best[i] = argmax over rows z, z not skipped, of directions[i] . table[z]`, the first of equals.
-//! The table is packed once, tile by tile; a batch reads it at most once, and each tile's scores are looked at
+//! The table is packed once, tile by tile; a batch reads it once at most, and each tile's scores are looked at
 //! while they are in the cache. A running maximum, never a sort. A direction gets the same answer
 //! alone and in any batch, on any number of threads.
 //!
@@ -12,11 +12,11 @@ use crate::gemm::{Into, Mat, Packed, gemm_packed};
 use crate::simd::max;
 use crate::{Error, Result};
 use rayon::prelude::*;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows of the table in a tile: with 16 directions their scores take 32 KiB.
 const TILE: usize = 512;
-/// Tiles between two looks at which directions are done.
-const WAVE: usize = 32;
 
 /// A table of vectors, ready to be searched.
 #[derive(Debug)]
@@ -112,8 +112,10 @@ impl Dictionary {
             place[*row as usize] = at as u32;
         }
         let pack = |rows: &[u32]| {
-            let row = |row: &u32| &table[*row as usize * dim..][..dim];
-            let part: Vec<f32> = rows.iter().flat_map(row).copied().collect();
+            let mut part = Vec::with_capacity(rows.len() * dim);
+            for row in rows {
+                part.extend_from_slice(&table[*row as usize * dim..][..dim]);
+            }
             let mut packed = Packed::default();
             packed.pack(Mat::new(&part, rows.len(), dim).t());
             let sizes = rows.iter().map(|row| sizes[*row as usize]);
@@ -153,45 +155,44 @@ impl Dictionary {
         crate::error::finite("direction", directions)?;
         let direction = |i: usize| &directions[i * self.dim..(i + 1) * self.dim];
         let sizes: Vec<Size> = (0..skip.len()).map(|i| Size::of(direction(i))).collect();
-        let mut best: Vec<Option<Best>> = vec![None; skip.len()];
-        let mut open: Vec<usize> = (0..skip.len()).collect();
-        let mut scores = 0;
-        for (wave, tiles) in self.tiles.chunks(WAVE).enumerate() {
-            open.retain(|i| {
-                let bound = sizes[*i].bound(tiles[0].largest, self.dim);
+        let best: Mutex<Vec<Option<Best>>> = Mutex::new(vec![None; skip.len()]);
+        let all = || best.lock().expect("nothing panics while it is held");
+        let computed = AtomicUsize::new(0);
+        // In order, whichever thread is free: the largest rows first. What is left out depends on who is faster,
+        // what is found does not.
+        let tiles = self.tiles.iter().enumerate().par_bridge();
+        let memory = <(Vec<usize>, Vec<f32>, Vec<f32>)>::default;
+        tiles.for_each_init(memory, |(open, rows, scores), (tile, part)| {
+            let earlier = all().clone();
+            open.clear();
+            open.extend((0..skip.len()).filter(|i| {
+                let bound = sizes[*i].bound(part.largest, self.dim);
                 // An equal score may belong to an earlier row; beyond infinity there is no telling.
-                best[*i].is_none_or(|b| f64::from(b.score) <= bound || b.score.is_infinite())
-            });
+                earlier[*i].is_none_or(|b| f64::from(b.score) <= bound || b.score.is_infinite())
+            }));
             if open.is_empty() {
-                break;
+                return;
             }
-            let rows: Vec<f32> = open.iter().flat_map(|i| direction(*i)).copied().collect();
-            let a = Mat::new(&rows, open.len(), self.dim);
-            let from = wave * WAVE * TILE;
-            let found: Vec<Vec<Option<Best>>> = tiles
-                .par_iter()
-                .enumerate()
-                .map_init(Vec::new, |scores, (tile, Tile { packed, .. })| {
-                    let from = from + tile * TILE;
-                    let width = TILE.min(self.rows() - from);
-                    scores.resize(open.len() * width, 0.0);
-                    gemm_packed(Into::Set, scores, a, packed);
-                    let scores = scores.chunks_exact_mut(width).zip(&open);
-                    scores
-                        .map(|(scores, i)| self.top(scores, from, skip[*i], best[*i]))
-                        .collect()
-                })
-                .collect();
-            for (new, i) in found.iter().flat_map(|tile| tile.iter().zip(&open)) {
-                if let Some(new) = new
-                    && new.beats(best[*i])
-                {
-                    best[*i] = Some(*new);
+            rows.clear();
+            open.iter()
+                .for_each(|i| rows.extend_from_slice(direction(*i)));
+            let from = tile * TILE;
+            let width = TILE.min(self.rows() - from);
+            scores.resize(open.len() * width, 0.0);
+            let a = Mat::new(rows, open.len(), self.dim);
+            gemm_packed(Into::Set, scores, a, &part.packed);
+            computed.fetch_add(scores.len(), Ordering::Relaxed);
+            for (scores, i) in scores.chunks_exact_mut(width).zip(&*open) {
+                if let Some(new) = self.top(scores, from, skip[*i], earlier[*i]) {
+                    let best = &mut all()[*i];
+                    if new.beats(*best) {
+                        *best = Some(new);
+                    }
                 }
             }
-            scores += open.len() * TILE * tiles.len();
-        }
-        Ok((best, scores))
+        });
+        let best = all().clone();
+        Ok((best, computed.into_inner()))
     }
 
     /// The largest score of the tile that starts at a place, the first row of equals; none if an earlier one is larger.
@@ -261,7 +262,7 @@ mod tests {
 
     #[test]
     fn small_rows_are_left_out_and_the_first_of_equals_is_still_found() {
-        let (rows, dim, items) = (3 * WAVE * TILE - 100, 5, 4);
+        let (rows, dim, items) = (96 * TILE - 100, 5, 4);
         let stream = Stream::new(6, "dictionary");
         let number = |i: u64| stream.below(i, 5) as f32 - 2.0;
         let mut table: Vec<f32> = (0..(rows * dim) as u64).map(number).collect();

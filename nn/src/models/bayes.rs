@@ -7,6 +7,7 @@ use crate::Result;
 use crate::batch::{Example, Sequence};
 use crate::error::{same, setting};
 use crate::victim::{Queries, Victim};
+use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A trained classifier.
@@ -26,11 +27,14 @@ impl NaiveBayes {
     pub fn fit(examples: &[Example], vocabulary: usize, classes: usize) -> Result<Self> {
         let texts = labelled(examples, vocabulary, classes)?;
         let mut counts = vec![0u64; classes * vocabulary];
-        for (tokens, y) in texts {
-            for &w in tokens {
-                counts[y * vocabulary + w as usize] += 1;
+        let rows = counts.par_chunks_exact_mut(vocabulary).enumerate();
+        rows.for_each(|(class, counts)| {
+            for (tokens, _) in texts.iter().filter(|(_, y)| *y == class) {
+                for &w in *tokens {
+                    counts[w as usize] += 1;
+                }
             }
-        }
+        });
         NaiveBayes::from_counts(counts, vocabulary, classes)
     }
 
@@ -38,11 +42,18 @@ impl NaiveBayes {
     pub fn from_counts(counts: Vec<u64>, vocabulary: usize, classes: usize) -> Result<Self> {
         setting("vocabulary", vocabulary > 0, "above 0", vocabulary)?;
         same("counts", classes * vocabulary, counts.len())?;
-        let mut log = Vec::with_capacity(counts.len());
-        for row in counts.chunks_exact(vocabulary) {
-            let total = (vocabulary as u64 + row.iter().sum::<u64>()) as f64;
-            log.extend(row.iter().map(|c| ((1 + c) as f64 / total).ln()));
-        }
+        let mut log = vec![0.0; counts.len()];
+        let rows = log.par_chunks_exact_mut(vocabulary);
+        rows.zip(counts.par_chunks_exact(vocabulary))
+            .for_each(|(log, counts)| {
+                let total = (vocabulary as u64 + counts.iter().sum::<u64>()) as f64;
+                let of = |count: u64| ((1 + count) as f64 / total).ln();
+                // Most words of a dictionary never occur.
+                let never = of(0);
+                for (log, &count) in log.iter_mut().zip(counts) {
+                    *log = if count == 0 { never } else { of(count) };
+                }
+            });
         Ok(NaiveBayes {
             counts,
             log,

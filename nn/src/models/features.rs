@@ -55,6 +55,8 @@ pub struct Reading {
 /// The features of one text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Row {
+    /// The places of those that are one; all others are zero.
+    Ones(Vec<u32>),
     /// Those that are not zero, by place. Counts are exact in 32 bits.
     Sparse(Vec<(u32, f32)>),
     /// All of them.
@@ -103,7 +105,8 @@ impl Reading {
     /// The features of a text, whose tokens are inside the vocabulary.
     pub fn read(&self, tokens: &[u32]) -> Row {
         match self.features {
-            Features::Words(bag) => Row::Sparse(words(tokens, bag)),
+            Features::Words(Bag::Binary) => Row::Ones(distinct(tokens)),
+            Features::Words(Bag::Count) => Row::Sparse(counts(tokens)),
             Features::Mean => {
                 let mut mean = vec![0.0; self.size()];
                 for &token in tokens {
@@ -125,6 +128,7 @@ impl Reading {
     /// `w . x`
     pub fn product(&self, w: &[f64], x: &Row) -> f64 {
         match x {
+            Row::Ones(x) => x.iter().map(|j| w[*j as usize]).sum(),
             Row::Sparse(x) => x.iter().map(|(j, v)| w[*j as usize] * f64::from(*v)).sum(),
             Row::Dense(x) => x.iter().zip(w).map(|(v, w)| w * v).sum(),
             Row::Tokens(tokens) => {
@@ -143,6 +147,7 @@ impl Reading {
     /// `w += factor x`
     pub fn add(&self, w: &mut [f64], x: &Row, factor: f64) {
         match x {
+            Row::Ones(x) => x.iter().for_each(|j| w[*j as usize] += factor),
             Row::Sparse(x) => x
                 .iter()
                 .for_each(|(j, v)| w[*j as usize] += factor * f64::from(*v)),
@@ -173,22 +178,20 @@ impl Reading {
     }
 }
 
-/// Distinct words in order, each with its value.
-fn words(tokens: &[u32], bag: Bag) -> Vec<(u32, f32)> {
+/// Distinct words in order.
+fn distinct(tokens: &[u32]) -> Vec<u32> {
     let mut sorted = tokens.to_vec();
     sorted.sort_unstable();
-    let mut words: Vec<(u32, f32)> = Vec::with_capacity(sorted.len());
-    for word in sorted {
-        match words.last_mut() {
-            Some((last, count)) if *last == word => {
-                if bag == Bag::Count {
-                    *count += 1.0;
-                }
-            }
-            _ => words.push((word, 1.0)),
-        }
-    }
-    words
+    sorted.dedup();
+    sorted
+}
+
+/// Distinct words in order, each with how often it occurs.
+fn counts(tokens: &[u32]) -> Vec<(u32, f32)> {
+    let mut sorted = tokens.to_vec();
+    sorted.sort_unstable();
+    let runs = sorted.chunk_by(|a, b| a == b);
+    runs.map(|run| (run[0], run.len() as f32)).collect()
 }
 
 #[cfg(test)]
@@ -203,10 +206,7 @@ mod tests {
     #[test]
     fn every_reading_has_the_features_of_its_formula() {
         let row = |features| reading(features).read(&[3, 1, 3]);
-        assert_eq!(
-            row(Features::Words(Bag::Binary)),
-            Row::Sparse(vec![(1, 1.0), (3, 1.0)])
-        );
+        assert_eq!(row(Features::Words(Bag::Binary)), Row::Ones(vec![1, 3]));
         assert_eq!(
             row(Features::Words(Bag::Count)),
             Row::Sparse(vec![(1, 1.0), (3, 2.0)])
