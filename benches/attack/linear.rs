@@ -50,8 +50,10 @@ pub fn svm(dir: &Path) -> Result<Json, String> {
 pub fn bayes(dir: &Path) -> Result<Json, String> {
     let (train, test, vocabulary) = open(dir)?;
     let fit = || NaiveBayes::fit(&train, vocabulary, 2).map_err(|error| error.to_string());
-    // One that does not count: on a virtual machine, memory that nobody had before takes longer than counting.
+    // On a virtual machine, memory that nobody had before takes longer than counting: the first is told apart.
+    let start = Instant::now();
     let bayes = fit()?;
+    let first = start.elapsed().as_secs_f64();
     let mut line = timed(|| {
         for _ in 0..FITS {
             std::hint::black_box(fit()?);
@@ -59,7 +61,7 @@ pub fn bayes(dir: &Path) -> Result<Json, String> {
         Ok(Json::Null)
     })?;
     let accuracy = accuracy(&bayes, &test)?;
-    line["made"] = json!({ "features": 0.0, "accuracy": accuracy });
+    line["made"] = json!({ "features": 0.0, "first": first, "accuracy": accuracy });
     Ok(line)
 }
 
