@@ -11,6 +11,7 @@ mod columns;
 mod digest;
 mod disk;
 mod error;
+mod fixed;
 mod foreign;
 mod fsck;
 mod gc;
