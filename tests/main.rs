@@ -1,5 +1,6 @@
 //! Drives the real program in temporary folders.
 
+mod audit;
 mod axes;
 mod cache;
 mod claims;
@@ -8,6 +9,7 @@ mod crash;
 mod data;
 mod errors;
 mod examples;
+mod faults;
 mod golden;
 mod house;
 mod lab;
@@ -18,3 +20,4 @@ mod processes;
 mod readme;
 mod schedule;
 mod text;
+mod verify;
