@@ -17,4 +17,5 @@ mod papers;
 mod processes;
 mod readme;
 mod schedule;
+mod stream;
 mod text;

@@ -12,6 +12,7 @@ mod nearest;
 mod plan;
 mod reference;
 mod run;
+mod stream;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -96,6 +97,8 @@ enum Command {
     Tag(history::TagArguments),
     /// Draw the pipeline
     Graph(graph::Arguments),
+    /// Perturb samples from standard input as they arrive, by an attack stage
+    AttackStream(stream::Arguments),
     /// Remove results that recent runs and tags do not reach
     Gc(house::GcArguments),
     /// Check every stored byte against its digest
@@ -173,6 +176,7 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         Command::Diff(arguments) => history::diff(&global, &arguments),
         Command::Tag(arguments) => history::tag(&global, &arguments),
         Command::Graph(arguments) => graph::graph(&global, &arguments),
+        Command::AttackStream(arguments) => stream::stream(&global, &arguments),
         Command::Gc(arguments) => house::gc(&global, &arguments),
         Command::Fsck(arguments) => house::fsck(&global, &arguments),
         Command::Kinds(arguments) => data::kinds(&global, &arguments),
