@@ -20,6 +20,7 @@ mod training;
 mod trial;
 mod victim;
 pub mod weights;
+mod wordlist;
 
 pub mod adversarial_retrain;
 pub mod attack;

@@ -82,6 +82,7 @@ fn live(model: (&str, CellKind, usize, usize, usize), attack: &str) -> Live {
         .collect();
     let card = Card::Network {
         spec,
+        words: None,
         vectors: None,
     };
     let given: Params = [

@@ -57,7 +57,7 @@ impl<'a> Regenerated<'a> {
             task,
             armoury,
             mix,
-            places: armoury.places(split, items, task.seed, Among::default())?,
+            places: armoury.places((split, "train"), items, task.seed, Among::default())?,
             rows,
             share,
             failure: None,

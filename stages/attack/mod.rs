@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{Array, AsArray, StringArray};
+use arrow::array::{AsArray, StringArray};
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
 use nn::model::Model;
@@ -44,7 +44,7 @@ use crate::labelled::{Form, Labelled};
 use crate::settings::{self, Settings, failure};
 use crate::victim::{Loaded, Subject, accuracy, probabilities, vectors};
 use crate::weights::Card;
-use crate::{Failure, Outputs, ParamError, Stage, Task, Watch, models};
+use crate::{Failure, Outputs, ParamError, Stage, Task, Watch, models, wordlist};
 pub use live::{Live, Run};
 pub use report::Outcome;
 use scene::{Item, Scene, Trace};
@@ -78,12 +78,8 @@ pub trait Attack: Sync {
     /// Its name, file, summary and parameters.
     fn entry(&self) -> Entry;
 
-    /// What is wrong with its parameters: a whole number below 1, unless it says otherwise.
-    fn check(&self, settings: Settings<'_>) -> Result<(), ParamError> {
-        let params = self.entry().params.iter();
-        for param in params.filter(|param| param.ty == Type::Int) {
-            settings.whole(param.name, 1, 1)?;
-        }
+    /// Looks at parameters that their types do not tell enough about.
+    fn check(&self, _: Settings<'_>) -> Result<(), ParamError> {
         Ok(())
     }
 
@@ -117,6 +113,9 @@ pub const fn param(name: &'static str, ty: Type, help: &'static str) -> Param {
     }
 }
 
+/// Whole numbers that may be 0: a class, and steps that need not be taken.
+const FROM_0: [&str; 2] = ["target", "substeps"];
+
 /// The attack of that name.
 fn find(name: &str) -> Option<&'static dyn Attack> {
     let all = ATTACKS.iter().copied();
@@ -140,6 +139,12 @@ pub fn check(params: &Params) -> Result<(), ParamError> {
         .map(|entry| (entry.name, entry.params.iter().map(|p| p.name).collect()))
         .collect();
     settings::belongs(params, "attack", name, &owners)?;
+    for param in attack.entry().params {
+        if param.ty == Type::Int {
+            let least = i64::from(!FROM_0.contains(&param.name));
+            Settings(params).whole(param.name, least, least)?;
+        }
+    }
     attack.check(Settings(params))
 }
 
@@ -256,7 +261,7 @@ impl Stage for AttackStage {
             right: settings.one_of("among", AMONG).map_err(failure)?,
             label: settings.0.get("label").and_then(Value::as_int),
         };
-        let places = stage.places(split, limit, task.seed, among)?;
+        let places = stage.places((split, "split"), limit, task.seed, among)?;
         let outcomes = stage.attack(&places, task.params, task.seed, task.watch)?;
         let name = settings.text("attack").unwrap_or_default();
         let examples = report::examples(&outcomes, stage.words.as_ref());
@@ -315,20 +320,26 @@ impl Armoury {
     ) -> Result<Armoury, Failure> {
         let bayes = task.inputs.get("bayes");
         let bayes = bayes.map(|table| Loaded::open(table, None)).transpose()?;
+        if let Some(other) = bayes.as_ref().filter(|loaded| loaded.bayes().is_none()) {
+            let name = models::named(&other.card);
+            return Err(
+                Failure::new(format!("the input `bayes` is the model `{name}`"))
+                    .help("connect a train stage with model = \"naive-bayes\""),
+            );
+        }
         let rows = Labelled::read(&task.inputs["rows"])?;
         // The vectors that the model reads, also when they were trained with it.
         let own = loaded.network();
         let own = own.and_then(|(model, params)| own_vectors(model, params));
         let words = task.inputs.get("vocab").map(words).transpose()?;
-        if let (Form::Tokens { vocabulary, .. }, Some(words)) = (&rows.form, &words)
-            && words.len() != *vocabulary
-        {
-            return Err(Failure::new(format!(
-                "the rows have a vocabulary of {vocabulary} tokens, but `vocab` has {}",
-                words.len()
-            ))
-            .help("connect `rows` and `vocab` of one tokenize stage"));
+        let ours = rows.form.words();
+        wordlist::agree(ours, loaded.card.words(), "weights")?;
+        for port in ["vectors", "vocab"] {
+            let listed = task.inputs.get(port).and_then(wordlist::listed);
+            wordlist::agree(ours, listed.as_deref(), port)?;
         }
+        let counted = bayes.as_ref().and_then(|bayes| bayes.card.words());
+        wordlist::agree(ours, counted, "bayes")?;
         Ok(Armoury {
             rows,
             loaded,
@@ -339,16 +350,17 @@ impl Armoury {
     }
 
     /// The rows of a split, or some of them; at most so many, drawn by seed and id, in their order.
+    /// The split comes with the parameter that names it.
     pub fn places(
         &self,
-        split: &str,
+        (split, param): (&str, &'static str),
         limit: usize,
         seed: u64,
         among: Among,
     ) -> Result<Vec<usize>, Failure> {
         let mut places = self.rows.split(split);
         if places.is_empty() {
-            return Err(self.rows.no_split(split, "split"));
+            return Err(self.rows.no_split(split, param));
         }
         if let Some(label) = among.label {
             places.retain(|row| self.rows.label(*row).map(i64::from) == Some(label));
@@ -488,6 +500,7 @@ impl Armoury {
             vectors,
             bayes: self.bayes.as_ref().and_then(Loaded::bayes),
             special,
+            pad: special[0],
             classes,
         };
         let ready = attack.ready(&scene)?;

@@ -413,7 +413,7 @@ fn what_is_missing_or_wrong_is_named() {
             ("attack", text("gradient-sign")),
             ("rho", Value::Float(1.0))
         ]),
-        "`rho` has no meaning for attack = \"gradient-sign\" (leave it out: it belongs to attack = \"dynamic\")"
+        "`rho` has no meaning for attack = \"gradient-sign\" (leave it out: it belongs to dynamic)"
     );
     let live = Live::open(&weights, params(&[("attack", text("jsma"))])).unwrap();
     assert_eq!(

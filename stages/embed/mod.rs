@@ -236,6 +236,12 @@ fn skip_gram(task: &Task<'_>, settings: &Settings, vocab: &Vocab) -> Result<Matr
                 .help("tokenize with another scheme"),
         );
     }
+    if table.schema().metadata().contains_key("ablate.filled") {
+        return Err(
+            Failure::new("skip-gram would learn from the padding of these tokens")
+                .help("connect a tokenize stage without `fill`"),
+        );
+    }
     let corpus = skip_gram::Corpus {
         ids: ids.values(),
         texts,

@@ -18,7 +18,7 @@ use crate::settings::{self, Settings, failure};
 use crate::training::{self, Lesson};
 use crate::victim::{Loaded, vectors};
 use crate::weights::Card;
-use crate::{Failure, Outputs, ParamError, Stage, Task, weights};
+use crate::{Failure, Outputs, ParamError, Stage, Task, weights, wordlist};
 
 /// The kind `train`.
 pub struct Train;
@@ -86,6 +86,9 @@ impl Stage for Train {
             ));
         }
         let model = Settings(params).text("model").unwrap_or_default();
+        if spec.epochs > 0 {
+            training::idle(params, model)?;
+        }
         let machine = ["naive-bayes", "svm"].contains(&model);
         if machine && spec.epochs > 0 && params.contains_key("start") {
             let message = format!("`{model}` is trained in one go, and cannot go on from weights");
@@ -113,6 +116,8 @@ impl Stage for Train {
             ));
         }
         let vectors = task.inputs.get("vectors").map(vectors).transpose()?;
+        let listed = task.inputs.get("vectors").and_then(wordlist::listed);
+        wordlist::agree(rows.form.words(), listed.as_deref(), "vectors")?;
         let split = |param: &'static str| settings.text(param).unwrap_or(param);
         let train = rows.examples(&rows.split(split("train")))?;
         if train.is_empty() {
@@ -207,6 +212,7 @@ fn start(
     }
     let table = weights::from_safetensors(&bytes).map_err(|e| e.at("start"))?;
     let loaded = Loaded::open(&table, vectors)?;
+    wordlist::agree(card.words(), loaded.card.words(), name).map_err(|e| e.at("start"))?;
     if !describes(card, &loaded.card) {
         return Err(Failure::new(format!(
             "{name} holds another model than the parameters describe"

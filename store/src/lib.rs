@@ -10,6 +10,7 @@ mod canonical;
 mod columns;
 mod digest;
 mod error;
+mod fixed;
 mod foreign;
 mod fsck;
 mod gc;
