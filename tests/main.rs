@@ -1,5 +1,6 @@
 //! Drives the real program in temporary folders.
 
+mod audit;
 mod axes;
 mod cache;
 mod claims;
@@ -8,6 +9,7 @@ mod crash;
 mod data;
 mod errors;
 mod examples;
+mod faults;
 mod golden;
 mod house;
 mod lab;
@@ -19,3 +21,4 @@ mod readme;
 mod schedule;
 mod stream;
 mod text;
+mod verify;

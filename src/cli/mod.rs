@@ -1,5 +1,6 @@
 //! The command line: what can be asked, and which file answers it.
 
+mod audit;
 mod claims;
 mod data;
 mod export;
@@ -11,8 +12,10 @@ mod house;
 mod nearest;
 mod plan;
 mod reference;
+mod replay;
 mod run;
 mod stream;
+mod verify;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -87,6 +90,14 @@ enum Command {
     Show(data::ShowArguments),
     /// Judge the claims of claims.toml by the current results
     Claims(claims::Arguments),
+    /// Where a result came from, to the raw data; prove it, check a proof
+    Audit(audit::Arguments),
+    /// Execute stored results again and compare
+    Verify(verify::Arguments),
+    /// Recompute what stored attacks say of themselves
+    Replay(replay::Arguments),
+    /// Compare what two stores made for the same keys
+    Challenge(verify::ChallengeArguments),
     /// List data sets, fetch them, check them, find them
     Data(fetch::Arguments),
     /// List past runs, or the stages of one
@@ -171,6 +182,10 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         Command::Explain(arguments) => plan::explain(&global, &arguments),
         Command::Show(arguments) => data::show(&global, &arguments),
         Command::Claims(arguments) => claims::claims(&global, &arguments),
+        Command::Audit(arguments) => audit::audit(&global, &arguments),
+        Command::Verify(arguments) => verify::verify(&global, &arguments),
+        Command::Replay(arguments) => replay::replay(&global, &arguments),
+        Command::Challenge(arguments) => verify::challenge(&global, &arguments),
         Command::Data(arguments) => fetch::data(&global, &arguments),
         Command::Runs(arguments) => history::runs(&global, &arguments),
         Command::Diff(arguments) => history::diff(&global, &arguments),

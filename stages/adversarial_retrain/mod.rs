@@ -18,6 +18,7 @@ use store::{Params, Value};
 
 use crate::attack::{self, Among, Armoury, Outcome};
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::determinism::{Determinism, Within, within};
 use crate::fingerprint::{self, Code};
 use crate::settings::{self, Settings, failure};
 use crate::training::{self, Lesson, Trained};
@@ -149,6 +150,11 @@ impl Stage for AdversarialRetrain {
     fn code(&self, params: &Params) -> Code {
         let name = Settings(params).text("attack").unwrap_or_default();
         fingerprint::narrowed("adversarial-retrain", |source| attack::counts(source, name))
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[within("weights", "values", 1e-2), within("*", "*", 3e-2)];
+        Determinism::Rounding(ROUNDED)
     }
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {

@@ -12,6 +12,7 @@ mod live;
 mod none;
 mod optimal_control;
 mod parts;
+mod replay;
 mod report;
 mod scene;
 #[cfg(test)]
@@ -39,13 +40,14 @@ use rayon::prelude::*;
 use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::determinism::{Determinism, Within, within};
 use crate::fingerprint::{self, Code};
 use crate::labelled::{Form, Labelled};
 use crate::settings::{self, Settings, failure};
 use crate::victim::{Loaded, Subject, accuracy, probabilities, vectors};
 use crate::weights::Card;
-use crate::{Failure, Outputs, ParamError, Stage, Task, Watch, models, wordlist};
 pub use live::{Live, Run};
+use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, Watch, models, wordlist};
 pub use report::Outcome;
 use scene::{Item, Scene, Trace};
 
@@ -150,6 +152,10 @@ pub fn check(params: &Params) -> Result<(), ParamError> {
 
 /// Whether a source decides the result of an attack: its own file, and all that is no attack's.
 pub fn counts(source: &str, attack: &str) -> bool {
+    // Looking into a result later decides nothing.
+    if source.starts_with("stages/attack/replay") {
+        return false;
+    }
     let mut entries = ATTACKS.iter().map(|attack| attack.entry());
     let owner = entries.find(|entry| source == format!("stages/attack/{}", entry.file));
     owner.is_none_or(|owner| owner.name == attack)
@@ -250,6 +256,26 @@ impl Stage for AttackStage {
     fn code(&self, params: &Params) -> Code {
         let name = Settings(params).text("attack").unwrap_or_default();
         fingerprint::narrowed("attack", |source| counts(source, name))
+    }
+
+    fn replay(
+        &self,
+        task: &Task<'_>,
+        outputs: &Outputs,
+        exact: bool,
+    ) -> Option<Result<Replayed, Failure>> {
+        Some(replay::replay(task, outputs, exact))
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[
+            within("examples", "p_before", 1e-2),
+            within("examples", "p_after", 1e-2),
+            within("examples", "original", 1e-6),
+            within("examples", "adversarial", 1e-3),
+            within("summary", "*", 3e-2),
+        ];
+        Determinism::Rounding(ROUNDED)
     }
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {

@@ -22,6 +22,7 @@ use arrow::record_batch::RecordBatch;
 use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::determinism::{Determinism, Within, within};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 use draw::Stream;
 use settings::{Origin, Settings};
@@ -152,6 +153,11 @@ impl Stage for Embed {
     fn files<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
         let file = params.get("file").and_then(Value::as_text);
         file.map(|name| ("file", name)).into_iter().collect()
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[within("vectors", "v", 1e-3)];
+        Determinism::Rounding(ROUNDED)
     }
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {

@@ -12,6 +12,7 @@ use nn::batch::{Example, Target};
 use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::determinism::{Determinism, Within, within};
 use crate::labelled::Labelled;
 use crate::models::{self, Data};
 use crate::settings::{self, Settings, failure};
@@ -104,6 +105,14 @@ impl Stage for Train {
     fn files<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
         let file = params.get("start").and_then(Value::as_text);
         file.map(|name| ("start", name)).into_iter().collect()
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[
+            within("weights", "values", 1e-2),
+            within("history", "*", 3e-2),
+        ];
+        Determinism::Rounding(ROUNDED)
     }
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
