@@ -213,7 +213,12 @@ fn retrain(task: &Task<'_>, old: &Armoury) -> Result<Trained, Failure> {
     let dev = old.rows.examples(&old.rows.split(split("dev")))?;
     let network = matches!(old.card(), Card::Network { .. });
     if mix == Mix::Append {
-        let places = old.places((split("train"), "train"), items, task.seed, Among::default())?;
+        let places = old.places(
+            (split("train"), "train"),
+            items,
+            task.seed,
+            Among::default(),
+        )?;
         let outcomes = old.attack(&places, task.params, task.seed, task.watch)?;
         train.extend(outcomes.into_iter().map(adversarial));
     } else if !network {

@@ -46,8 +46,8 @@ use crate::labelled::{Form, Labelled};
 use crate::settings::{self, Settings, failure};
 use crate::victim::{Loaded, Subject, accuracy, probabilities, vectors};
 use crate::weights::Card;
-pub use live::{Live, Run};
 use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, Watch, models, wordlist};
+pub use live::{Live, Run};
 pub use report::Outcome;
 use scene::{Item, Scene, Trace};
 
