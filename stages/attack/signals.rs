@@ -236,6 +236,7 @@ fn targeted_and_untargeted_attacks_want_different_things() {
         "gradient-sign",
         &[alpha.clone()],
     ));
+    let mut gained = 0;
     for class in 0..3 {
         let given = [alpha.clone(), ("target", Value::Int(class))];
         let aimed = rows(&attack(&weights, &waves(), "gradient-sign", &given));
@@ -243,7 +244,9 @@ fn targeted_and_untargeted_attacks_want_different_things() {
             let there = |row: &&Row| row.said[1] == class && row.label != class;
             rows.iter().filter(there).count()
         };
-        assert!(reached(&aimed) > reached(&plain), "class {class}");
+        // A class that every untargeted signal ends in anyway cannot be reached more often.
+        assert!(reached(&aimed) >= reached(&plain), "class {class}");
+        gained += reached(&aimed) - reached(&plain);
         let differ = aimed.iter().zip(&plain);
         let differ = differ.filter(|(a, b)| a.attacked && a.adversarial != b.adversarial);
         assert!(differ.count() > 0, "class {class}");
@@ -252,6 +255,7 @@ fn targeted_and_untargeted_attacks_want_different_things() {
             assert_eq!(row.queries, [0, 0]);
         }
     }
+    assert!(gained > 0, "who aims at a class gets there more often");
     // With two classes there is one wrong one: both goals are the same then.
     let two: Vec<Signal> = waves().into_iter().filter(|row| row.2 < 2).collect();
     let given = [
