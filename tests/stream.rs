@@ -156,24 +156,24 @@ fn a_stream_says_what_is_wrong() {
     lab.run_with(&["signals"]);
     assert_eq!(
         fail(&["sign"], ""),
-        "error: `gru` is not made yet\n = help: ablate run 'gru'\n"
+        "error: `gru` is not made yet\n |\n = help: ablate run 'gru'\n"
     );
     lab.run();
     assert_eq!(
         fail(&["sign"], ""),
-        "error: nothing says where the sequence shall go\n = help: give the class that it has, or `target` in the stage\n"
+        "error: nothing says where the sequence shall go\n |\n = help: give the class that it has, or `target` in the stage\n"
     );
     assert_eq!(
         fail(&["swept", "--label", "0"], ""),
-        "error: `swept` has several instances\n = help: name one: ablate attack-stream 'swept[alpha=0.1]'\n"
+        "error: `swept` has several instances\n |\n = help: name one: ablate attack-stream 'swept[alpha=0.1]'\n"
     );
     assert_eq!(
         fail(&["gru", "--label", "0"], ""),
-        "error: `gru` is no attack stage\n = help: name one with attack = \"gradient-sign\", \"fixed-point\" or \"dynamic\"\n"
+        "error: `gru` is no attack stage\n |\n = help: name one with attack = \"gradient-sign\", \"fixed-point\" or \"dynamic\"\n"
     );
     assert_eq!(
         fail(&["whole", "--label", "0"], ""),
-        "error: the attack `optimal-control` does not perturb samples as they arrive\n = help: gradient-sign, fixed-point and dynamic do\n"
+        "error: the attack `optimal-control` does not perturb samples as they arrive\n |\n = help: gradient-sign, fixed-point and dynamic do\n"
     );
     assert_eq!(
         fail(&["sign", "--label", "0"], "0.1\n0.2,0.3\n"),
