@@ -19,5 +19,6 @@ mod papers;
 mod processes;
 mod readme;
 mod schedule;
+mod stream;
 mod text;
 mod verify;

@@ -14,6 +14,7 @@ mod plan;
 mod reference;
 mod replay;
 mod run;
+mod stream;
 mod verify;
 
 use std::path::PathBuf;
@@ -107,6 +108,8 @@ enum Command {
     Tag(history::TagArguments),
     /// Draw the pipeline
     Graph(graph::Arguments),
+    /// Perturb samples from standard input as they arrive, by an attack stage
+    AttackStream(stream::Arguments),
     /// Remove results that recent runs and tags do not reach
     Gc(house::GcArguments),
     /// Check every stored byte against its digest
@@ -188,6 +191,7 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         Command::Diff(arguments) => history::diff(&global, &arguments),
         Command::Tag(arguments) => history::tag(&global, &arguments),
         Command::Graph(arguments) => graph::graph(&global, &arguments),
+        Command::AttackStream(arguments) => stream::stream(&global, &arguments),
         Command::Gc(arguments) => house::gc(&global, &arguments),
         Command::Fsck(arguments) => house::fsck(&global, &arguments),
         Command::Kinds(arguments) => data::kinds(&global, &arguments),
