@@ -21,6 +21,7 @@ mod processes;
 mod readme;
 mod sandbox;
 mod schedule;
+mod stream;
 mod text;
 mod trust;
 mod unsafe_code;

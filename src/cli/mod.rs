@@ -17,6 +17,7 @@ mod plan;
 mod reference;
 mod replay;
 mod run;
+mod stream;
 mod verify;
 
 use std::path::PathBuf;
@@ -118,6 +119,8 @@ enum Command {
     Tag(history::TagArguments),
     /// Draw the pipeline
     Graph(graph::Arguments),
+    /// Perturb samples from standard input as they arrive, by an attack stage
+    AttackStream(stream::Arguments),
     /// Remove results that recent runs and tags do not reach
     Gc(house::GcArguments),
     /// Check every stored byte against its digest
@@ -203,6 +206,7 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         Command::Diff(arguments) => history::diff(&global, &arguments),
         Command::Tag(arguments) => history::tag(&global, &arguments),
         Command::Graph(arguments) => graph::graph(&global, &arguments),
+        Command::AttackStream(arguments) => stream::stream(&global, &arguments),
         Command::Gc(arguments) => house::gc(&global, &arguments),
         Command::Fsck(arguments) => house::fsck(&global, &arguments),
         Command::Kinds(arguments) => data::kinds(&global, &arguments),
