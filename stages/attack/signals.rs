@@ -234,7 +234,7 @@ fn targeted_and_untargeted_attacks_want_different_things() {
         &weights,
         &waves(),
         "gradient-sign",
-        &[alpha.clone()],
+        std::slice::from_ref(&alpha),
     ));
     let mut gained = 0;
     for class in 0..3 {
@@ -291,7 +291,7 @@ fn the_bill_is_that_of_the_paper() {
     };
     // The head, the Jacobian and the step itself.
     assert!(bill("gradient-sign", &[]).iter().all(|b| *b == [3.0, 2.0]));
-    let dynamic = bill("dynamic", &[points.clone()]);
+    let dynamic = bill("dynamic", std::slice::from_ref(&points));
     assert!(dynamic.iter().all(|b| *b == [5.0, 4.0]));
     let solved = bill("fixed-point", &[points]);
     assert!(solved.iter().all(|b| b[0] > 5.0 && b[1] > 4.0));
