@@ -1,14 +1,17 @@
 //! The command line: what can be asked, and which file answers it.
 
+mod accept;
 mod audit;
 mod claims;
 mod data;
+mod exchange;
 mod export;
 mod eyes;
 mod fetch;
 mod graph;
 mod history;
 mod house;
+mod manuscript;
 mod nearest;
 mod plan;
 mod reference;
@@ -40,8 +43,8 @@ const EXAMPLES: &str = "\
 Examples:
   ablate run                          run what changed
   ablate run scores --set train.lr=0.1
-  ablate plan                         what would run, and why
   ablate show scores                  look at a result
+  ablate audit 'scores[model=lstm]'   where a number came from
   ablate diff 3 4                     what two runs did differently
 
 Exit codes: 0 good, 1 a stage failed, 2 the pipeline or command line is wrong, 130 interrupted.";
@@ -96,6 +99,14 @@ enum Command {
     Verify(verify::Arguments),
     /// Recompute what stored attacks say of themselves
     Replay(replay::Arguments),
+    /// Keep a result in use though its code has changed
+    Accept(accept::Arguments),
+    /// Find numbers in a manuscript that are stale, wrong or typed by hand
+    Lint(manuscript::LintArguments),
+    /// Fill the references of a manuscript in
+    Render(manuscript::RenderArguments),
+    /// Write a run for other tools: RO-Crate, OpenLineage
+    Export(exchange::Arguments),
     /// Compare what two stores made for the same keys
     Challenge(verify::ChallengeArguments),
     /// List data sets, fetch them, check them, find them
@@ -185,6 +196,10 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         Command::Audit(arguments) => audit::audit(&global, &arguments),
         Command::Verify(arguments) => verify::verify(&global, &arguments),
         Command::Replay(arguments) => replay::replay(&global, &arguments),
+        Command::Accept(arguments) => accept::accept(&global, &arguments),
+        Command::Lint(arguments) => manuscript::lint(&global, &arguments),
+        Command::Render(arguments) => manuscript::render(&global, &arguments),
+        Command::Export(arguments) => exchange::export(&global, &arguments),
         Command::Challenge(arguments) => verify::challenge(&global, &arguments),
         Command::Data(arguments) => fetch::data(&global, &arguments),
         Command::Runs(arguments) => history::runs(&global, &arguments),
