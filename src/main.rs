@@ -1,7 +1,7 @@
 //! `ablate`: experiment pipelines whose results can be trusted.
 //!
 //! ```text
-//! pipeline.toml -> config -> plan -> schedule -> run one stage -> store -> provenance
+//! pipeline.toml -> config -> plan -> schedule -> run one stage -> store -> provenance -> report
 //! ```
 
 mod claims;
@@ -14,6 +14,7 @@ mod explain;
 mod panics;
 mod plan;
 mod progress;
+mod report;
 mod resolve;
 mod results;
 mod run;

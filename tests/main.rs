@@ -1,6 +1,7 @@
 //! Drives the real program in temporary folders.
 
 mod axes;
+mod browser;
 mod cache;
 mod claims;
 mod command;
@@ -8,6 +9,7 @@ mod crash;
 mod data;
 mod errors;
 mod examples;
+mod export;
 mod golden;
 mod house;
 mod lab;
@@ -16,5 +18,10 @@ mod output;
 mod papers;
 mod processes;
 mod readme;
+mod report;
+mod report_browser;
+mod report_large;
+mod report_size;
 mod schedule;
+mod serve;
 mod text;

@@ -11,7 +11,10 @@ mod house;
 mod nearest;
 mod plan;
 mod reference;
+mod report;
 mod run;
+mod serve;
+mod spark;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -86,6 +89,14 @@ enum Command {
     Show(data::ShowArguments),
     /// Judge the claims of claims.toml by the current results
     Claims(claims::Arguments),
+    /// Write a run as one HTML page: claims, results, figures, examples, graph, provenance
+    Report(report::Arguments),
+    /// Serve reports, the list of runs, comparisons and live progress to a browser here
+    Serve(serve::ServeArguments),
+    /// Compare the claims, tables and stages of two runs
+    Compare(serve::CompareArguments),
+    /// Write a result or a run for other tools: CSV, Parquet, Markdown, LaTeX, TextAttack, MLflow
+    Export(export::Arguments),
     /// List data sets, fetch them, check them, find them
     Data(fetch::Arguments),
     /// List past runs, or the stages of one
@@ -168,6 +179,10 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         Command::Explain(arguments) => plan::explain(&global, &arguments),
         Command::Show(arguments) => data::show(&global, &arguments),
         Command::Claims(arguments) => claims::claims(&global, &arguments),
+        Command::Report(arguments) => report::report(&global, &arguments),
+        Command::Serve(arguments) => serve::serve(&global, &arguments),
+        Command::Compare(arguments) => serve::compare(&global, &arguments),
+        Command::Export(arguments) => export::export(&global, &arguments),
         Command::Data(arguments) => fetch::data(&global, &arguments),
         Command::Runs(arguments) => history::runs(&global, &arguments),
         Command::Diff(arguments) => history::diff(&global, &arguments),
