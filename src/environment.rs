@@ -49,6 +49,14 @@ pub fn unix_micros(time: SystemTime) -> i64 {
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
+/// A time to the second, in UTC, from microseconds since 1970.
+pub fn utc(micros: i64) -> String {
+    match jiff::Timestamp::from_microsecond(micros) {
+        Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        Err(_) => "?".to_owned(),
+    }
+}
+
 /// The commit beside the pipeline, and whether tracked files differ from it.
 fn git(dir: &Path) -> Option<(String, bool)> {
     // Starting a process costs more than planning a small pipeline: look before.

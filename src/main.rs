@@ -4,6 +4,8 @@
 //! pipeline.toml -> config -> plan -> schedule -> run one stage -> store -> provenance -> report
 //! ```
 
+mod audit;
+mod challenge;
 mod claims;
 mod cli;
 mod compare;
@@ -14,12 +16,14 @@ mod explain;
 mod panics;
 mod plan;
 mod progress;
+mod reference;
 mod report;
 mod resolve;
 mod results;
 mod run;
 mod schedule;
 mod survey;
+mod verify;
 
 /// Planning a large pipeline is mostly small allocations: with the system's allocator a chain
 /// of 100,000 stages spends 40% of its time in it.

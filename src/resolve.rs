@@ -42,6 +42,17 @@ struct CollectKey<'a> {
     parts: Vec<(&'a [Value], Digest)>,
 }
 
+/// The digest of an input that collects these tables along these axes.
+pub fn collected(axes: &[String], parts: Vec<(&[Value], Digest)>) -> Digest {
+    let record = CollectKey {
+        record: "collect/1",
+        axes,
+        parts,
+    };
+    let record = serde_json::to_string(&record).expect("plain values");
+    Digest::of(record.as_bytes())
+}
+
 /// Computes the key of an instance. `made` gives the digest of an output that exists;
 /// `read` its table, which only `select` needs.
 pub fn resolve(
@@ -102,13 +113,7 @@ pub fn resolve(
                     let shown = serde_json::to_string(&(&names, values)).expect("plain values");
                     (values.as_slice(), used(n, Some(shown), *source))
                 });
-                let record = CollectKey {
-                    record: "collect/1",
-                    axes: &names,
-                    parts: keyed.collect(),
-                };
-                let record = serde_json::to_string(&record).expect("plain values");
-                let digest = Digest::of(record.as_bytes());
+                let digest = collected(&names, keyed.collect());
                 (Chosen::Collect { axes: names, parts }, digest)
             }
         };

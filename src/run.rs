@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use arrow::record_batch::RecordBatch;
 use stages::{DataHome, Failure, SourceFile, Stage, Task, Usage, Watch, collect};
-use store::{Digest, Params, Staged, Store, Value, Work};
+use store::{Digest, Params, RawFile, Staged, Store, Value, Work};
 
 use crate::environment;
 use crate::panics;
@@ -76,6 +76,8 @@ pub struct Account {
     pub work: Work,
     /// What it logged.
     pub log: String,
+    /// Files from outside that it read.
+    pub raw: Vec<RawFile>,
 }
 
 /// Why a stage made nothing.
@@ -92,10 +94,28 @@ impl From<Failure> for Trouble {
     }
 }
 
+/// Where tables are read from, and where they go. The same store but for `verify`.
+#[derive(Clone, Copy)]
+pub struct Stores<'a> {
+    /// Holds the inputs.
+    pub inputs: &'a Store,
+    /// Takes the outputs.
+    pub outputs: &'a Store,
+}
+
+impl<'a> From<&'a Store> for Stores<'a> {
+    fn from(store: &'a Store) -> Stores<'a> {
+        Stores {
+            inputs: store,
+            outputs: store,
+        }
+    }
+}
+
 /// Runs a job to its end. Never panics on behalf of the stage.
 pub fn run(
     job: &Job,
-    store: &Store,
+    stores: Stores<'_>,
     data: &DataHome,
     stop: &AtomicBool,
     on_progress: &(dyn Fn(u64, u64) + Sync),
@@ -109,8 +129,9 @@ pub fn run(
         work: Mutex::default(),
         log: Mutex::default(),
         children: Mutex::default(),
+        raw: Mutex::default(),
     };
-    let outcome = attempt(job, store, data, &watch);
+    let outcome = attempt(job, stores, data, &watch);
     let cpu = environment::thread_cpu().saturating_sub(cpu_before);
     let children = watch.children.into_inner().unwrap_or_default();
     let account = Account {
@@ -123,19 +144,20 @@ pub fn run(
         },
         work: watch.work.into_inner().unwrap_or_default(),
         log: watch.log.into_inner().unwrap_or_default(),
+        raw: watch.raw.into_inner().unwrap_or_default(),
     };
     Report { outcome, account }
 }
 
 fn attempt(
     job: &Job,
-    store: &Store,
+    stores: Stores<'_>,
     data: &DataHome,
     watch: &Observer<'_>,
 ) -> Result<Vec<(Staged, RecordBatch)>, Trouble> {
     let mut inputs = BTreeMap::new();
     for (port, supply) in &job.supplies {
-        inputs.insert(port.clone(), load(supply, store)?);
+        inputs.insert(port.clone(), load(supply, stores.inputs)?);
     }
     let files = job.files.iter();
     let task = Task {
@@ -166,10 +188,21 @@ fn attempt(
         // Readers get the form that the store would give them, or a cold run and a cached one
         // would differ.
         let table = store::canonical(&table).map_err(wrong)?;
-        let staged = store.put(&table).map_err(wrong)?;
+        let staged = stores.outputs.put(&table).map_err(wrong)?;
         outputs.push((staged, table));
     }
     Ok(outputs)
+}
+
+/// The tables that a job reads, by port.
+pub fn inputs(job: &Job, store: &Store) -> Result<BTreeMap<String, RecordBatch>, String> {
+    let each = job.supplies.iter();
+    let each = each.map(|(port, supply)| match load(supply, store) {
+        Ok(table) => Ok((port.clone(), table)),
+        Err(Trouble::Failed(failure)) => Err(failure.message),
+        Err(Trouble::LostInput(_, error)) => Err(error.to_string()),
+    });
+    each.collect()
 }
 
 fn load(supply: &Supply, store: &Store) -> Result<RecordBatch, Trouble> {
@@ -198,6 +231,7 @@ struct Observer<'a> {
     work: Mutex<Work>,
     log: Mutex<String>,
     children: Mutex<Usage>,
+    raw: Mutex<Vec<RawFile>>,
 }
 
 impl Watch for Observer<'_> {
@@ -222,6 +256,12 @@ impl Watch for Observer<'_> {
             if !line.ends_with('\n') {
                 log.push('\n');
             }
+        }
+    }
+
+    fn raw(&self, file: RawFile) {
+        if let Ok(mut raw) = self.raw.lock() {
+            raw.push(file);
         }
     }
 
@@ -297,7 +337,7 @@ mod tests {
         let home = DataHome::nowhere();
         let report = run(
             &job(seed),
-            &store,
+            Stores::from(&store),
             &home,
             &AtomicBool::new(false),
             &|_, _| (),

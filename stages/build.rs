@@ -27,8 +27,9 @@ const NO_MODULES: &[&str] = &["build.rs", "lib.rs", "names.rs", "tokens.rs"];
 /// Modules that every kind's code has.
 const SHARED: &[&str] = &["describe"];
 
-/// Modules that word errors or make fingerprints: they decide no result, whoever names them.
-const DECIDE_NOTHING: &[&str] = &["fingerprint", "nearest"];
+/// Modules that word errors, make promises or make fingerprints: they decide no result, whoever
+/// names them.
+const DECIDE_NOTHING: &[&str] = &["determinism", "fingerprint", "nearest", "replayed"];
 
 /// What the root uses of a kind's folder without making all results depend on that kind:
 /// `DataHome` says where files with known digests lie.

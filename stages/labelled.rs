@@ -6,7 +6,7 @@ use arrow::datatypes::{DataType, Float32Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Sequence, Target};
 
-use crate::Failure;
+use crate::{Failure, wordlist};
 
 /// A table of rows, taken apart.
 pub struct Labelled {
@@ -33,6 +33,10 @@ pub enum Form {
         pad: u32,
         /// The one that stands for words that are not in the vocabulary.
         unknown: u32,
+        /// The digest of the vocabulary.
+        words: String,
+        /// Whether shorter texts are filled up with padding.
+        filled: bool,
     },
     /// Words of a fixed number of characters.
     Chars {
@@ -40,12 +44,24 @@ pub enum Form {
         vocabulary: usize,
         /// Characters in a word.
         width: usize,
+        /// The digest of the vocabulary.
+        words: String,
     },
     /// Steps of numbers.
     Signals {
         /// Numbers in a step.
         channels: usize,
     },
+}
+
+impl Form {
+    /// The digest of the vocabulary, if there is one.
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Form::Tokens { words, .. } | Form::Chars { words, .. } => Some(words),
+            Form::Signals { .. } => None,
+        }
+    }
 }
 
 impl Labelled {
@@ -191,6 +207,9 @@ fn tokens(table: &RecordBatch) -> Result<Sequences, Failure> {
     };
     let (vocabulary, width) = (number("vocab_size")?, number("word_width")?);
     let (pad, unknown) = (number("pad")? as u32, number("unknown")? as u32);
+    let words = schema.metadata().get(wordlist::KEY);
+    let words = words.ok_or_else(not_tokens)?.clone();
+    let filled = schema.metadata().contains_key("ablate.filled");
     let ids = values.values();
     let wrong = |id: &&i32| !(0..vocabulary as i32).contains(*id);
     if let Some(id) = ids.iter().find(wrong) {
@@ -217,8 +236,14 @@ fn tokens(table: &RecordBatch) -> Result<Sequences, Failure> {
             vocabulary,
             pad,
             unknown,
+            words,
+            filled,
         },
-        width => Form::Chars { vocabulary, width },
+        width => Form::Chars {
+            vocabulary,
+            width,
+            words,
+        },
     };
     Ok((sequences, form, empty))
 }

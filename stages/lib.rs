@@ -7,12 +7,14 @@
 
 mod collect;
 mod describe;
+mod determinism;
 #[cfg(test)]
 mod documented;
 mod fingerprint;
 mod labelled;
 mod models;
 mod nearest;
+mod replayed;
 mod settings;
 mod sway;
 mod training;
@@ -20,6 +22,7 @@ mod training;
 mod trial;
 mod victim;
 pub mod weights;
+mod wordlist;
 
 pub mod adversarial_retrain;
 pub mod attack;
@@ -37,13 +40,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
-use store::{Digest, Params};
+use store::{Digest, Params, RawFile};
 
 pub use collect::collect;
 pub use dataset::DataHome;
 pub use describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+pub use determinism::{Determinism, Within};
 pub use fingerprint::Code;
 use nearest::nearest;
+pub use replayed::{Disagreement, Replayed};
 
 /// Every stage kind. To add one: a folder, a `pub mod` line above and an entry here.
 pub static STAGES: &[&dyn Stage] = &[
@@ -108,6 +113,25 @@ pub trait Stage: Sync {
         fingerprint::of_kind(self.describe().kind)
     }
 
+    /// What the kind promises of its bytes. Recorded with every result; `ablate verify` holds
+    /// it to that.
+    fn determinism(&self, params: &Params) -> Determinism {
+        let _ = params;
+        Determinism::Exact
+    }
+
+    /// Recomputes from its inputs what its outputs say of themselves, for kinds whose outputs can
+    /// be held to that. `exact`: on the instruction sets that they were made on.
+    fn replay(
+        &self,
+        task: &Task<'_>,
+        outputs: &Outputs,
+        exact: bool,
+    ) -> Option<Result<Replayed, Failure>> {
+        let _ = (task, outputs, exact);
+        None
+    }
+
     /// Makes the outputs that [`Stage::ports`] promised.
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure>;
 }
@@ -152,6 +176,11 @@ pub trait Watch: Sync {
 
     /// A line for the execution's log in the provenance. Never part of a result.
     fn log(&self, line: &str);
+
+    /// A file from outside was read, and its bytes had this checksum. For the provenance.
+    fn raw(&self, file: RawFile) {
+        let _ = file;
+    }
 
     /// What a child process used, to be added to the execution's account.
     fn child(&self, usage: Usage);

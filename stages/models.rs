@@ -191,11 +191,14 @@ pub fn check(params: &Params) -> Result<(), ParamError> {
             "char-cnn" => Form::Chars {
                 vocabulary: 100,
                 width: 20,
+                words: String::new(),
             },
             _ => Form::Tokens {
                 vocabulary: 100,
                 pad: 0,
                 unknown: 1,
+                words: String::new(),
+                filled: false,
             },
         },
         classes: 2,
@@ -258,6 +261,14 @@ pub fn card(params: &Params, data: &Data) -> Result<Card, ParamError> {
             "tokenize with another scheme, or choose another model",
         )
     };
+
+    let words = data.form.words().map(str::to_owned);
+    let machine = ["naive-bayes", "svm"].contains(&name);
+    if machine && matches!(data.form, Form::Tokens { filled: true, .. }) {
+        let message = format!("`{name}` counts words, and would count the padding of these rows");
+        let help = "connect rows of a tokenize stage without `fill`";
+        return Err(settings::wrong("model", message, help));
+    }
     let spec = match name {
         "lstm" | "gru" | "rnn" => {
             let cell = match name {
@@ -286,10 +297,9 @@ pub fn card(params: &Params, data: &Data) -> Result<Card, ParamError> {
             classes: data.classes,
         }),
         "char-cnn" => {
-            let Form::Chars { vocabulary, width } = data.form else {
+            let Form::Chars { vocabulary, .. } = data.form else {
                 return Err(bad("a grid of characters"));
             };
-            let _ = width;
             Spec::CharCnn(CharCnnSpec {
                 characters: vocabulary,
                 dim,
@@ -318,6 +328,7 @@ pub fn card(params: &Params, data: &Data) -> Result<Card, ParamError> {
                 return Err(bad("tokens"));
             };
             return Ok(Card::NaiveBayes {
+                words,
                 vocabulary,
                 classes: data.classes,
             });
@@ -337,6 +348,7 @@ pub fn card(params: &Params, data: &Data) -> Result<Card, ParamError> {
     let vectors = data.vectors.as_ref().filter(|_| kept);
     Ok(Card::Network {
         spec,
+        words,
         vectors: vectors.map(|(_, digest)| digest.clone()),
     })
 }
@@ -371,6 +383,7 @@ fn svm(s: Settings<'_>, data: &Data) -> Result<Card, Option<ParamError>> {
             features,
             seed: data.seed,
         },
+        words: data.form.words().map(str::to_owned),
         vectors: vectors.map(|(_, digest)| digest.clone()),
     })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use store::{Params, Value};
 
-use crate::describe::Param;
+use crate::describe::{Param, Presence};
 use crate::{Failure, ParamError, nearest};
 
 /// A stage's parameters, asked for by name.
@@ -70,6 +70,27 @@ impl<'a> Settings<'a> {
     }
 }
 
+/// Refuses a parameter that would have no effect, if it is given and not as it would be without.
+pub fn idle(
+    params: &Params,
+    param: Option<&Param>,
+    help: impl Fn() -> String,
+) -> Result<(), ParamError> {
+    let Some(param) = param else { return Ok(()) };
+    let default = match param.presence {
+        Presence::Default(value) => Some(value()),
+        _ => None,
+    };
+    match params.get(param.name) {
+        Some(given) if Some(given) != default.as_ref() => Err(wrong(
+            param.name,
+            format!("`{}` would have no effect here", param.name),
+            format!("leave it out: {}", help()),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// A parameter error with a next step.
 pub fn wrong(param: &'static str, message: String, help: impl Into<String>) -> ParamError {
     ParamError {
@@ -121,14 +142,14 @@ pub fn belongs(
     chosen: &str,
     choices: &BTreeMap<&'static str, Vec<&'static str>>,
 ) -> Result<(), ParamError> {
-    for (choice, names) in choices {
-        for name in names {
-            let own = choices.get(chosen).is_some_and(|own| own.contains(name));
-            if params.contains_key(*name) && !own {
-                let message = format!("`{name}` has no meaning for {selector} = \"{chosen}\"");
-                let help = format!("leave it out: it belongs to {selector} = \"{choice}\"");
-                return Err(wrong(name, message, help));
-            }
+    let own = choices.get(chosen);
+    for name in choices.values().flatten() {
+        if params.contains_key(*name) && !own.is_some_and(|own| own.contains(name)) {
+            let owners = choices.iter().filter(|(_, names)| names.contains(name));
+            let owners: Vec<&str> = owners.map(|(owner, _)| *owner).collect();
+            let message = format!("`{name}` has no meaning for {selector} = \"{chosen}\"");
+            let help = format!("leave it out: it belongs to {}", owners.join(", "));
+            return Err(wrong(name, message, help));
         }
     }
     Ok(())

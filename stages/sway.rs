@@ -30,11 +30,6 @@ impl<'a> Sway<'a> {
         }
     }
 
-    /// Words that have counts.
-    pub fn vocabulary(&self) -> usize {
-        self.vocabulary
-    }
-
     /// How often a word occurs in a class.
     pub fn count(&self, class: u32, token: u32) -> u64 {
         self.counts[class as usize * self.vocabulary + token as usize]

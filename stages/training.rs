@@ -16,7 +16,7 @@ use store::{Params, Value};
 
 use crate::describe::{Param, Presence, Type};
 use crate::models::{failure, named};
-use crate::settings::Settings;
+use crate::settings::{self, Settings};
 use crate::victim::{Loaded, accuracy};
 use crate::weights::{self, Card, Numbers, Tensor, with_metadata};
 use crate::{Failure, ParamError, Watch};
@@ -147,6 +147,27 @@ pub fn spec(params: &Params, seed: u64) -> Result<FitSpec, ParamError> {
     spec.probe = s.whole("probe", 1000, 0)?;
     spec.seed = seed;
     Ok(spec)
+}
+
+/// Refuses settings of training that the model has no use for.
+pub fn idle(params: &Params, model: &str) -> Result<(), ParamError> {
+    let constant = Settings(params).text("steps") == Some("constant");
+    let unused = |name: &str| match (model, name) {
+        (_, "train" | "dev") => false,
+        ("svm", "epochs") => false,
+        ("svm", "learning_rate") => !constant,
+        ("naive-bayes" | "svm", _) => true,
+        (_, "momentum") => Settings(params).text("optimiser") != Some("sgd"),
+        _ => false,
+    };
+    for param in PARAMS.iter().filter(|param| unused(param.name)) {
+        settings::idle(params, Some(param), || match param.name {
+            "momentum" => "it is for optimiser = \"sgd\"".to_owned(),
+            "learning_rate" if model == "svm" => "it is for steps = \"constant\"".to_owned(),
+            _ => format!("`{model}` is trained without it"),
+        })?;
+    }
+    Ok(())
 }
 
 /// One line of a history.
@@ -329,6 +350,7 @@ fn machine(card: &Card, lesson: &Lesson<'_>) -> Result<Trained, Failure> {
         Card::NaiveBayes {
             vocabulary,
             classes,
+            ..
         } => {
             let bayes = NaiveBayes::fit(lesson.train, *vocabulary, *classes).map_err(failure)?;
             let counts = bayes.counts().iter().map(|c| *c as f64).collect();

@@ -68,8 +68,11 @@ pub fn named_tokens(texts: &[Text], id: impl Fn(usize) -> String) -> RecordBatch
         ),
         ("ids", Arc::new(ids.finish())),
     ];
-    let size = vocabulary().len().to_string();
+    let words = vocabulary();
+    let size = words.len().to_string();
+    let digest = crate::wordlist::digest(words.iter().map(|word| word.as_bytes()));
     let facts = [
+        ("vocab", digest.as_str()),
         ("pad", "0"),
         ("unknown", "1"),
         ("vocab_size", &size),

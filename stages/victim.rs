@@ -87,6 +87,7 @@ impl Loaded {
             Card::NaiveBayes {
                 vocabulary,
                 classes,
+                ..
             } => {
                 let counts = doubles(&tensors, "counts")?;
                 let counts = counts.iter().map(|c| *c as u64).collect();

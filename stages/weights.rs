@@ -25,11 +25,15 @@ pub enum Card {
     Network {
         /// Its architecture.
         spec: nn::model::Spec,
+        /// The digest of the vocabulary that its tokens are numbered by.
+        words: Option<String>,
         /// The digest of the word vectors that it reads and that are not among its weights.
         vectors: Option<String>,
     },
     /// Multinomial naive Bayes: its weights are counts.
     NaiveBayes {
+        /// The digest of the vocabulary.
+        words: Option<String>,
         /// Tokens.
         vocabulary: usize,
         /// Classes.
@@ -39,9 +43,22 @@ pub enum Card {
     Svm {
         /// How it was trained, and what it reads.
         spec: SvmSpec,
+        /// The digest of the vocabulary.
+        words: Option<String>,
         /// The digest of the word vectors that it reads.
         vectors: Option<String>,
     },
+}
+
+impl Card {
+    /// The digest of the vocabulary that the model's tokens are numbered by.
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Card::Network { words, .. }
+            | Card::NaiveBayes { words, .. }
+            | Card::Svm { words, .. } => words.as_deref(),
+        }
+    }
 }
 
 /// One tensor: rows of numbers. Networks have 32 bits, counts and linear machines 64.

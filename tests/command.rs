@@ -33,10 +33,20 @@ fn its_script_is_in_the_key_and_its_output_in_the_log() {
         lab.ablate(&["show", "plot", "--log"]).good().stdout,
         "plot: executed in run 1\nworking\n"
     );
-    lab.write("plot.sh", &format!("{GOOD}# done\n"))
+    lab.write("plot.sh", &format!("{GOOD}echo done\n"))
         .run()
         .ran(["plot"]);
-    lab.write("plot.sh", GOOD).run().ran([]);
+    // Of the settings of now, whatever ran last; of others, if there is nothing else.
+    let log = || lab.ablate(&["show", "plot", "--log"]).good().stdout;
+    assert_eq!(log(), "plot: executed in run 2\nworking\ndone\n");
+    lab.write("plot.sh", &format!("{GOOD}echo never\n"));
+    assert_eq!(
+        log(),
+        "plot: executed in run 2, with other settings\nworking\ndone\n"
+    );
+    lab.write("plot.sh", GOOD);
+    assert_eq!(log(), "plot: executed in run 1\nworking\n");
+    lab.run().ran([]);
     // Touched but not changed.
     lab.write("plot.sh", GOOD).run().ran([]);
 }

@@ -120,7 +120,7 @@ fn commands_that_only_look_make_no_store() {
 }
 
 /// The store's files are made read-only; a test that damages one must lift that first.
-fn overwrite(path: &std::path::Path, bytes: &[u8]) {
+pub fn overwrite(path: &std::path::Path, bytes: &[u8]) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644)).unwrap();
     std::fs::write(path, bytes).unwrap();

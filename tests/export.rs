@@ -35,12 +35,12 @@ fn tables_are_written_as_papers_print_them() {
     assert_eq!(wrong.code, 2);
     assert_eq!(
         wrong.stderr,
-        "error: `results` has no table `acuracy`\n  |\n  = help: did you mean `accuracy`?\n  = help: tables: accuracy\n"
+        "error: `results` has no table `acuracy`\n |\n = help: did you mean `accuracy`?\n = help: tables: accuracy\n"
     );
     let wrong = lab.ablate(&["export", "result", "--csv"]);
     assert_eq!(
         wrong.stderr,
-        "error: cannot export `result`: run 1 has no stage `result`\n  |\n  = help: `ablate runs 1` lists what that run made\n"
+        "error: cannot export `result`: run 1 has no stage `result`\n |\n = help: `ablate runs 1` lists what that run made\n"
     );
     let wrong = lab.ablate(&["export", "results"]);
     assert_eq!(wrong.code, 2, "a form must be named");
@@ -124,7 +124,7 @@ fn examples_are_in_the_layout_of_textattacks_log() {
     let wrong = lab.ablate(&["export", "reviews", "--textattack"]);
     assert_eq!(
         wrong.stderr,
-        "error: `reviews` holds no examples of an attack on texts\n  |\n  = help: --textattack needs a stage of kind attack\n"
+        "error: `reviews` holds no examples of an attack on texts\n |\n = help: --textattack needs a stage of kind attack\n"
     );
 }
 

@@ -1,5 +1,6 @@
 //! Drives the real program in temporary folders.
 
+mod audit;
 mod axes;
 mod browser;
 mod cache;
@@ -10,6 +11,7 @@ mod data;
 mod errors;
 mod examples;
 mod export;
+mod faults;
 mod golden;
 mod house;
 mod lab;
@@ -25,3 +27,4 @@ mod report_size;
 mod schedule;
 mod serve;
 mod text;
+mod verify;

@@ -5,7 +5,7 @@
 
 use crate::error::same;
 use crate::gemm::Mat;
-use crate::{Real, Result, Stream};
+use crate::{Error, Real, Result, Stream};
 
 /// How a weight starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,10 +36,14 @@ pub struct Span {
 /// Linear maps from this size on have no gradient buffer of their own in a shard.
 const LARGE: usize = 1 << 17;
 
+/// Weights of a model: 4 GiB, and with gradients and Adam's moments 16.
+const MOST: usize = 1 << 30;
+
 impl Span {
     /// Numbers in it.
     pub fn len(&self) -> usize {
-        self.rows * self.cols
+        // Far too many rather than a few after an overflow: [`Layout::check`] refuses them.
+        self.rows.saturating_mul(self.cols)
     }
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
@@ -76,7 +80,7 @@ impl Layout {
 
     /// Adds the weight of a linear map, whose gradient comes from [`Grads::product`](crate::grads::Grads::product) only.
     pub fn add_map(&mut self, name: &str, rows: usize, cols: usize, init: Init) -> Span {
-        let span = self.push(name, rows, cols, init, rows * cols < LARGE);
+        let span = self.push(name, rows, cols, init, rows.saturating_mul(cols) < LARGE);
         if span.shard.is_none() {
             self.large.push(span);
         }
@@ -96,10 +100,24 @@ impl Layout {
             frozen: false,
             shard: in_shard.then_some(self.in_shard),
         };
-        self.trained += span.len();
-        self.in_shard += if in_shard { span.len() } else { 0 };
+        self.trained = self.trained.saturating_add(span.len());
+        let counted = if in_shard { span.len() } else { 0 };
+        self.in_shard = self.in_shard.saturating_add(counted);
         self.entries.push((name.to_string(), span, init));
         span
+    }
+
+    /// Refuses more numbers than a machine could hold with their gradients and moments.
+    pub(crate) fn check(&self) -> Result<()> {
+        let all = self.trained.saturating_add(self.frozen);
+        if all > MOST {
+            return Err(Error::Shape {
+                what: "the weights of a model",
+                expected: format!("at most {MOST} numbers"),
+                got: all.to_string(),
+            });
+        }
+        Ok(())
     }
 
     /// Adds a weight that training leaves alone; it starts at zero until [`Params::set`].
@@ -111,7 +129,7 @@ impl Layout {
             frozen: true,
             shard: None,
         };
-        self.frozen += span.len();
+        self.frozen = self.frozen.saturating_add(span.len());
         self.entries
             .push((name.to_string(), span, Init::Constant(0.0)));
         span

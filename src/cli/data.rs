@@ -46,11 +46,15 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
     let standings = survey(&plan, &wanted, Some(&store));
     let mut found = Vec::with_capacity(asked.len());
     if arguments.log {
-        let labels: Vec<&str> = asked
-            .iter()
-            .map(|source| plan.instances[source.instance].label.as_str())
-            .collect();
-        return show_log(&store, &labels);
+        let wanted = asked.iter().map(|source| Logged {
+            label: plan.instances[source.instance].label.as_str(),
+            key: match &standings[source.instance] {
+                Standing::Cached { key, .. } => Some(*key),
+                Standing::WillRun(key) => Some(key.digest()),
+                _ => None,
+            },
+        });
+        return show_log(&store, wanted.collect());
     }
     for source in asked {
         let Standing::Cached { key, outputs } = &standings[source.instance] else {
@@ -141,28 +145,53 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
 
 type Located = (Source, Digest, Digest);
 
-/// The log of the execution that the last run with each of these stages used.
-fn show_log(store: &Store, labels: &[&str]) -> Result<(), Exit> {
-    let mut open: Vec<&str> = labels.to_vec();
-    for run in store.runs(LOOK_BACK)? {
-        for used in store.uses(run.id)? {
-            let Some(at) = open.iter().position(|label| *label == used.instance) else {
-                continue;
-            };
-            let Some(id) = used.execution else { continue };
-            open.remove(at);
-            if let Some(execution) = store.execution(id)? {
-                out!("{}: executed in run {}", used.instance, execution.run);
-                out!("{}", execution.log.trim_end());
+/// An instance whose log is wanted, with its key as things stand, if that is known.
+struct Logged<'a> {
+    label: &'a str,
+    key: Option<Digest>,
+}
+
+/// The log of the execution that the last run with each of these stages used: with the settings of
+/// now if there is one, else with any, and then it says so.
+fn show_log(store: &Store, mut open: Vec<Logged<'_>>) -> Result<(), Exit> {
+    let runs = store.runs(LOOK_BACK)?;
+    for exact in [true, false] {
+        for run in &runs {
+            for used in store.uses(run.id)? {
+                let wanted = |logged: &Logged<'_>| {
+                    logged.label == used.instance && (!exact || logged.key == used.key)
+                };
+                let Some(at) = open.iter().position(wanted) else {
+                    continue;
+                };
+                let Some(execution) = used.execution.map(|id| store.execution(id)).transpose()?
+                else {
+                    continue;
+                };
+                let known = open.remove(at).key.is_some();
+                if let Some(execution) = execution {
+                    let other = if !exact && known {
+                        ", with other settings"
+                    } else {
+                        ""
+                    };
+                    out!(
+                        "{}: executed in run {}{other}",
+                        used.instance,
+                        execution.run
+                    );
+                    out!("{}", execution.log.trim_end());
+                }
+            }
+            if open.is_empty() {
+                return Ok(());
             }
         }
-        if open.is_empty() {
-            return Ok(());
-        }
     }
+    let labels: Vec<&str> = open.iter().map(|logged| logged.label).collect();
     Err(Diagnostic::new(format!(
         "`{}` was not executed in the last runs",
-        open.join("`, `")
+        labels.join("`, `")
     ))
     .into())
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use clap::Args;
-use jiff::Timestamp;
 use serde_json::json;
 use store::{Execution, Run, RunId, RunOutcome, Store, UseRecord};
 
 use super::{Exit, Global, out};
 use crate::compare;
 use crate::diagnostic::Diagnostic;
+use crate::environment::utc as time;
 use crate::progress::{Worked, seconds};
 
 /// What `runs` takes.
@@ -278,13 +278,5 @@ fn wall(run: &Run) -> String {
             seconds(Duration::from_micros(micros))
         }
         None => "-".to_owned(),
-    }
-}
-
-/// A time to the second, in UTC.
-fn time(micros: i64) -> String {
-    match Timestamp::from_microsecond(micros) {
-        Ok(time) => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        Err(_) => "?".to_owned(),
     }
 }

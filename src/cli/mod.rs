@@ -1,5 +1,6 @@
 //! The command line: what can be asked, and which file answers it.
 
+mod audit;
 mod claims;
 mod data;
 mod export;
@@ -11,10 +12,12 @@ mod house;
 mod nearest;
 mod plan;
 mod reference;
+mod replay;
 mod report;
 mod run;
 mod serve;
 mod spark;
+mod verify;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,11 +40,9 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  ablate run                          run what changed
-  ablate run scores --set train.lr=0.1
-  ablate plan                         what would run, and why
-  ablate show scores                  look at a result
-  ablate diff 3 4                     what two runs did differently
+  ablate run scores --set train.lr=0.1   run what changed
+  ablate plan                            what would run, and why
+  ablate report                          see what came out
 
 Exit codes: 0 good, 1 a stage failed, 2 the pipeline or command line is wrong, 130 interrupted.";
 
@@ -89,13 +90,21 @@ enum Command {
     Show(data::ShowArguments),
     /// Judge the claims of claims.toml by the current results
     Claims(claims::Arguments),
-    /// Write a run as one HTML page: claims, results, figures, examples, graph, provenance
+    /// Where a result came from, to the raw data; prove it, check a proof
+    Audit(audit::Arguments),
+    /// Execute stored results again and compare
+    Verify(verify::Arguments),
+    /// Recompute what stored attacks say of themselves
+    Replay(replay::Arguments),
+    /// Compare what two stores made for the same keys
+    Challenge(verify::ChallengeArguments),
+    /// Write a run as one page: claims, results, figures, examples, provenance
     Report(report::Arguments),
-    /// Serve reports, the list of runs, comparisons and live progress to a browser here
+    /// Serve reports, comparisons and live progress to a browser on this machine
     Serve(serve::ServeArguments),
     /// Compare the claims, tables and stages of two runs
     Compare(serve::CompareArguments),
-    /// Write a result or a run for other tools: CSV, Parquet, Markdown, LaTeX, TextAttack, MLflow
+    /// Write a result or a run for other tools: CSV, LaTeX, MLflow and others
     Export(export::Arguments),
     /// List data sets, fetch them, check them, find them
     Data(fetch::Arguments),
@@ -179,6 +188,10 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         Command::Explain(arguments) => plan::explain(&global, &arguments),
         Command::Show(arguments) => data::show(&global, &arguments),
         Command::Claims(arguments) => claims::claims(&global, &arguments),
+        Command::Audit(arguments) => audit::audit(&global, &arguments),
+        Command::Verify(arguments) => verify::verify(&global, &arguments),
+        Command::Replay(arguments) => replay::replay(&global, &arguments),
+        Command::Challenge(arguments) => verify::challenge(&global, &arguments),
         Command::Report(arguments) => report::report(&global, &arguments),
         Command::Serve(arguments) => serve::serve(&global, &arguments),
         Command::Compare(arguments) => serve::compare(&global, &arguments),

@@ -23,7 +23,7 @@ pub fn lines(table: &RecordBatch) -> Vec<String> {
     let line = |name: &&str| {
         let numbers = columns::numbers(table, name)?;
         let seen = || numbers.iter().flatten().filter(|number| number.is_finite());
-        let (first, last) = (seen().next()?, seen().last()?);
+        let (first, last) = (seen().next()?, seen().next_back()?);
         let (bars, first, last) = (
             bars(&numbers),
             columns::short(*first),

@@ -30,7 +30,7 @@ pub fn lineage(recorded: &Recorded) -> Value {
         .iter()
         .map(|step| {
             let execution = step.execution.as_ref();
-            let machine = execution.map(|found| place(&mut machines, &found.environment));
+            let machine = execution.map(|found| place(&mut machines, found.environment.as_ref()));
             one(step, machine)
         })
         .collect();
@@ -97,7 +97,7 @@ fn executed(step: &Step, execution: &Execution, machine: Option<usize>) -> Map<S
         "took": millis(execution.wall.as_secs_f64()),
         "cpu": execution.cpu.map(|cpu| millis(cpu.as_secs_f64())),
         "memory": execution.peak_memory, "work": worked.to_string(), "machine": machine,
-        "log": tail(&execution.log), "failure": execution.failure,
+        "log": tail(&execution.log), "failure": execution.failure, "facts": execution.facts,
     });
     match made {
         Value::Object(fields) => fields,

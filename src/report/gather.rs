@@ -3,6 +3,7 @@
 //! changed since, or be gone.
 
 use std::cmp::Reverse;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::time::Duration;
 
@@ -82,7 +83,7 @@ impl Step {
     }
 
     /// Where the input of this port came from; the first, if it collected several.
-    pub fn from_port(&self, port: &str) -> Option<&Read> {
+    pub fn read_by(&self, port: &str) -> Option<&Read> {
         self.reads.iter().find(|read| read.input.port == port)
     }
 }
@@ -109,8 +110,8 @@ pub fn gather(store: &Store, run: Run) -> Result<Recorded, Error> {
     let mut codes = BTreeMap::new();
     for execution in steps.iter().filter_map(|step| step.execution.as_ref()) {
         let code = execution.key.code;
-        if !codes.contains_key(&code) {
-            codes.insert(code, store.code_files(&code)?.unwrap_or_default());
+        if let Entry::Vacant(place) = codes.entry(code) {
+            place.insert(store.code_files(&code)?.unwrap_or_default());
         }
     }
     Ok(Recorded { run, steps, codes })
@@ -188,10 +189,9 @@ fn in_order(steps: Vec<Step>) -> Vec<Step> {
     for (new, at) in order.iter().enumerate() {
         place[*at] = new;
     }
-    let mut next = order.len();
-    for slot in place.iter_mut().filter(|slot| **slot == usize::MAX) {
+    let left = place.iter_mut().filter(|slot| **slot == usize::MAX);
+    for (next, slot) in (order.len()..).zip(left) {
         *slot = next;
-        next += 1;
     }
     let mut placed: Vec<(usize, Step)> = place.iter().copied().zip(steps).collect();
     placed.sort_by_key(|(new, _)| *new);

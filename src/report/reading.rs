@@ -51,7 +51,7 @@ impl Reading {
         let param = |name: &str| tokenizer?.execution.as_ref()?.key.params.get(name);
         let scheme = param("scheme").and_then(Value::as_text).unwrap_or_default();
         let connected = step
-            .from_port("vocab")
+            .read_by("vocab")
             .and_then(|read| recorded.steps[read.step?].outputs().get(read.output?));
         let vocab = connected.or(tokenizer.and_then(|step| step.output("vocab")));
         let words = vocab.map(|output| {
@@ -107,7 +107,7 @@ impl Reading {
 fn upstream<'a>(recorded: &'a Recorded, at: usize, kind: &str) -> Option<&'a Step> {
     let mut at = at;
     loop {
-        let from = recorded.steps[at].from_port("rows")?.step?;
+        let from = recorded.steps[at].read_by("rows")?.step?;
         let step = &recorded.steps[from];
         if step.kind() == kind {
             return Some(step);
@@ -123,7 +123,7 @@ fn upstream<'a>(recorded: &'a Recorded, at: usize, kind: &str) -> Option<&'a Ste
 /// Steps and channels of the signals that a step reads, from the metadata of their table alone:
 /// the table itself may be large.
 pub fn shape(store: &Store, recorded: &Recorded, step: &Step) -> Option<(usize, usize)> {
-    let read = step.from_port("rows")?;
+    let read = step.read_by("rows")?;
     let output = recorded.steps[read.step?].outputs().get(read.output?)?;
     let file = std::fs::File::open(store.object_path(&output.digest)).ok()?;
     let found = ArrowReaderMetadata::load(&file, Default::default()).ok()?;

@@ -33,9 +33,10 @@ use crate::diagnostic;
 use crate::plan::{Plan, Source};
 use crate::progress::{Event, Reporter, Tally, Worked};
 use crate::resolve::{Resolved, Unreadable, Unresolved, resolve};
-use crate::run::{self, Job, Report, Trouble};
+use crate::run::{self, Job, Report, Stores, Trouble};
 
 use commit::Committer;
+pub use supply::job_of;
 
 /// What to run and how.
 pub struct Request<'a> {
@@ -89,7 +90,8 @@ pub fn run(request: &Request<'_>) -> Result<Tally, store::Error> {
                     let tell = |done, total| {
                         request.reporter.event(Event::Progress(label, done, total));
                     };
-                    let report = run::run(&job, request.store, request.data, request.stop, &tell);
+                    let stores = Stores::from(request.store);
+                    let report = run::run(&job, stores, request.data, request.stop, &tell);
                     // The loop may have ended early on a failure of the store.
                     let _ = reports.send((n, report));
                 });

@@ -5,46 +5,51 @@ use arrow::record_batch::RecordBatch;
 use store::Digest;
 
 use super::Scheduler;
-use crate::plan::Source;
+use crate::plan::{Plan, Source};
 use crate::resolve::{Chosen, Resolved, Unreadable};
 use crate::run::{Job, Piece, Supply};
 
+/// The job of an instance. `piece` says where each table is.
+pub fn job_of(
+    plan: &Plan<'_>,
+    n: usize,
+    resolved: &Resolved,
+    piece: impl Fn(Source) -> Piece,
+) -> Job {
+    let instance = &plan.instances[n];
+    let feeds = instance.wires.iter().zip(&resolved.feeds);
+    let supplies = feeds.map(|(wire, chosen)| {
+        let supply = match chosen {
+            Chosen::One(source) => Supply::One(piece(*source)),
+            Chosen::Collect { axes, parts } => Supply::Collect {
+                axes: axes.clone(),
+                parts: parts
+                    .iter()
+                    .map(|(values, source)| {
+                        (plan.source_label(*source), values.clone(), piece(*source))
+                    })
+                    .collect(),
+            },
+        };
+        (wire.port.clone(), supply)
+    });
+    Job {
+        kind: plan.decl(n).kind,
+        params: instance.params.clone(),
+        seed: instance.seed,
+        files: instance.files.clone(),
+        supplies: supplies.collect(),
+        outputs: instance.outputs.clone(),
+    }
+}
+
 impl Scheduler<'_> {
     pub(super) fn job(&self, n: usize, resolved: &Resolved) -> Job {
-        let plan = self.request.plan;
-        let instance = &plan.instances[n];
-        let piece = |source: Source| Piece {
+        job_of(self.request.plan, n, resolved, |source| Piece {
             source,
             digest: self.made_digest(source),
             table: self.in_memory(source),
-        };
-        let supplies = instance
-            .wires
-            .iter()
-            .zip(&resolved.feeds)
-            .map(|(wire, chosen)| {
-                let supply = match chosen {
-                    Chosen::One(source) => Supply::One(piece(*source)),
-                    Chosen::Collect { axes, parts } => Supply::Collect {
-                        axes: axes.clone(),
-                        parts: parts
-                            .iter()
-                            .map(|(values, source)| {
-                                (plan.source_label(*source), values.clone(), piece(*source))
-                            })
-                            .collect(),
-                    },
-                };
-                (wire.port.clone(), supply)
-            });
-        Job {
-            kind: plan.decl(n).kind,
-            params: instance.params.clone(),
-            seed: instance.seed,
-            files: instance.files.clone(),
-            supplies: supplies.collect(),
-            outputs: instance.outputs.clone(),
-        }
+        })
     }
 
     pub(super) fn made_digest(&self, source: Source) -> Digest {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use stages::Failure;
-use store::{Digest, Finished, Lease, Staged, Status, Use};
+use store::{Digest, Facts, Finished, Lease, Staged, Status, Use};
 
 use super::{Scheduler, USES};
 use crate::diagnostic::Diagnostic;
@@ -50,9 +50,30 @@ impl Scheduler<'_> {
             outcome: outcome.map(|staged| names.zip(staged).collect()),
             log: account.log,
             inputs: resolved.inputs.clone(),
+            facts: Facts {
+                defaults: Some(self.defaults(n)),
+                determinism: Some(
+                    plan.decl(n)
+                        .kind
+                        .determinism(&instance.params)
+                        .name()
+                        .into(),
+                ),
+                raw: account.raw,
+            },
             lease,
         };
         self.committer.send(finished, used);
+    }
+
+    /// The parameters of an instance that nobody wrote.
+    fn defaults(&self, n: usize) -> Vec<String> {
+        let written = &self.request.plan.decl(n).params;
+        let params = self.request.plan.instances[n].params.keys();
+        params
+            .filter(|name| written.iter().all(|entry| entry.key != **name))
+            .cloned()
+            .collect()
     }
 
     pub(super) fn note_use(&mut self, n: usize, status: Status, key: Option<Digest>) {

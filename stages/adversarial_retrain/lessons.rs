@@ -57,7 +57,7 @@ impl<'a> Regenerated<'a> {
             task,
             armoury,
             mix,
-            places: armoury.places(split, items, task.seed)?,
+            places: armoury.places((split, "train"), items, task.seed)?,
             rows,
             share,
             failure: None,

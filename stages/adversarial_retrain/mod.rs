@@ -18,6 +18,7 @@ use store::{Params, Value};
 
 use crate::attack::{self, Armoury, Outcome};
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::determinism::{Determinism, Within, within};
 use crate::fingerprint::{self, Code};
 use crate::settings::{self, Settings, failure};
 use crate::training::{self, Lesson, Trained};
@@ -135,6 +136,14 @@ impl Stage for AdversarialRetrain {
         s.whole("items", 1000, 0)?;
         s.whole("test_items", 0, 0)?;
         s.number("share", 0.5, 1e-6, 1.0)?;
+        // A setting without an effect would be taken for one that has it.
+        let idle = match s.one_of("mix", MIXES)? {
+            Mix::Batch => ("items", "append or epoch"),
+            Mix::Append | Mix::Epoch => ("share", "batch"),
+        };
+        let default = DESCRIPTION.params.iter().find(|p| p.name == idle.0);
+        settings::idle(params, default, || format!("it is for mix = {}", idle.1))?;
+        training::idle(params, "")?;
         training::spec(params, 0).map(drop)
     }
 
@@ -143,13 +152,18 @@ impl Stage for AdversarialRetrain {
         fingerprint::narrowed("adversarial-retrain", |source| attack::counts(source, name))
     }
 
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[within("weights", "values", 1e-2), within("*", "*", 3e-2)];
+        Determinism::Rounding(ROUNDED)
+    }
+
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
         let old = Armoury::open(task)?;
         let settings = Settings(task.params);
         let test = settings.text("test").unwrap_or("test");
         let limit = settings.whole("test_items", 0, 0).map_err(failure)?;
-        let places = old.places(test, limit, task.seed)?;
-        let all = old.places(test, 0, task.seed)?;
+        let places = old.places((test, "test"), limit, task.seed)?;
+        let all = old.places((test, "test"), 0, task.seed)?;
         let before = Side {
             name: "before",
             clean: old.accuracy(&all)?,
@@ -199,7 +213,7 @@ fn retrain(task: &Task<'_>, old: &Armoury) -> Result<Trained, Failure> {
     let dev = old.rows.examples(&old.rows.split(split("dev")))?;
     let network = matches!(old.card(), Card::Network { .. });
     if mix == Mix::Append {
-        let places = old.places(split("train"), items, task.seed)?;
+        let places = old.places((split("train"), "train"), items, task.seed)?;
         let outcomes = old.attack(&places, task.params, task.seed, task.watch)?;
         train.extend(outcomes.into_iter().map(adversarial));
     } else if !network {
@@ -217,6 +231,13 @@ fn retrain(task: &Task<'_>, old: &Armoury) -> Result<Trained, Failure> {
         seed: task.seed,
     };
     let goes_on = settings.text("from") == Some("weights");
+    if goes_on && !network {
+        return Err(
+            Failure::new("this model is trained in one go, and cannot go on from weights")
+                .help("choose from = \"scratch\"")
+                .at("from"),
+        );
+    }
     let start = goes_on.then_some(old.loaded());
     if mix == Mix::Append || !network {
         return training::train(old.card(), &lesson, &spec, start, task.watch);

@@ -7,9 +7,10 @@ use arrow::record_batch::RecordBatch;
 use store::Value;
 
 use super::AdversarialRetrain;
+use crate::Stage;
 use crate::attack::AttackStage;
 use crate::train::Train;
-use crate::trial::{on_threads, reviews, run, text, tokens, vocab};
+use crate::trial::{on_threads, params, reviews, run, text, tokens, vocab};
 
 fn trained(model: &str) -> RecordBatch {
     let given = [
@@ -17,7 +18,12 @@ fn trained(model: &str) -> RecordBatch {
         ("epochs", Value::Int(6)),
         ("learning_rate", Value::Float(0.01)),
     ];
-    run(&Train, &[("rows", &tokens(&reviews()))], &given, 3).unwrap()["weights"].clone()
+    let given = match model {
+        "naive-bayes" => &given[..1],
+        "svm" => &given[..2],
+        _ => &given[..],
+    };
+    run(&Train, &[("rows", &tokens(&reviews()))], given, 3).unwrap()["weights"].clone()
 }
 
 fn retrain(
@@ -27,10 +33,12 @@ fn retrain(
 ) -> Result<crate::Outputs, crate::Failure> {
     let mut given = vec![
         ("mix", text(mix)),
-        ("items", Value::Int(80)),
         ("epochs", Value::Int(4)),
         ("learning_rate", Value::Float(0.01)),
     ];
+    if mix != "batch" {
+        given.push(("items", Value::Int(80)));
+    }
     given.extend(attack.iter().cloned());
     let (rows, vocab, bayes) = (tokens(&reviews()), vocab(), trained("naive-bayes"));
     let inputs = [
@@ -146,4 +154,38 @@ fn machines_learn_once_or_not_at_all() {
         "this model is trained in one go, not batch by batch"
     );
     assert_eq!(failure.help.as_deref(), Some("choose mix = \"append\""));
+    let going_on = [("attack", text("swap")), ("from", text("weights"))];
+    let failure = retrain(&svm, "append", &going_on).unwrap_err();
+    assert_eq!(
+        failure.message,
+        "this model is trained in one go, and cannot go on from weights"
+    );
+}
+
+#[test]
+fn settings_without_an_effect_are_refused() {
+    let check = |mix: &str, param: &'static str, value: Value| {
+        let given = [("attack", text("swap")), ("mix", text(mix)), (param, value)];
+        let error = AdversarialRetrain.check(&params(&given)).unwrap_err();
+        format!("{} ({})", error.message, error.help.unwrap_or_default())
+    };
+    assert_eq!(
+        check("batch", "items", Value::Int(7)),
+        "`items` would have no effect here (leave it out: it is for mix = append or epoch)"
+    );
+    assert_eq!(
+        check("epoch", "share", Value::Float(0.1)),
+        "`share` would have no effect here (leave it out: it is for mix = batch)"
+    );
+}
+
+#[test]
+fn a_split_that_is_not_there_is_blamed_on_its_own_parameter() {
+    let (lstm, missing) = (
+        trained("lstm"),
+        [("attack", text("swap")), ("test", text("tset"))],
+    );
+    let failure = retrain(&lstm, "append", &missing).unwrap_err();
+    assert_eq!(failure.message, "no row has the split `tset`");
+    assert_eq!(failure.param, Some("test"));
 }

@@ -15,9 +15,9 @@ use super::parts::moves::{Direction, Steepest};
 use super::parts::search::walk;
 use super::scene::{Item, Scene, Trace};
 use super::{Attack, Entry, Ready, param};
-use crate::Failure;
 use crate::describe::{Param, Type};
-use crate::settings::failure;
+use crate::settings::{Settings, failure};
+use crate::{Failure, ParamError};
 
 const PARAMS: &[Param] = &[
     param(
@@ -31,6 +31,9 @@ const PARAMS: &[Param] = &[
         "For jsma: sign (the default) or gradient.",
     ),
 ];
+
+const DIRECTIONS: &[(&str, Direction)] =
+    &[("sign", Direction::Sign), ("gradient", Direction::Gradient)];
 
 /// The attack.
 pub struct Jsma;
@@ -51,10 +54,14 @@ impl Attack for Jsma {
         }
     }
 
+    fn check(&self, settings: Settings<'_>) -> Result<(), ParamError> {
+        settings.one_of("direction", DIRECTIONS).map(drop)
+    }
+
     fn ready<'a>(&self, scene: &'a Scene<'a>) -> Result<Box<dyn Ready + 'a>, Failure> {
         let settings = scene.settings();
-        let directions = [("sign", Direction::Sign), ("gradient", Direction::Gradient)];
-        let direction = settings.one_of("direction", &directions).map_err(failure)?;
+        let direction = settings.one_of("direction", DIRECTIONS).map_err(failure)?;
+        scene.network("jsma")?;
         Ok(Box::new(Prepared {
             scene,
             steepest: Steepest::new(scene.vectors("jsma")?, direction, &scene.special)?,
@@ -66,7 +73,11 @@ impl Attack for Jsma {
 impl Ready for Prepared<'_> {
     fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
         let right: Vec<Item<'_>> = items.iter().filter(|i| i.right()).cloned().collect();
-        let from_the_end = |tokens: &[u32]| (0..tokens.len()).rev().collect();
+        let text = |tokens: &[u32], place: &usize| tokens[*place] != self.scene.pad;
+        let from_the_end = |tokens: &[u32]| {
+            let places = (0..tokens.len()).rev();
+            places.filter(|place| text(tokens, place)).collect()
+        };
         let goal = |item: &Item<'_>| Goal::Leave(item.predicted());
         let walked = walk(
             self.scene,

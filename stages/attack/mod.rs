@@ -7,6 +7,7 @@
 mod jsma;
 mod none;
 mod parts;
+mod replay;
 mod report;
 mod scene;
 mod swap;
@@ -18,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::array::{Array, AsArray, StringArray};
+use arrow::array::{AsArray, StringArray};
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
 use nn::model::Model;
@@ -28,12 +29,13 @@ use rayon::prelude::*;
 use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::determinism::{Determinism, Within, within};
 use crate::fingerprint::{self, Code};
 use crate::labelled::{Form, Labelled};
 use crate::settings::{self, Settings, failure};
 use crate::victim::{Loaded, Subject, accuracy, probabilities, vectors};
 use crate::weights::Card;
-use crate::{Failure, Outputs, ParamError, Stage, Task, Watch, models};
+use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, Watch, models, wordlist};
 pub use report::Outcome;
 use scene::{Item, Scene, Trace};
 
@@ -56,6 +58,11 @@ pub struct Entry {
 pub trait Attack: Sync {
     /// Its name, file, summary and parameters.
     fn entry(&self) -> Entry;
+
+    /// Looks at parameters that their types do not tell enough about.
+    fn check(&self, _: Settings<'_>) -> Result<(), ParamError> {
+        Ok(())
+    }
 
     /// Reads parameters and makes what all items share.
     fn ready<'a>(&self, scene: &'a Scene<'a>) -> Result<Box<dyn Ready + 'a>, Failure>;
@@ -91,25 +98,29 @@ pub fn params() -> Vec<&'static [Param]> {
 /// Checks that the attack exists and that the parameters given are its own.
 pub fn check(params: &Params) -> Result<(), ParamError> {
     let name = Settings(params).text("attack").unwrap_or_default();
-    if find(name).is_none() {
+    let Some(attack) = find(name) else {
         let known = ATTACKS.iter().map(|attack| attack.entry().name);
         return Err(settings::unknown("attack", name, known));
-    }
+    };
     let entries = ATTACKS.iter().map(|attack| attack.entry());
     let owners: BTreeMap<_, Vec<_>> = entries
         .map(|entry| (entry.name, entry.params.iter().map(|p| p.name).collect()))
         .collect();
     settings::belongs(params, "attack", name, &owners)?;
-    for param in find(name).map_or(&[][..], |attack| attack.entry().params) {
+    for param in attack.entry().params {
         if param.ty == Type::Int {
             Settings(params).whole(param.name, 1, 1)?;
         }
     }
-    Ok(())
+    attack.check(Settings(params))
 }
 
 /// Whether a source decides the result of an attack: its own file, and all that is no attack's.
 pub fn counts(source: &str, attack: &str) -> bool {
+    // Looking into a result later decides nothing.
+    if source.starts_with("stages/attack/replay") {
+        return false;
+    }
     let mut entries = ATTACKS.iter().map(|attack| attack.entry());
     let owner = entries.find(|entry| source == format!("stages/attack/{}", entry.file));
     owner.is_none_or(|owner| owner.name == attack)
@@ -183,12 +194,32 @@ impl Stage for AttackStage {
         fingerprint::narrowed("attack", |source| counts(source, name))
     }
 
+    fn replay(
+        &self,
+        task: &Task<'_>,
+        outputs: &Outputs,
+        exact: bool,
+    ) -> Option<Result<Replayed, Failure>> {
+        Some(replay::replay(task, outputs, exact))
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[
+            within("examples", "p_before", 1e-2),
+            within("examples", "p_after", 1e-2),
+            within("examples", "original", 1e-6),
+            within("examples", "adversarial", 1e-3),
+            within("summary", "*", 3e-2),
+        ];
+        Determinism::Rounding(ROUNDED)
+    }
+
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
         let stage = Armoury::open(task)?;
         let settings = Settings(task.params);
         let split = settings.text("split").unwrap_or("test");
         let limit = settings.whole("items", 0, 0).map_err(failure)?;
-        let places = stage.places(split, limit, task.seed)?;
+        let places = stage.places((split, "split"), limit, task.seed)?;
         let outcomes = stage.attack(&places, task.params, task.seed, task.watch)?;
         let name = settings.text("attack").unwrap_or_default();
         let examples = report::examples(&outcomes, stage.words.as_ref());
@@ -230,20 +261,26 @@ impl Armoury {
     ) -> Result<Armoury, Failure> {
         let bayes = task.inputs.get("bayes");
         let bayes = bayes.map(|table| Loaded::open(table, None)).transpose()?;
+        if let Some(other) = bayes.as_ref().filter(|loaded| loaded.bayes().is_none()) {
+            let name = models::named(&other.card);
+            return Err(
+                Failure::new(format!("the input `bayes` is the model `{name}`"))
+                    .help("connect a train stage with model = \"naive-bayes\""),
+            );
+        }
         let rows = Labelled::read(&task.inputs["rows"])?;
         // The vectors that the model reads, also when they were trained with it.
         let own = loaded.network();
         let own = own.and_then(|(model, params)| own_vectors(model, params));
         let words = task.inputs.get("vocab").map(words).transpose()?;
-        if let (Form::Tokens { vocabulary, .. }, Some(words)) = (&rows.form, &words)
-            && words.len() != *vocabulary
-        {
-            return Err(Failure::new(format!(
-                "the rows have a vocabulary of {vocabulary} tokens, but `vocab` has {}",
-                words.len()
-            ))
-            .help("connect `rows` and `vocab` of one tokenize stage"));
+        let ours = rows.form.words();
+        wordlist::agree(ours, loaded.card.words(), "weights")?;
+        for port in ["vectors", "vocab"] {
+            let listed = task.inputs.get(port).and_then(wordlist::listed);
+            wordlist::agree(ours, listed.as_deref(), port)?;
         }
+        let counted = bayes.as_ref().and_then(|bayes| bayes.card.words());
+        wordlist::agree(ours, counted, "bayes")?;
         Ok(Armoury {
             rows,
             loaded,
@@ -254,10 +291,16 @@ impl Armoury {
     }
 
     /// The rows of a split; at most so many of them, drawn by seed and id, in their order.
-    pub fn places(&self, split: &str, limit: usize, seed: u64) -> Result<Vec<usize>, Failure> {
+    /// The split comes with the parameter that names it.
+    pub fn places(
+        &self,
+        (split, param): (&str, &'static str),
+        limit: usize,
+        seed: u64,
+    ) -> Result<Vec<usize>, Failure> {
         let mut places = self.rows.split(split);
         if places.is_empty() {
-            return Err(self.rows.no_split(split, "split"));
+            return Err(self.rows.no_split(split, param));
         }
         if limit > 0 && limit < places.len() {
             // A hash of the id, so that a bigger draw holds the smaller one.
@@ -358,6 +401,7 @@ impl Armoury {
             vectors,
             bayes: self.bayes.as_ref().and_then(Loaded::bayes),
             special,
+            pad: special[0],
             classes,
         };
         let ready = attack.ready(&scene)?;

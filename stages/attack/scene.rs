@@ -5,6 +5,7 @@ use nn::Stream;
 use nn::batch::Sequence;
 use nn::evaluate::argmax;
 use nn::models::{NaiveBayes, Vectors};
+use nn::victim::Neural;
 use store::Params;
 
 use crate::Failure;
@@ -25,8 +26,10 @@ pub struct Scene<'a> {
     pub vectors: Option<&'a Vectors>,
     /// Counts of words by class, if connected.
     pub bayes: Option<&'a NaiveBayes>,
-    /// Tokens that are no words: padding and unknown.
+    /// Tokens that are no words: padding and unknown. Attacks put neither into a text.
     pub special: [u32; 2],
+    /// Padding: where it stands there is no text to change.
+    pub pad: u32,
     /// How many classes there are.
     pub classes: usize,
 }
@@ -42,6 +45,17 @@ impl<'a> Scene<'a> {
         let digest = store::Digest::of(item.id.as_bytes()).to_string();
         let number = u64::from_str_radix(&digest[..16], 16).unwrap_or_default();
         Stream::new(self.seed, purpose).item(number)
+    }
+
+    /// The network, for attacks that follow gradients.
+    pub fn network(&self, attack: &str) -> Result<&'a Neural<'a>, Failure> {
+        match self.subject {
+            Subject::Network(network) => Ok(network),
+            Subject::Machine(_) => Err(Failure::new(format!(
+                "the attack `{attack}` follows gradients, and this model is no network"
+            ))
+            .help("connect `weights` to a network, or choose tack-on or swap")),
+        }
     }
 
     /// The vectors, or what to connect.

@@ -54,7 +54,8 @@ impl Ready for Prepared<'_> {
         let one = |item: &Item<'_>| {
             let stream = self.scene.stream("swap", item);
             let tokens = item.tokens()?;
-            let places = self.sway.ranked(item.label, tokens);
+            let mut places = self.sway.ranked(item.label, tokens);
+            places.retain(|place| tokens[*place] != self.scene.pad);
             let swap = |(k, place): (usize, usize)| {
                 let new = self.opposed.draw(item.label, &stream, k as u64)?;
                 Some(Change {

@@ -37,7 +37,8 @@ impl Ready for Prepared<'_> {
         let one = |item: &Item<'_>| {
             let stream = self.scene.stream("tack-on", item);
             let old = item.tokens()?[0];
-            let new = self.opposed.draw(item.label, &stream, 0);
+            let text = old != self.scene.pad;
+            let new = self.opposed.draw(item.label, &stream, 0).filter(|_| text);
             let change = new.map(|new| Change {
                 position: 0,
                 old,

@@ -27,7 +27,7 @@ fn trained(model: &str) -> RecordBatch {
         ("learning_rate", Value::Float(0.01)),
         units,
     ];
-    let given = &given[..if model == "lstm" { 4 } else { 3 }];
+    let given = &given[..if model == "lstm" { 4 } else { 1 }];
     run(&Train, &[("rows", &tokens(&reviews()))], given, 3).unwrap()["weights"].clone()
 }
 
@@ -395,7 +395,16 @@ fn what_is_missing_or_wrong_is_named() {
     let bayes = [("weights", &world.bayes), ("rows", &rows)];
     assert_eq!(
         fail(&[("attack", text("jsma"))], &bayes),
-        "the attack `jsma` needs the input `vectors` (connect it to an embed stage)"
+        "the attack `jsma` follows gradients, and this model is no network (connect `weights` to a network, or choose tack-on or swap)"
+    );
+    let wrong_bayes = [
+        ("weights", &world.lstm),
+        ("rows", &rows),
+        ("bayes", &world.lstm),
+    ];
+    assert_eq!(
+        fail(&[("attack", text("none"))], &wrong_bayes),
+        "the input `bayes` is the model `lstm` (connect a train stage with model = \"naive-bayes\")"
     );
     assert_eq!(
         fail(&[("attack", text("none")), ("split", text("tset"))], &bare),
@@ -419,4 +428,80 @@ fn what_is_missing_or_wrong_is_named() {
         check(&[("attack", text("swap")), ("n", Value::Int(0))]),
         "`n` is 0"
     );
+    assert_eq!(
+        check(&[("attack", text("jsma")), ("direction", text("up"))]),
+        "`direction` cannot be `up`"
+    );
+}
+
+/// Two vocabularies of one size: their ids fit everywhere and mean nothing together.
+#[test]
+fn rows_of_another_vocabulary_are_refused_wherever_they_meet() {
+    let (world, rows) = (World::new(), tokens(&reviews()));
+    let other = |table: &RecordBatch| {
+        let mut metadata = table.schema().metadata().clone();
+        metadata.insert(crate::wordlist::KEY.to_owned(), "0".repeat(64));
+        let schema = table.schema().as_ref().clone().with_metadata(metadata);
+        RecordBatch::try_new(schema.into(), table.columns().to_vec()).unwrap()
+    };
+    let mixed = |rows: &RecordBatch, vocab: &RecordBatch, bayes: &RecordBatch| {
+        let inputs = [
+            ("weights", &world.lstm),
+            ("rows", rows),
+            ("vocab", vocab),
+            ("bayes", bayes),
+        ];
+        run(&AttackStage, &inputs, &[("attack", text("swap"))], 1)
+    };
+    assert!(mixed(&rows, &vocab(), &world.bayes).is_ok());
+    let message = mixed(&other(&rows), &vocab(), &world.bayes)
+        .unwrap_err()
+        .message;
+    let start =
+        "`rows` and `weights` number their words by different vocabularies, 000000000000 and ";
+    assert!(message.starts_with(start), "{message}");
+    let turned = arrow::compute::take_record_batch(
+        &vocab(),
+        &arrow::array::UInt32Array::from_iter_values((0..vocab().num_rows() as u32).rev()),
+    );
+    let message = mixed(&rows, &turned.unwrap(), &world.bayes)
+        .unwrap_err()
+        .message;
+    assert!(
+        message.starts_with("`rows` and `vocab` number"),
+        "{message}"
+    );
+    let given = [("model", text("naive-bayes"))];
+    let bayes = run(&Train, &[("rows", &other(&rows))], &given, 1).unwrap();
+    let message = mixed(&rows, &vocab(), &bayes["weights"])
+        .unwrap_err()
+        .message;
+    assert!(
+        message.starts_with("`rows` and `bayes` number"),
+        "{message}"
+    );
+}
+
+/// Rows that are filled up with padding, as a tutorial's LSTM reads them: no attack touches it.
+#[test]
+fn padding_is_never_changed() {
+    let world = World::new();
+    let filled: Vec<Text> = reviews()
+        .into_iter()
+        .map(|(split, label, mut ids)| {
+            ids.resize(20, 0);
+            (split, label, ids)
+        })
+        .collect();
+    let table = tokens(&filled);
+    for (name, more) in every_attack() {
+        let mut changed = 0;
+        for row in rows(&world.attack(&table, name, &more)) {
+            for place in &row.positions {
+                assert_ne!(row.original[*place as usize], 0, "{name}");
+                changed += 1;
+            }
+        }
+        assert!(changed > 0 || name == "none", "{name}");
+    }
 }

@@ -18,6 +18,7 @@ use std::time::Duration;
 use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::determinism::Determinism;
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 use child::End;
 use sandbox::Sandbox;
@@ -82,6 +83,10 @@ impl Stage for Command {
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         check::params(params)
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        Determinism::Outside
     }
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {

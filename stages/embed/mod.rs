@@ -22,6 +22,7 @@ use arrow::record_batch::RecordBatch;
 use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::determinism::{Determinism, Within, within};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 use draw::Stream;
 use settings::{Origin, Settings};
@@ -154,6 +155,11 @@ impl Stage for Embed {
         file.map(|name| ("file", name)).into_iter().collect()
     }
 
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[within("vectors", "v", 1e-3)];
+        Determinism::Rounding(ROUNDED)
+    }
+
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
         let settings = Settings::of(task)?;
         let vocab = task.inputs.get("vocab").map(Vocab::read).transpose()?;
@@ -234,6 +240,12 @@ fn skip_gram(task: &Task<'_>, settings: &Settings, vocab: &Vocab) -> Result<Matr
         return Err(
             Failure::new("skip-gram cannot learn from a grid of characters")
                 .help("tokenize with another scheme"),
+        );
+    }
+    if table.schema().metadata().contains_key("ablate.filled") {
+        return Err(
+            Failure::new("skip-gram would learn from the padding of these tokens")
+                .help("connect a tokenize stage without `fill`"),
         );
     }
     let corpus = skip_gram::Corpus {

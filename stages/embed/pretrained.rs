@@ -1,9 +1,12 @@
 //! Vectors made elsewhere, whole or for the tokens of a vocabulary.
 
 use std::collections::HashMap;
+use std::io::Read;
 
 use arrow::array::{Array, StringArray};
 use arrow::datatypes::Metadata;
+use bzip2::read::MultiBzDecoder;
+use flate2::read::MultiGzDecoder;
 use store::Digest;
 
 use super::settings::{Missing, Settings};
@@ -129,6 +132,7 @@ fn restrict(
     ))
 }
 
+/// The contents of a file, unpacked if its name says that it is packed.
 fn bytes(task: &Task<'_>, name: &str) -> Result<Vec<u8>, Failure> {
     // The engine names files without `./`.
     let file = task
@@ -148,5 +152,16 @@ fn bytes(task: &Task<'_>, name: &str) -> Result<Vec<u8>, Failure> {
                 .at("file"),
         );
     }
-    Ok(bytes)
+    let mut plain = Vec::new();
+    let unpacked = match name.rsplit_once('.') {
+        Some((_, "bz2")) => MultiBzDecoder::new(&bytes[..]).read_to_end(&mut plain),
+        Some((_, "gz")) => MultiGzDecoder::new(&bytes[..]).read_to_end(&mut plain),
+        _ => return Ok(bytes),
+    };
+    match unpacked {
+        Ok(_) => Ok(plain),
+        Err(error) => Err(Failure::new(format!("{name} cannot be unpacked: {error}"))
+            .help("the file is damaged or cut off: get it again")
+            .at("file")),
+    }
 }

@@ -345,6 +345,35 @@ fn mistakes_say_what_to_do() {
 }
 
 #[test]
+fn packed_text_is_unpacked() {
+    use std::io::Write;
+    let text_of = b"film 3 4\nthe 1 0\n";
+    let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    bz2.write_all(text_of).unwrap();
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(text_of).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes) in [
+        ("v.txt", text_of.to_vec()),
+        ("v.txt.bz2", bz2.finish().unwrap()),
+        ("v.txt.gz", gz.finish().unwrap()),
+    ] {
+        let path = folder.path().join(name);
+        let params = params("vectors", &[("file", text(name))]);
+        let read = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            run_with(&params, &[], Some((name, &path)), 1)
+        };
+        assert_eq!(norms(&read(&bytes).unwrap()), [5.0, 1.0], "{name}");
+        if name != "v.txt" {
+            let failure = read(&bytes[..bytes.len() - 5]).unwrap_err();
+            let start = format!("{name} cannot be unpacked: ");
+            assert!(failure.message.starts_with(&start), "{}", failure.message);
+        }
+    }
+}
+
+#[test]
 fn ports_are_those_of_the_source() {
     let ports = |source: &str| match Embed.ports(&params(source, &[])).inputs {
         Inputs::Named(ports) => ports

@@ -14,6 +14,7 @@ mod words;
 use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::determinism::{Determinism, Within, within};
 use crate::settings::{Settings, failure};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 
@@ -122,6 +123,11 @@ impl Stage for Evaluate {
             Measure::Cells => cells::read(params).map(drop),
             Measure::Pca | Measure::Words => Ok(()),
         }
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[within("results", "*", 3e-2)];
+        Determinism::Rounding(ROUNDED)
     }
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {

@@ -34,7 +34,10 @@ struct Bags {
 pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
     let settings = Settings(task.params);
     let rows = Labelled::read(&task.inputs["rows"])?;
-    let Form::Tokens { vocabulary, .. } = rows.form else {
+    let Form::Tokens {
+        vocabulary, pad, ..
+    } = rows.form
+    else {
         return Err(Failure::new("pca reads tokens").help("tokenize with another scheme"));
     };
     let split = settings.text("split").unwrap_or("train");
@@ -48,6 +51,7 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
             let mut ids = ids.clone();
             ids.sort_unstable();
             ids.dedup();
+            ids.retain(|id| *id != pad);
             ids
         }
         _ => Vec::new(),

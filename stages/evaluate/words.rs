@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
+use arrow::array::{ArrayRef, AsArray, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 
 use crate::settings::{Settings, failure};
 use crate::sway::Sway;
 use crate::victim::Loaded;
 use crate::weights::with_metadata;
-use crate::{Failure, Outputs, Task};
+use crate::{Failure, Outputs, Task, wordlist};
 
 /// Tokens that are no words.
 const SPECIAL: [&str; 2] = ["[PAD]", "[UNK]"];
@@ -27,15 +27,14 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
     let words = task.inputs["vocab"].column_by_name("token");
     let words = words.and_then(|c| c.as_string_opt::<i32>());
     let words = words.ok_or_else(|| Failure::new("the input `vocab` has no column `token`"))?;
-    let sway = Sway::new(bayes);
-    if sway.vocabulary() != words.len() {
-        return Err(Failure::new(format!(
-            "the counts are of {} words, but the vocabulary has {}",
-            sway.vocabulary(),
-            words.len()
-        ))
-        .help("connect `bayes` and `vocab` that come from one tokenize stage"));
+    let listed = wordlist::listed(&task.inputs["vocab"]);
+    if loaded.card.words() != listed.as_deref() {
+        return Err(
+            Failure::new("the counts of `bayes` are of other words than `vocab` lists")
+                .help("connect `bayes` and `vocab` that come from one tokenize stage"),
+        );
     }
+    let sway = Sway::new(bayes);
     let special: Vec<u32> = (0u32..)
         .zip(words.iter())
         .filter(|(_, word)| word.is_some_and(|word| SPECIAL.contains(&word)))

@@ -22,6 +22,7 @@ use store::{Params, Value};
 use worker::Gone;
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::determinism::{Determinism, Within, within};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 
 /// The kind `sql`.
@@ -55,6 +56,11 @@ impl Stage for Sql {
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         query::parse(text(params)).map(drop)
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[within("*", "*", 1e-9)];
+        Determinism::Rounding(ROUNDED)
     }
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {

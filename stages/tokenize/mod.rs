@@ -2,7 +2,7 @@
 //!
 //! [`rows`] reads the table, [`scan`] the texts (by the rules in [`words`], [`split`],
 //! [`basic`] and [`pieces`]), [`vocab`] decides the ids, [`output`] and [`stats`] make the
-//! tables. Knows nothing of models: nothing is padded here but the words of a grid.
+//! tables. Knows nothing of models: nothing is padded here but the words of a grid, unless asked for.
 
 mod basic;
 mod interner;
@@ -46,6 +46,12 @@ static DESCRIPTION: Description = Description {
             ty: Type::Int,
             presence: Presence::Optional,
             help: "How many tokens of a text are kept (words, for a grid); without it all.",
+        },
+        Param {
+            name: "fill",
+            ty: Type::Bool,
+            presence: Presence::Optional,
+            help: "Whether shorter texts are filled up to max_len with [PAD]; without it not.",
         },
         Param {
             name: "min_count",

@@ -12,7 +12,7 @@ use super::rows::Rows;
 use super::scan::{EMPTY, Shard};
 use super::settings::{SCHEMES, Settings};
 use super::vocab::Vocabulary;
-use crate::Failure;
+use crate::{Failure, wordlist};
 
 /// The tokens of one column of text.
 pub struct Ids {
@@ -20,6 +20,8 @@ pub struct Ids {
     pub ids: Vec<i32>,
     /// Where each row begins, and where the last one ends.
     pub offsets: Vec<i32>,
+    /// Ids of each row, without what it is filled up with.
+    pub kept: Vec<i32>,
     /// Tokens of each row before it was cut, without marks (words, for a grid).
     pub lengths: Vec<u32>,
 }
@@ -39,21 +41,32 @@ pub fn ids(
     let (before, after) = (id_of(settings.before), id_of(settings.after));
     let marks = usize::from(before.is_some()) + usize::from(after.is_some());
     let (mut offsets, mut lengths, mut end) = (vec![0], Vec::new(), 0_usize);
+    let mut kept = Vec::new();
+    // What a row takes, given the ids of its text.
+    let room = |ids: usize| match settings.fill {
+        Some(most) => most * settings.width,
+        None => ids + marks,
+    };
     for (shard, _) in &shards {
         let mut from = 0;
         for to in &shard.ends {
-            end += to - from + marks;
+            end += room(to - from);
+            kept.push((to - from + marks) as i32);
             from = *to;
             let end = i32::try_from(end).map_err(|_| too_many())?;
             offsets.push(end);
         }
         lengths.extend_from_slice(&shard.lengths);
     }
-    let mut ids = vec![0_i32; end];
+    let mut ids = vec![vocab.pad as i32; end];
     let mut rest = &mut ids[..];
     let mut work = Vec::with_capacity(shards.len());
     for (shard, places) in shards {
-        let (mine, others) = rest.split_at_mut(shard.ids.len() + shard.ends.len() * marks);
+        let size = match settings.fill {
+            Some(_) => shard.ends.len() * room(0),
+            None => shard.ids.len() + shard.ends.len() * marks,
+        };
+        let (mine, others) = rest.split_at_mut(size);
         work.push((shard, places, mine));
         rest = others;
     }
@@ -65,7 +78,8 @@ pub fn ids(
         };
         let mut from = 0;
         for to in &shard.ends {
-            let (row, rest) = out.split_at_mut(to - from + marks);
+            let (row, rest) = out.split_at_mut(room(to - from));
+            let row = &mut row[..to - from + marks];
             out = rest;
             let mut at = 0;
             if let Some(before) = before {
@@ -84,6 +98,7 @@ pub fn ids(
     Ok(Ids {
         ids,
         offsets,
+        kept,
         lengths,
     })
 }
@@ -107,8 +122,8 @@ pub fn tokens(
     }
     for (n, column) in columns.into_iter().enumerate() {
         let suffix = if n == 0 { "" } else { "_b" };
-        let lengths = column.offsets.windows(2).map(|pair| pair[1] - pair[0]);
-        let lengths = Int32Array::from_iter_values(lengths.map(|n| n / settings.width as i32));
+        let lengths = column.kept.iter().map(|n| n / settings.width as i32);
+        let lengths = Int32Array::from_iter_values(lengths);
         let list = ListArray::new(
             Arc::new(Field::new("item", DataType::Int32, true)),
             OffsetBuffer::new(ScalarBuffer::from(column.offsets)),
@@ -146,13 +161,21 @@ fn metadata(vocab: &Vocabulary, settings: &Settings) -> Vec<(String, String)> {
         .find(|(_, scheme)| *scheme == settings.scheme);
     let (scheme, _) = scheme.expect("every scheme is in the list");
     let pair = |key: &str, value: String| (format!("ablate.{key}"), value);
-    vec![
+    let mut known = vec![
+        (
+            wordlist::KEY.to_owned(),
+            wordlist::digest(vocab.tokens.iter()),
+        ),
         pair("scheme", (*scheme).to_owned()),
         pair("pad", vocab.pad.to_string()),
         pair("unknown", vocab.unknown.to_string()),
         pair("vocab_size", vocab.tokens.len().to_string()),
         pair("word_width", settings.width.to_string()),
-    ]
+    ];
+    if settings.fill.is_some() {
+        known.push(pair("filled", "true".to_owned()));
+    }
+    known
 }
 
 /// A table of columns that may be null, with metadata.

@@ -31,7 +31,8 @@ pub fn table(rows: &Rows, columns: &[Ids], vocab: &Vocabulary, settings: &Settin
     for ((name, _), ids) in rows.texts.iter().zip(columns) {
         let mut summaries: Vec<Summary> = rows.splits.iter().map(|_| Summary::default()).collect();
         for (row, length) in ids.lengths.iter().enumerate() {
-            let kept = &ids.ids[ids.offsets[row] as usize..ids.offsets[row + 1] as usize];
+            let from = ids.offsets[row] as usize;
+            let kept = &ids.ids[from..from + ids.kept[row] as usize];
             summaries[rows.split[row] as usize].add(*length, kept, vocab, settings);
         }
         for (split, summary) in rows.splits.iter().zip(summaries) {

@@ -12,13 +12,14 @@ use nn::batch::{Example, Target};
 use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::determinism::{Determinism, Within, within};
 use crate::labelled::Labelled;
 use crate::models::{self, Data};
 use crate::settings::{self, Settings, failure};
 use crate::training::{self, Lesson};
 use crate::victim::{Loaded, vectors};
 use crate::weights::Card;
-use crate::{Failure, Outputs, ParamError, Stage, Task, weights};
+use crate::{Failure, Outputs, ParamError, Stage, Task, weights, wordlist};
 
 /// The kind `train`.
 pub struct Train;
@@ -86,6 +87,9 @@ impl Stage for Train {
             ));
         }
         let model = Settings(params).text("model").unwrap_or_default();
+        if spec.epochs > 0 {
+            training::idle(params, model)?;
+        }
         let machine = ["naive-bayes", "svm"].contains(&model);
         if machine && spec.epochs > 0 && params.contains_key("start") {
             let message = format!("`{model}` is trained in one go, and cannot go on from weights");
@@ -103,6 +107,14 @@ impl Stage for Train {
         file.map(|name| ("start", name)).into_iter().collect()
     }
 
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[
+            within("weights", "values", 1e-2),
+            within("history", "*", 3e-2),
+        ];
+        Determinism::Rounding(ROUNDED)
+    }
+
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
         let settings = Settings(task.params);
         let rows = Labelled::read(&task.inputs["rows"])?;
@@ -113,6 +125,8 @@ impl Stage for Train {
             ));
         }
         let vectors = task.inputs.get("vectors").map(vectors).transpose()?;
+        let listed = task.inputs.get("vectors").and_then(wordlist::listed);
+        wordlist::agree(rows.form.words(), listed.as_deref(), "vectors")?;
         let split = |param: &'static str| settings.text(param).unwrap_or(param);
         let train = rows.examples(&rows.split(split("train")))?;
         if train.is_empty() {
@@ -207,6 +221,7 @@ fn start(
     }
     let table = weights::from_safetensors(&bytes).map_err(|e| e.at("start"))?;
     let loaded = Loaded::open(&table, vectors)?;
+    wordlist::agree(card.words(), loaded.card.words(), name).map_err(|e| e.at("start"))?;
     if !describes(card, &loaded.card) {
         return Err(Failure::new(format!(
             "{name} holds another model than the parameters describe"

@@ -11,7 +11,10 @@ use crate::victim::{Loaded, accuracy, vectors};
 use crate::{Failure, Stage, weights};
 
 fn train(model: &str, more: &[(&str, Value)]) -> crate::Outputs {
-    let mut given = vec![("model", text(model)), ("epochs", Value::Int(8))];
+    let mut given = vec![("model", text(model))];
+    if model != "naive-bayes" {
+        given.push(("epochs", Value::Int(8)));
+    }
     given.extend(more.iter().cloned());
     run(&Train, &[("rows", &tokens(&reviews()))], &given, 3).unwrap()
 }
@@ -43,12 +46,16 @@ fn every_model_learns_and_its_weights_say_what_the_card_says() {
         "naive-bayes",
         "svm",
     ] {
-        let units = ["lstm", "gru", "rnn"].contains(&model);
         let more = [
             ("units", Value::Int(8)),
             ("learning_rate", Value::Float(0.01)),
         ];
-        let out = train(model, &more[if units { 0 } else { 1 }..]);
+        let more = match model {
+            "lstm" | "gru" | "rnn" => &more[..],
+            "naive-bayes" | "svm" => &[],
+            _ => &more[1..],
+        };
+        let out = train(model, more);
         let card = &out["model"];
         let dev = number(card, "dev_accuracy");
         // Of 40 rows chance gets half, give or take 8 in a hundred.
@@ -229,7 +236,7 @@ fn wrong_parameters_are_named_before_anything_runs() {
     );
     assert_eq!(
         check(&[("model", text("svm")), ("units", Value::Int(3))]),
-        "units: `units` has no meaning for model = \"svm\" (leave it out: it belongs to model = \"char-cnn\")"
+        "units: `units` has no meaning for model = \"svm\" (leave it out: it belongs to char-cnn, gru, lstm, rnn)"
     );
     assert_eq!(
         check(&[("model", text("lstm")), ("dropout", Value::Float(1.5))]),
@@ -239,6 +246,41 @@ fn wrong_parameters_are_named_before_anything_runs() {
         check(&[("model", text("transformer")), ("heads", Value::Int(3))]),
         "model: heads is 3: expected a divisor of dim (see the README of `train`)"
     );
+    assert_eq!(
+        check(&[("model", text("lstm")), ("units", Value::Int(1_000_000))]),
+        "model: the weights of a model: expected at most 1073741824 numbers, got 4000206005002 (see the README of `train`)"
+    );
+    for (model, param, value, help) in [
+        (
+            "naive-bayes",
+            "epochs",
+            Value::Int(3),
+            "`naive-bayes` is trained without it",
+        ),
+        (
+            "svm",
+            "patience",
+            Value::Int(3),
+            "`svm` is trained without it",
+        ),
+        (
+            "svm",
+            "learning_rate",
+            Value::Float(0.5),
+            "it is for steps = \"constant\"",
+        ),
+        (
+            "lstm",
+            "momentum",
+            Value::Float(0.9),
+            "it is for optimiser = \"sgd\"",
+        ),
+    ] {
+        assert_eq!(
+            check(&[("model", text(model)), (param, value)]),
+            format!("{param}: `{param}` would have no effect here (leave it out: {help})")
+        );
+    }
     let rows = tokens(&reviews());
     let given = [("model", text("svm")), ("train", text("trian"))];
     let failure = run(&Train, &[("rows", &rows)], &given, 1).unwrap_err();

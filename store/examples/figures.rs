@@ -168,6 +168,7 @@ fn finished(
         outcome: Ok(vec![("table".into(), staged)]),
         log: String::new(),
         inputs: Vec::new(),
+        facts: Default::default(),
         lease,
     }
 }

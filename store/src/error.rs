@@ -142,8 +142,9 @@ impl<T> At<T> for rusqlite::Result<T> {
 
 /// A damaged database costs the history and the look-ups, never an object.
 fn database_advice(source: &rusqlite::Error) -> &'static str {
-    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    use rusqlite::ErrorCode::{DatabaseCorrupt, DiskFull, NotADatabase};
     match source.sqlite_error_code() {
+        Some(DiskFull) => NO_SPACE,
         Some(DatabaseCorrupt | NotADatabase) => {
             "; the file is damaged: move it and its -wal and -shm away, and run again: objects are kept, the history is lost"
         }
@@ -151,11 +152,12 @@ fn database_advice(source: &rusqlite::Error) -> &'static str {
     }
 }
 
+const NO_SPACE: &str =
+    "; free some space (`ablate gc --dry-run` says what the store could give back)";
+
 fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; free some space (`ablate gc --dry-run` says what the store could give back)"
-        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => NO_SPACE,
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "; choose a folder that you may write to with `--store`"
         }

@@ -20,7 +20,16 @@ use crate::table::collect;
 /// The table in a Parquet file of any program, in canonical form.
 pub fn read_foreign(path: &Path) -> Result<RecordBatch, Error> {
     let bytes = fs::read(path).at("read", path)?;
-    let not_a_table = |why: String| Error::not_a_table(format!("`{}`", path.display()), why);
+    decode(bytes, || format!("`{}`", path.display()))
+}
+
+/// The same of bytes that came from somewhere else.
+pub fn decode_foreign(bytes: Vec<u8>) -> Result<RecordBatch, Error> {
+    decode(bytes, || "what was given".to_owned())
+}
+
+fn decode(bytes: Vec<u8>, name: impl Fn() -> String) -> Result<RecordBatch, Error> {
+    let not_a_table = |why: String| Error::not_a_table(name(), why);
     if bytes.is_empty() {
         return Err(not_a_table("the file is empty".into()));
     }

@@ -115,6 +115,29 @@ impl Store {
     }
 }
 
+/// How one object is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Inspected {
+    /// Its bytes have its digest; how many they are.
+    Whole(u64),
+    /// They have not, or cannot be read: what is wrong.
+    Damaged(String),
+    /// It is not in the store.
+    Missing,
+}
+
+impl Store {
+    /// Hashes one object again. Changes nothing.
+    pub fn inspect(&self, digest: &Digest) -> Inspected {
+        let path = self.object_path(digest);
+        match check(digest, &path) {
+            Ok(bytes) => Inspected::Whole(bytes),
+            Err(_) if !path.exists() => Inspected::Missing,
+            Err(why) => Inspected::Damaged(why),
+        }
+    }
+}
+
 /// The object's size, or what is wrong with it.
 fn check(digest: &Digest, path: &Path) -> Result<u64, String> {
     // Through a fixed buffer: an object may be larger than the memory.

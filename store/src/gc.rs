@@ -2,7 +2,7 @@
 //! what it made, and running its stages again makes it again.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::error::At;
 use crate::listing::{Entry, list};
 use crate::open::{alone, connections, database};
-use crate::{Digest, Error, scratch};
+use crate::{Digest, Error, disk, scratch};
 
 /// What gc kept and removed, or would remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -55,7 +55,7 @@ pub fn gc(root: &Path, keep_runs: usize, dry_run: bool) -> Result<GcReport, Erro
             continue;
         }
         if !dry_run {
-            fs::remove_file(&path).at("remove", &path)?;
+            disk::remove_file(&path).at("remove", &path)?;
             folders.extend(path.parent().map(Path::to_owned));
         }
         report.removed.push((digest, bytes));
@@ -85,7 +85,7 @@ pub fn empty_damaged(root: &Path, age: Duration, dry_run: bool) -> Result<(u64, 
             continue;
         }
         if !dry_run {
-            fs::remove_file(&path).at("remove", &path)?;
+            disk::remove_file(&path).at("remove", &path)?;
         }
         files += 1;
         bytes += found.len();
@@ -113,8 +113,7 @@ fn reached(rows: &Connection, keep_runs: usize) -> rusqlite::Result<HashSet<Dige
 
 fn sync(folders: &HashSet<PathBuf>) -> Result<(), Error> {
     for folder in folders {
-        let synced = File::open(folder).and_then(|file| file.sync_all());
-        synced.at("write to the disk", folder)?;
+        disk::sync(folder).at("write to the disk", folder)?;
     }
     Ok(())
 }

@@ -1,18 +1,20 @@
 //! Reads back what happened: runs, executions, what they read and made.
 //! Writes nothing, and knows nothing of objects on the disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::columns::Json;
 use crate::error::At;
 use crate::open::lock;
 use crate::provenance::duration;
 use crate::{
-    Digest, Environment, Error, InputUsed, Output, RunId, RunOutcome, StageKey, Status, Store, Work,
+    Digest, Environment, Error, Facts, InputUsed, Output, RunId, RunOutcome, StageKey, Status,
+    Store, Work,
 };
 
 /// The source files behind a code fingerprint, with their digests.
@@ -91,8 +93,15 @@ pub struct Execution {
     pub inputs: Vec<InputUsed>,
     /// What it made, in order.
     pub outputs: Vec<Output>,
+    /// What else is known of it.
+    pub facts: Facts,
     /// Where it ran.
-    pub environment: Environment,
+    #[serde(serialize_with = "shared")]
+    pub environment: Arc<Environment>,
+}
+
+fn shared<S: Serializer>(value: &Arc<Environment>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.as_ref().serialize(serializer)
 }
 
 /// An execution that made a certain table.
@@ -151,17 +160,7 @@ impl Store {
     /// One execution with its inputs, outputs and log.
     pub fn execution(&self, id: i64) -> Result<Option<Execution>, Error> {
         self.query("read an execution in", |rows| {
-            let sql = format!(
-                "SELECT {ENVIRONMENT}, x.id, x.run, x.instance, x.key_json, x.key, x.started, x.wall,
-                     x.cpu, x.peak_memory, x.message, x.log, x.work
-                 FROM executions x JOIN runs r ON r.id = x.run
-                 JOIN environments e ON e.id = r.environment WHERE x.id = ?1"
-            );
-            let found = rows.prepare_cached(&sql)?.query_row([id], execution).optional()?;
-            let Some(mut found) = found else { return Ok(None) };
-            found.inputs = inputs(rows, id)?;
-            found.outputs = outputs(rows, id)?;
-            Ok(Some(found))
+            one_execution(rows, id, &mut Environments::new())
         })
     }
 
@@ -187,13 +186,7 @@ impl Store {
 
     /// The sources behind a code fingerprint, if it was ever recorded.
     pub fn code_files(&self, code: &Digest) -> Result<Option<CodeFiles>, Error> {
-        self.query("read the codes in", |rows| {
-            let files = rows
-                .prepare_cached("SELECT files FROM codes WHERE digest = ?1")?
-                .query_row([code], |row| row.get(0))
-                .optional()?;
-            Ok(files.map(|Json(files)| files))
-        })
+        self.query("read the codes in", |rows| files_of(rows, code))
     }
 
     /// All tags with their runs, in the order of their names.
@@ -214,9 +207,54 @@ impl Store {
     }
 }
 
-/// The columns that `environment` reads, first in each query.
-const ENVIRONMENT: &str = "e.git_commit, e.git_dirty, e.ablate, e.crates, e.rustc, e.host, e.os, \
-    e.cpu_model, e.cpu_features, e.threads";
+/// Environments that were read before, by their rows: a thousand executions share a few.
+pub(crate) type Environments = HashMap<i64, Arc<Environment>>;
+
+/// An execution with all that belongs to it.
+pub(crate) fn one_execution(
+    rows: &Connection,
+    id: i64,
+    known: &mut Environments,
+) -> rusqlite::Result<Option<Execution>> {
+    let found = rows
+        .prepare_cached(
+            "SELECT r.environment, x.id, x.run, x.instance, x.key_json, x.key, x.started, x.wall,
+                 x.cpu, x.peak_memory, x.message, x.log, x.work, x.defaults, x.determinism, x.raw
+             FROM executions x JOIN runs r ON r.id = x.run WHERE x.id = ?1",
+        )?
+        .query_row([id], |row| Ok((row.get(0)?, execution(row)?)))
+        .optional()?;
+    let Some((place, mut found)) = found else {
+        return Ok(None);
+    };
+    found.environment = match known.get(&place) {
+        Some(environment) => environment.clone(),
+        None => {
+            let read = Arc::new(one_environment(rows, place)?);
+            known.insert(place, read.clone());
+            read
+        }
+    };
+    found.inputs = inputs(rows, id)?;
+    found.outputs = outputs(rows, id)?;
+    Ok(Some(found))
+}
+
+pub(crate) fn files_of(rows: &Connection, code: &Digest) -> rusqlite::Result<Option<CodeFiles>> {
+    let files = rows
+        .prepare_cached("SELECT files FROM codes WHERE digest = ?1")?
+        .query_row([code], |row| row.get(0))
+        .optional()?;
+    Ok(files.map(|Json(files)| files))
+}
+
+fn one_environment(rows: &Connection, id: i64) -> rusqlite::Result<Environment> {
+    rows.prepare_cached(
+        "SELECT git_commit, git_dirty, ablate, crates, rustc, host, os, cpu_model, cpu_features,
+             threads FROM environments WHERE id = ?1",
+    )?
+    .query_row([id], environment)
+}
 
 const SELECT_RUN: &str = "SELECT e.git_commit, e.git_dirty, e.ablate, e.crates, e.rustc, e.host, \
     e.os, e.cpu_model, e.cpu_features, e.threads, r.id, r.started, r.ended, r.outcome, r.pipeline, \
@@ -256,20 +294,28 @@ fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
 }
 
 fn execution(row: &Row<'_>) -> rusqlite::Result<Execution> {
+    let json = |column: usize| row.get::<_, Option<Json<_>>>(column);
     Ok(Execution {
-        environment: environment(row)?,
-        id: row.get(10)?,
-        run: RunId(row.get(11)?),
-        instance: row.get(12)?,
-        key: row.get::<_, Json<_>>(13)?.0,
-        key_digest: row.get(14)?,
-        started: row.get(15)?,
-        wall: duration(row.get(16)?),
-        cpu: row.get::<_, Option<i64>>(17)?.map(duration),
-        peak_memory: row.get(18)?,
-        failure: row.get(19)?,
-        log: row.get(20)?,
-        work: work(row, 21)?,
+        environment: Arc::default(),
+        id: row.get(1)?,
+        run: RunId(row.get(2)?),
+        instance: row.get(3)?,
+        key: row.get::<_, Json<_>>(4)?.0,
+        key_digest: row.get(5)?,
+        started: row.get(6)?,
+        wall: duration(row.get(7)?),
+        cpu: row.get::<_, Option<i64>>(8)?.map(duration),
+        peak_memory: row.get(9)?,
+        failure: row.get(10)?,
+        log: row.get(11)?,
+        work: work(row, 12)?,
+        facts: Facts {
+            defaults: json(13)?.map(|Json(list)| list),
+            determinism: row.get(14)?,
+            raw: row
+                .get::<_, Option<Json<_>>>(15)?
+                .map_or_else(Vec::new, |Json(list)| list),
+        },
         inputs: Vec::new(),
         outputs: Vec::new(),
     })

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::error::At;
 use crate::open::lock;
-use crate::{Digest, Error};
+use crate::{Digest, Error, disk};
 
 /// The right to make one result. Given back when dropped.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Leases {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         Ok(Arc::new(Leases {
-            file: options.open(path).at("open the lock file", path)?,
+            file: disk::open(&options, path).at("open the lock file", path)?,
             path: path.to_owned(),
             held: Mutex::default(),
         }))

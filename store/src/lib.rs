@@ -4,18 +4,21 @@
 //!
 //! In reading order: `canonical` and `table` say what an object's bytes are, `objects` where they
 //! lie, `lease` who may make them, `record` and `provenance` what is remembered of it, `lookup`,
-//! `history` and `nearest` read that back, `gc` and `fsck` keep the house.
+//! `history`, `lineage` and `nearest` read that back, `gc` and `fsck` keep the house.
 
 mod canonical;
 mod columns;
 mod digest;
+mod disk;
 mod error;
+mod fixed;
 mod foreign;
 mod fsck;
 mod gc;
 mod history;
 mod key;
 mod lease;
+mod lineage;
 mod listing;
 mod lookup;
 mod migrations;
@@ -33,17 +36,19 @@ mod value;
 pub use canonical::{METADATA_PREFIX, canonical, schema_text};
 pub use digest::Digest;
 pub use error::Error;
-pub use foreign::read_foreign;
-pub use fsck::{FsckReport, LostOutput, Problem};
+pub use foreign::{decode_foreign, read_foreign};
+pub use fsck::{FsckReport, Inspected, LostOutput, Problem};
 pub use gc::{GcReport, empty_damaged, gc};
 pub use history::{CodeFiles, Execution, MadeBy, Run, UseRecord};
 pub use key::StageKey;
 pub use lease::Lease;
+pub use lineage::{Answer, Lineage, Link, Outputs};
 pub use lookup::Snapshot;
 pub use objects::Staged;
 pub use open::Store;
 pub use record::{
-    Environment, Finished, Found, InputUsed, NewRun, Output, RunId, RunOutcome, Status, Use, Work,
+    Environment, Facts, Finished, Found, InputUsed, NewRun, Output, RawFile, RunId, RunOutcome,
+    Status, Use, Work,
 };
 pub use table::{decode, encode};
 pub use value::{Params, Value};

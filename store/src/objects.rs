@@ -5,9 +5,8 @@
 //! `settle` makes it durable and gives it its name. Nothing under `objects/` is ever half written.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,7 +16,7 @@ use crate::error::At;
 use crate::open::lock;
 use crate::scratch::Scratch;
 use crate::table::encode_canonical;
-use crate::{Digest, Error, Output, Store, canonical, decode, schema_text};
+use crate::{Digest, Error, Output, Store, canonical, decode, disk, schema_text};
 
 /// A table that is written, but not yet safe from a power cut: [`Store::commit`] makes it so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +66,7 @@ impl Store {
         let pending = lock(&self.pending).contains_key(&staged.digest);
         if !pending && !self.holds(&staged.digest, &bytes)? {
             let path = self.temporary()?;
-            write_new(&path, &bytes).at("write", &path)?;
+            disk::write_new(&path, &bytes).at("write", &path)?;
             lock(&self.pending).insert(staged.digest, path);
         }
         Ok(staged)
@@ -80,7 +79,7 @@ impl Store {
         // A commit may move a pending object to its place between these two looks.
         let places = pending.into_iter().chain([self.object_path(digest)]);
         for path in places {
-            let bytes = match fs::read(&path) {
+            let bytes = match disk::read(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 other => other.at("read", &path)?,
             };
@@ -119,14 +118,14 @@ impl Store {
             .collect();
         let mut new_folder = false;
         for folder in &folders {
-            match fs::create_dir(folder) {
+            match disk::create_dir(folder) {
                 Ok(()) => new_folder = true,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error).at("create the folder", folder),
             }
         }
         for (digest, (from, to)) in &moves {
-            fs::rename(from, to).at("move an object to", to)?;
+            disk::rename(from, to).at("move an object to", to)?;
             lock(&self.pending).remove(digest);
         }
         let mut folders: Vec<PathBuf> = folders.into_iter().collect();
@@ -148,7 +147,7 @@ impl Store {
             other => other.at("look at", &path)?,
         };
         // The size tells most damage without reading.
-        if there.len() == bytes.len() as u64 && fs::read(&path).at("read", &path)? == bytes {
+        if there.len() == bytes.len() as u64 && disk::read(&path).at("read", &path)? == bytes {
             return Ok(true);
         }
         self.set_aside(digest, &path)?;
@@ -158,11 +157,11 @@ impl Store {
     /// Moves a damaged object out of the way, without overwriting an earlier one.
     pub(crate) fn set_aside(&self, digest: &Digest, path: &Path) -> Result<PathBuf, Error> {
         let damaged = self.root.join("damaged");
-        fs::create_dir_all(&damaged).at("create the folder", &damaged)?;
+        disk::create_dir_all(&damaged).at("create the folder", &damaged)?;
         let name = |n: u32| damaged.join(format!("{digest}-{n}.parquet"));
         let to = (1..).map(name).find(|path| !path.exists());
         let to = to.expect("some number is free");
-        fs::rename(path, &to).at("set aside the damaged object", path)?;
+        disk::rename(path, &to).at("set aside the damaged object", path)?;
         Ok(to)
     }
 
@@ -176,25 +175,11 @@ impl Store {
     }
 }
 
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Read-only from the start, so that a script or an editor that is handed an object
-    // cannot change it by accident.
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o444)
-        .open(path)?;
-    file.write_all(bytes)
-}
-
 /// Waits until files or folders are on the disk. The waits overlap: a file system
 /// writes its journal once for all who wait for it.
 fn sync_all(paths: Vec<PathBuf>) -> Result<(), Error> {
     const AT_ONCE: usize = 16;
-    let sync = |path: &PathBuf| {
-        let synced = File::open(path).and_then(|file| file.sync_all());
-        synced.at("write to the disk", path)
-    };
+    let sync = |path: &PathBuf| disk::sync(path).at("write to the disk", path);
     if paths.len() < 2 {
         return paths.iter().try_for_each(sync);
     }

@@ -21,7 +21,7 @@ use rusqlite::Connection;
 use crate::error::At;
 use crate::lease::Leases;
 use crate::scratch::{self, Scratch};
-use crate::{Digest, Error, Lease, migrations};
+use crate::{Digest, Error, Lease, disk, migrations};
 
 /// An open store, to be shared by threads.
 #[derive(Debug)]
@@ -46,11 +46,12 @@ impl Store {
     pub fn open(root: &Path) -> Result<Store, Error> {
         for folder in ["", "objects", "tmp", "damaged", "locks"] {
             let folder = root.join(folder);
-            fs::create_dir_all(&folder).at("create the folder", &folder)?;
+            disk::create_dir_all(&folder).at("create the folder", &folder)?;
         }
         let ignore = root.join(".gitignore");
-        if !ignore.exists() {
-            fs::write(&ignore, "*\n").at("write", &ignore)?;
+        // Empty: a process died between making it and writing it.
+        if fs::metadata(&ignore).map_or(0, |found| found.len()) == 0 {
+            disk::write(&ignore, b"*\n").at("write", &ignore)?;
         }
         let store = Store::connect(root)?;
         scratch::sweep(&root.join("tmp"));
@@ -148,7 +149,7 @@ pub(crate) fn connections(root: &Path) -> Result<(Connection, Connection), Error
     // Two processes must not create or upgrade at once: SQLite does not wait when the
     // journal's mode is being changed, so they take turns here.
     let locks = root.join("locks");
-    fs::create_dir_all(&locks).at("create the folder", &locks)?;
+    disk::create_dir_all(&locks).at("create the folder", &locks)?;
     let turn = locks.join("setup");
     let file = lock_file(&turn)?;
     file.lock().at("lock", &turn)?;
@@ -163,11 +164,10 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn lock_file(path: &Path) -> Result<File, Error> {
     // Reading suffices to lock, so a store that was made by somebody else can be looked at.
     match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(path)
-            .at("create the lock file", path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let opened = disk::open(OpenOptions::new().create(true).append(true), path);
+            opened.at("create the lock file", path)
+        }
         other => other.at("open the lock file", path),
     }
 }

@@ -12,7 +12,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use crate::columns::Json;
 use crate::error::At;
 use crate::open::lock;
-use crate::{Digest, Environment, Error, Finished, NewRun, RunId, RunOutcome, Status, Store, Use};
+use crate::{
+    Digest, Environment, Error, Finished, NewRun, RunId, RunOutcome, Status, Store, Use, disk,
+};
 
 impl Store {
     /// Records that a run begins.
@@ -69,11 +71,8 @@ impl Store {
         uses: &[Use],
     ) -> Result<(), Error> {
         let path = self.database();
-        let rows = writer
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .at("record results in", &path)?;
-        insert_results(&rows, batch, uses).at("record results in", &path)?;
-        rows.commit().at("record results in", &path)
+        in_transaction(writer, |rows| insert_results(rows, batch, uses))
+            .at("record results in", &path)
     }
 
     fn transaction<T>(
@@ -83,13 +82,21 @@ impl Store {
     ) -> Result<T, Error> {
         let path = self.database();
         let mut writer = lock(&self.writer);
-        let rows = writer
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .at(doing, &path)?;
-        let value = write(&rows).at(doing, &path)?;
-        rows.commit().at(doing, &path)?;
-        Ok(value)
+        in_transaction(&mut writer, write).at(doing, &path)
     }
+}
+
+/// All that is written, or nothing.
+fn in_transaction<T>(
+    writer: &mut Connection,
+    write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    disk::pass_database("begin a transaction")?;
+    let rows = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let value = write(&rows)?;
+    disk::pass_database("commit a transaction")?;
+    rows.commit()?;
+    Ok(value)
 }
 
 fn insert_run(rows: &Transaction<'_>, run: &NewRun) -> rusqlite::Result<RunId> {
@@ -185,8 +192,8 @@ fn insert_execution(rows: &Transaction<'_>, one: &Finished, code: i64) -> rusqli
     let message = one.outcome.as_ref().err();
     rows.prepare_cached(
         "INSERT INTO executions (run, instance, kind, key, key_json, code, seed, started, wall, cpu,
-             peak_memory, ok, message, log, work)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+             peak_memory, ok, message, log, work, defaults, determinism, raw)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
     )?
     .execute(params![
         one.run.0,
@@ -203,7 +210,10 @@ fn insert_execution(rows: &Transaction<'_>, one: &Finished, code: i64) -> rusqli
         message.is_none(),
         message,
         one.log,
-        (!one.work.is_empty()).then_some(Json(&one.work))
+        (!one.work.is_empty()).then_some(Json(&one.work)),
+        one.facts.defaults.as_ref().map(Json),
+        one.facts.determinism,
+        (!one.facts.raw.is_empty()).then_some(Json(&one.facts.raw))
     ])?;
     let execution = rows.last_insert_rowid();
     for input in &one.inputs {

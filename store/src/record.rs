@@ -122,8 +122,33 @@ pub struct Finished {
     pub log: String,
     /// What it read.
     pub inputs: Vec<InputUsed>,
+    /// What else is known of it.
+    pub facts: Facts,
     /// Given back only when the result is recorded; sooner, and another process would run it again.
     pub lease: Option<Lease>,
+}
+
+/// What is recorded of an execution for those who audit it. Never part of a key or a result.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Parameters that nobody wrote: the key has the kind's defaults.
+    /// `None`: recorded by a program that did not know.
+    pub defaults: Option<Vec<String>>,
+    /// What the kind promises of its bytes, in a word.
+    pub determinism: Option<String>,
+    /// Files from outside the pipeline that it read.
+    pub raw: Vec<RawFile>,
+}
+
+/// A file of a data set, as it was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RawFile {
+    /// What it is called where it comes from.
+    pub name: String,
+    /// The checksum that its bytes had: `sha256:…`.
+    pub checksum: String,
+    /// Its size.
+    pub bytes: u64,
 }
 
 /// One table that an execution read.

@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use crate::Error;
 use crate::error::At;
+use crate::{Error, disk};
 
 /// A process's own folder for temporary files. Removed when dropped.
 #[derive(Debug)]
@@ -22,6 +22,7 @@ pub(crate) struct Scratch {
 impl Scratch {
     pub(crate) fn new(tmp: &Path) -> Result<Scratch, Error> {
         loop {
+            disk::pass("make a folder").at("create a folder in", tmp)?;
             let folder = tempfile::Builder::new()
                 .prefix(&format!("{}-", process::id()))
                 .tempdir_in(tmp)
@@ -69,7 +70,7 @@ pub(crate) fn sweep(tmp: &Path) {
 fn try_own(folder: &Path) -> io::Result<Option<File>> {
     let path = folder.join("lock");
     let mut options = OpenOptions::new();
-    let opened = options.create(true).truncate(false).write(true).open(&path);
+    let opened = disk::open(options.create(true).truncate(false).write(true), &path);
     let file = match opened {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other?,

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use bytes::Bytes;
-use parquet::arrow::ArrowSchemaConverter;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use parquet::arrow::{ArrowSchemaConverter, ProjectionMask};
 use parquet::basic::{Compression, Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -21,6 +21,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use crate::Error;
 use crate::canonical::canonical;
+use crate::fixed::Fixed;
 
 /// The table's bytes: the same content gives the same bytes, whoever made it.
 pub fn encode(table: &RecordBatch) -> Result<Vec<u8>, Error> {
@@ -36,14 +37,43 @@ pub(crate) fn encode_canonical(table: &RecordBatch) -> Result<Vec<u8>, Error> {
 /// [`read_foreign`](crate::read_foreign), which trusts them less.
 pub fn decode(bytes: Bytes) -> Result<RecordBatch, Error> {
     let read = || -> Result<_, ParquetError> {
-        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes)?;
+        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes.clone())?;
         let rows = builder.metadata().file_metadata().num_rows().max(1) as usize;
         let schema = builder.schema().clone();
+        let mut taken = whole_columns(bytes, &schema)?;
         // One batch for the whole table, so that nothing has to be copied together afterwards.
-        collect(schema, builder.with_batch_size(rows).build()?)
+        let builder = builder.with_batch_size(rows);
+        if taken.iter().all(Option::is_none) {
+            return collect(schema, builder.build()?);
+        }
+        let rest: Vec<usize> = (0..taken.len()).filter(|n| taken[*n].is_none()).collect();
+        if !rest.is_empty() {
+            let columns = builder.metadata().file_metadata().schema_descr();
+            let mask = ProjectionMask::roots(columns, rest.iter().copied());
+            let part = Arc::new(schema.project(&rest)?);
+            let part = collect(part, builder.with_projection(mask).build()?)?;
+            for (n, column) in rest.iter().zip(part.columns()) {
+                taken[*n] = Some(column.clone());
+            }
+        }
+        let columns = taken.into_iter().flatten().collect();
+        Ok(RecordBatch::try_new(schema, columns)?)
     };
     let table = read().map_err(|error| Error::not_a_table("an object", error.to_string()))?;
     canonical(&table)
+}
+
+/// Columns that need no look at levels.
+fn whole_columns(bytes: Bytes, schema: &Schema) -> Result<Vec<Option<ArrayRef>>, ParquetError> {
+    let fixed = |field: &FieldRef| matches!(field.data_type(), DataType::FixedSizeList(..));
+    let mut columns = vec![None; schema.fields().len()];
+    if schema.fields().iter().any(fixed) {
+        let file = Fixed::new(bytes)?;
+        for (n, field) in schema.fields().iter().enumerate() {
+            columns[n] = file.column(n, field)?;
+        }
+    }
+    Ok(columns)
 }
 
 /// All batches as one, under the file's schema: batches come without its metadata,

@@ -255,7 +255,7 @@ fn rows<T: Real>(
     for ic in (0..a.rows).step_by(MC) {
         let m = MC.min(a.rows - ic);
         let c = &mut c[ic * ldc..];
-        let block = if a.col_stride == 1 {
+        let block = if a.col_stride == 1 && !collide::<T>(a.row_stride, n) {
             let data = &a.data[ic * a.row_stride + sum.start..];
             Rows {
                 data,
@@ -283,6 +283,12 @@ fn rows<T: Real>(
             k,
         });
     }
+}
+
+/// Whether rows this far apart would share the few places that a first-level cache has for them, and
+/// there are enough columns to be worth a copy. Copies change no bit.
+fn collide<T>(stride: usize, columns: usize) -> bool {
+    (stride * size_of::<T>()).is_multiple_of(2048) && columns >= 4 * PANEL
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ fn every_shape_and_layout_agrees_with_the_definition() {
         (7, 100, 257),
         (13, 530, 30),
         (100, 31, 520),
+        (13, 70, 512),
         (4, 128, 3),
         (6, 0, 3),
         (3, 5, 0),

@@ -91,6 +91,7 @@ impl Model {
             Spec::Seq2seq(s) => Net::Seq2seq(Seq2seq::new(l, s)?),
             Spec::TransformerSeq2seq(s) => Net::TransformerSeq2seq(TransformerSeq2seq::new(l, s)?),
         };
+        layout.check()?;
         Ok(Model {
             spec: spec.clone(),
             layout,

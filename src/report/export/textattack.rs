@@ -34,7 +34,7 @@ pub fn csv(examples: &Examples, table: &Table, queries: &[i64]) -> Vec<u8> {
         };
         let class = |class: &Option<i64>| class.map_or(String::new(), |class| class.to_string());
         // TextAttack does not attack what is wrong before.
-        let ended = match (success, attacked && was == truth) {
+        let ended = match (success, *attacked && was == truth) {
             (true, _) => "Successful",
             (false, true) => "Failed",
             (false, false) => "Skipped",

@@ -11,6 +11,8 @@ mod images;
 mod lists;
 mod make;
 pub mod paper;
+#[cfg(test)]
+mod tests;
 
 use arrow::record_batch::RecordBatch;
 use serde::Serialize;

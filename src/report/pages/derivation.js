@@ -7,6 +7,8 @@ function stepCard(step) {
   const files = Object.entries(step.files);
   const code = Object.entries(data.codes[step.code] || {});
   const found = step.status === "hit" ? "found in the store, made" : "made";
+  const { determinism, raw } = step.facts;
+  const defaults = step.facts.defaults || [];
   const list = (entries) => el("ul", {}, entries.map(([name, sum]) => el("li", {}, el("code", {}, name), " ", digest(sum))));
   return el("div", { class: "card" },
     pairs([
@@ -14,7 +16,7 @@ function stepCard(step) {
       ["took", took(step.took) + (step.cpu === null ? "" : `, ${took(step.cpu)} of processor time`)],
       ["work", step.work], ["memory", step.memory === null ? null : `at most ${size(step.memory)} in the process`],
       ["seed", step.seed === null ? "does not concern it" : String(step.seed)],
-      ["key", digest(step.key)], ["code", digest(step.code)],
+      ["promises", determinism], ["key", digest(step.key)], ["code", digest(step.code)],
       ["machine", `${machine.host}, ${machine.cpu_model}, ${count(machine.threads, "thread")}`],
       ["commit", machine.git_commit ? machine.git_commit + (machine.git_dirty ? ", with changes" : "") : null],
     ]),
@@ -24,7 +26,9 @@ function stepCard(step) {
       `${output.name}: ${count(output.rows, "row")}, ${size(output.bytes)} `, digest(output.digest),
       el("div", { class: "aside" }, output.columns)))),
     el("h3", {}, "Parameters"),
-    pairs(Object.entries(step.params).map(([name, value]) => [name, el("code", {}, value)])),
+    pairs(Object.entries(step.params).map(([name, value]) => [name, el("span", {}, el("code", {}, value), defaults.includes(name) ? el("span", { class: "aside" }, " default") : null)])),
+    raw.length ? el("h3", {}, "Raw data") : null,
+    raw.length ? el("ul", {}, raw.map((file) => el("li", {}, `${file.name}, ${size(file.bytes)} `, digest(file.checksum)))) : null,
     files.length ? el("h3", {}, "Files") : null, files.length ? list(files) : null,
     el("details", {}, el("summary", {}, `Code: ${count(code.length, "file")}`), list(code)),
     step.log ? el("details", {}, el("summary", {}, "Log"), el("pre", {}, step.log)) : null);

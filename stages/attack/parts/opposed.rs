@@ -1,6 +1,5 @@
 //! The words that speak most for each class, to be drawn from against the others.
 
-use arrow::array::Array;
 use nn::Stream;
 
 use super::moves::drawn;
@@ -28,14 +27,6 @@ impl Opposed {
     pub fn new<'a>(attack: &str, scene: &Scene<'a>) -> Result<(Opposed, Sway<'a>), Failure> {
         let words = scene.words(attack)?;
         let sway = Sway::new(scene.bayes(attack)?);
-        if sway.vocabulary() != words.len() {
-            return Err(Failure::new(format!(
-                "the counts are of {} words, but the vocabulary has {}",
-                sway.vocabulary(),
-                words.len()
-            ))
-            .help("connect `bayes` and `vocab` that come from one tokenize stage"));
-        }
         let count = scene.settings().whole("strongest", 5, 1).map_err(failure)?;
         let classes = 0..scene.classes as u32;
         let set = |class| sway.strongest(class, count, words, &scene.special);

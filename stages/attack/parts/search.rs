@@ -262,6 +262,7 @@ mod tests {
             vectors: Some(vectors),
             bayes: None,
             special: [0, 1],
+            pad: 0,
             classes: 2,
         };
         let moves = Steepest::new(vectors, Direction::Sign, &[0, 1]).unwrap();

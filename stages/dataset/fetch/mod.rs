@@ -71,7 +71,15 @@ pub fn open<'a>(
     splits: &[String],
     watch: &dyn Watch,
 ) -> Result<(&'a Form, Vec<Opened<'a>>), Failure> {
-    open_with(home, set, splits, &Rules::default(), watch)
+    let (form, files) = open_with(home, set, splits, &Rules::default(), watch)?;
+    for Opened { entry, .. } in &files {
+        watch.raw(store::RawFile {
+            name: entry.path.clone(),
+            checksum: format!("sha256:{}", entry.sha256),
+            bytes: entry.size,
+        });
+    }
+    Ok((form, files))
 }
 
 fn open_with<'a>(

@@ -123,6 +123,37 @@ fn owned(pairs: &[(&str, i64)]) -> Vec<(String, i64)> {
 }
 
 #[test]
+fn texts_are_filled_up_if_asked() {
+    let table = rows(&[("train", "a b a"), ("train", ""), ("test", "b b b b b c")]);
+    let fill = [("fill", Value::Bool(true)), ("max_len", Value::Int(4))];
+    let made = run(&params("words", &fill), &[("rows", &table)]).unwrap();
+    assert_eq!(
+        ids(&made),
+        [vec![2, 3, 2, 0], vec![0, 0, 0, 0], vec![3, 3, 3, 3]]
+    );
+    assert_eq!(lens(&made), [3, 0, 4]);
+    let plain = run(&params("words", &fill[1..]), &[("rows", &table)]).unwrap();
+    assert_eq!(plain["stats"], made["stats"]);
+    let metadata = |made: &Outputs| made["tokens"].schema().metadata().clone();
+    assert_eq!(metadata(&made)["ablate.filled"], "true");
+    assert!(!metadata(&plain).contains_key("ablate.filled"));
+    assert_eq!(
+        metadata(&made)["ablate.vocab"],
+        metadata(&plain)["ablate.vocab"]
+    );
+    // A word of a grid is filled up anyway; now texts are, too, by words.
+    let grid = [&fill[..], &[("word_width", Value::Int(3))]].concat();
+    let made = run(&params("char-grid", &grid), &[("rows", &table)]).unwrap();
+    assert_eq!(ids(&made)[0], [2, 0, 0, 3, 0, 0, 2, 0, 0, 0, 0, 0]);
+    assert_eq!(lens(&made), [3, 0, 4]);
+    let error = Tokenize.check(&params("words", &fill[..1])).unwrap_err();
+    assert_eq!(
+        error.message,
+        "`fill` needs `max_len`: how far should texts be filled up?"
+    );
+}
+
+#[test]
 fn words_by_hand() {
     let table = rows(&[
         ("train", "The film. The FILM!"),

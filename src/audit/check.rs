@@ -1,0 +1,173 @@
+//! Tests a proof: in itself, then against a store that is not trusted. Of the store only two
+//! things are taken: what it says it made for a key, which must agree with the proof, and bytes,
+//! which are hashed here.
+
+use std::path::Path;
+
+use arrow::record_batch::RecordBatch;
+use rayon::prelude::*;
+use store::{Digest, Inspected, Store};
+
+use super::proof::{Proof, RECORD, seals, unhex};
+use crate::diagnostic::Diagnostic;
+use crate::reference;
+
+/// Larger files are no proofs: one of a thousand stages has about a megabyte.
+const LARGEST: u64 = 256 << 20;
+
+/// What a check found.
+#[derive(Debug, Default, serde::Serialize)]
+pub struct Checked {
+    /// How many stages the proof has.
+    pub stages: usize,
+    /// How many of them the store has made too, with the same outputs.
+    pub confirmed: usize,
+    /// Stages that the store does not know.
+    pub unknown: Vec<String>,
+    /// What speaks against the proof.
+    pub against: Vec<String>,
+    /// How many objects were hashed.
+    pub hashed: usize,
+    /// Whether the value was read from bytes with the right digest.
+    pub seen: bool,
+}
+
+impl Checked {
+    /// Whether everything was confirmed.
+    pub fn holds(&self) -> bool {
+        self.against.is_empty() && self.unknown.is_empty() && self.seen
+    }
+}
+
+/// Reads a proof. Nothing that it says is believed yet.
+pub fn read(path: &Path) -> Result<Proof, Diagnostic> {
+    let name = path.display();
+    let cannot = |error: std::io::Error| Diagnostic::new(format!("cannot read `{name}`: {error}"));
+    if std::fs::metadata(path).map_err(cannot)?.len() > LARGEST {
+        return Err(Diagnostic::new(format!(
+            "`{name}` is too large to be a proof"
+        )));
+    }
+    let text = std::fs::read(path).map_err(cannot)?;
+    parse(&text).map_err(|why| {
+        Diagnostic::new(format!("`{name}` is not a proof: {why}"))
+            .help("`ablate audit RESULT --proof FILE` writes one")
+    })
+}
+
+/// Takes a proof's text apart.
+pub fn parse(text: &[u8]) -> Result<Proof, String> {
+    let proof: Proof = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    match proof.record == RECORD {
+        true => Ok(proof),
+        false => Err(format!("its record is `{}`, not `{RECORD}`", proof.record)),
+    }
+}
+
+/// Tests a proof in itself and, where one is given, against a store.
+pub fn check(proof: &Proof, store: Option<&Store>) -> Result<Checked, store::Error> {
+    let mut checked = Checked {
+        stages: proof.nodes.len(),
+        ..Checked::default()
+    };
+    match seals(&proof.nodes) {
+        Err(why) => checked
+            .against
+            .push(format!("the proof contradicts itself: {why}")),
+        Ok(seals) if seals.last() != Some(&proof.root) => {
+            let why = "the proof was changed: its stages do not have its root digest";
+            checked.against.push(why.to_owned());
+        }
+        Ok(_) => {}
+    }
+    let digest = proof
+        .nodes
+        .last()
+        .and_then(|node| node.outputs.get(&proof.output));
+    let Some(digest) = digest else {
+        let why = format!("its last stage has no output `{}`", proof.output);
+        checked.against.push(why);
+        return Ok(checked);
+    };
+    if let Some(store) = store {
+        compare(proof, store, &mut checked)?;
+    }
+    see(proof, digest, store, &mut checked);
+    Ok(checked)
+}
+
+/// What the store recorded, and the bytes that it holds.
+fn compare(proof: &Proof, store: &Store, checked: &mut Checked) -> Result<(), store::Error> {
+    for node in &proof.nodes {
+        let recorded = store.results_of(&node.key.digest())?;
+        let names = |(outputs, _): &(Vec<(String, Digest)>, i64)| {
+            outputs
+                .iter()
+                .cloned()
+                .collect::<std::collections::BTreeMap<_, _>>()
+                == node.outputs
+        };
+        if recorded.is_empty() {
+            checked.unknown.push(node.stage.clone());
+        } else if recorded.iter().any(names) {
+            checked.confirmed += 1;
+        } else {
+            checked.against.push(format!(
+                "`{}`: the store has made other bytes for the same key",
+                node.stage
+            ));
+        }
+    }
+    let outputs = proof.nodes.par_iter();
+    let outputs = outputs.flat_map_iter(|node| {
+        let each = node.outputs.iter();
+        each.map(move |(name, digest)| (&node.stage, name, digest))
+    });
+    let looked: Vec<_> = outputs
+        .map(|(stage, name, digest)| (stage, name, store.inspect(digest)))
+        .collect();
+    for (stage, name, found) in looked {
+        match found {
+            Inspected::Whole(_) => checked.hashed += 1,
+            Inspected::Missing => {}
+            Inspected::Damaged(why) => checked.against.push(format!(
+                "`{stage}.{name}`: the store's bytes are not what was proven: {why}"
+            )),
+        }
+    }
+    Ok(())
+}
+
+/// Reads the value itself, from the proof or from the store.
+fn see(proof: &Proof, digest: &Digest, store: Option<&Store>, checked: &mut Checked) {
+    let carried = match &proof.artifact {
+        None => None,
+        Some(text) => match unhex(text).filter(|bytes| Digest::of(bytes) == *digest) {
+            Some(bytes) => Some(bytes),
+            None => {
+                let why = "the table in the proof does not have the digest that is proven";
+                return checked.against.push(why.to_owned());
+            }
+        },
+    };
+    let stored = || {
+        let bytes = std::fs::read(store?.object_path(digest)).ok()?;
+        (Digest::of(&bytes) == *digest).then_some(bytes)
+    };
+    let Some(bytes) = carried.or_else(stored) else {
+        return;
+    };
+    let table: Result<RecordBatch, _> = store::decode_foreign(bytes);
+    match (table, &proof.cell) {
+        (Err(error), _) => checked.against.push(format!("the proven table: {error}")),
+        (Ok(_), None) => checked.seen = true,
+        (Ok(table), Some(cell)) => match reference::cell(&table, &cell.wanted) {
+            Ok(found) if found == cell.found => checked.seen = true,
+            Ok(found) => checked.against.push(format!(
+                "the table has {} in row {} of `{}`, not {}",
+                found.value, found.row, found.column, cell.found.value
+            )),
+            Err(why) => checked.against.push(format!("the cell: {}", why.title())),
+        },
+    }
+}

@@ -1,0 +1,226 @@
+//! Where a number came from: every execution behind a result, down to the raw data's checksums.
+//! Reads the store and runs nothing. [`tree`] and [`html`] show it, [`proof`] makes a file of it
+//! that [`check`] tests against another store.
+
+pub mod check;
+pub mod html;
+pub mod proof;
+pub mod tree;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use store::{Digest, Environment, Execution, Inspected, Lineage, Store};
+
+use crate::environment::utc;
+use crate::reference::{Cell, Wanted};
+
+/// The derivation of a result.
+pub struct Audit {
+    /// What was asked for, as it was written.
+    pub asked: String,
+    /// The output that was asked for, of each root.
+    pub outputs: Vec<String>,
+    /// The cell, if one was asked for.
+    pub cell: Option<(Wanted, Cell)>,
+    /// All executions behind it.
+    pub lineage: Lineage,
+    /// How the objects are found; empty if nobody looked.
+    pub objects: BTreeMap<Digest, Inspected>,
+    /// Every machine and checkout, once.
+    pub machines: Vec<Arc<Environment>>,
+}
+
+impl Audit {
+    /// Follows executions to their beginnings. With `bytes`, every object on the way is hashed.
+    pub fn of(
+        store: &Store,
+        asked: &str,
+        roots: &[(i64, String)],
+        bytes: bool,
+    ) -> Result<Audit, store::Error> {
+        let ids: Vec<i64> = roots.iter().map(|(id, _)| *id).collect();
+        let lineage = store.lineage(&ids)?;
+        let mut machines: Vec<Arc<Environment>> = Vec::new();
+        let mut made = Vec::new();
+        for link in &lineage.links {
+            let here = &link.execution.environment;
+            if !machines
+                .iter()
+                .any(|known| Arc::ptr_eq(known, here) || known == here)
+            {
+                machines.push(here.clone());
+            }
+            made.extend(link.execution.outputs.iter().map(|output| output.digest));
+        }
+        let objects = match bytes {
+            true => {
+                let look = |digest: Digest| (digest, store.inspect(&digest));
+                made.into_par_iter().map(look).collect()
+            }
+            false => BTreeMap::new(),
+        };
+        Ok(Audit {
+            asked: asked.to_owned(),
+            outputs: roots.iter().map(|(_, output)| output.clone()).collect(),
+            cell: None,
+            lineage,
+            objects,
+            machines,
+        })
+    }
+
+    /// The letter of the machine that an execution ran on: A, B, …, AA.
+    pub fn machine(&self, execution: &Execution) -> String {
+        let here = &execution.environment;
+        let at = self.machines.iter().position(|known| known == here);
+        letters(at.unwrap_or_default())
+    }
+
+    /// What stands against believing the result, a line each.
+    pub fn doubts(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        for link in &self.lineage.links {
+            let step = &link.execution;
+            let dirty = step.environment.git_dirty == Some(true);
+            if dirty {
+                doubts.push(format!(
+                    "{}: made from a working tree with changes that no commit has",
+                    step.instance
+                ));
+            }
+            if step.key.digest() != step.key_digest {
+                doubts.push(format!(
+                    "{}: its recorded key does not have the digest that it is found by",
+                    step.instance
+                ));
+            }
+            for (input, maker) in step.inputs.iter().zip(&link.makers) {
+                if maker.is_none() {
+                    doubts.push(format!(
+                        "{}: nothing is known of who made {} (input `{}`)",
+                        step.instance,
+                        input.digest.short(),
+                        input.port
+                    ));
+                }
+            }
+            for output in &step.outputs {
+                if let Some(Inspected::Damaged(why)) = self.objects.get(&output.digest) {
+                    doubts.push(format!(
+                        "{}.{}: the stored bytes are not those that were made: {why}",
+                        step.instance, output.name
+                    ));
+                }
+            }
+            if step.facts.determinism.as_deref() == Some("outside-program") {
+                doubts.push(format!(
+                    "{}: an outside program made it, and its version is not in the key",
+                    step.instance
+                ));
+            }
+        }
+        doubts
+    }
+
+    /// All of it, for programs.
+    pub fn json(&self) -> Value {
+        let steps = self.lineage.links.iter().map(|link| {
+            let step = &link.execution;
+            let inputs = step.inputs.iter().zip(&link.makers).map(|(input, maker)| {
+                json!({
+                    "port": input.port, "ordinal": input.ordinal, "axes": input.axes,
+                    "producer": input.producer, "digest": input.digest, "step": maker,
+                })
+            });
+            let outputs = step.outputs.iter().map(|output| {
+                json!({
+                    "name": output.name, "digest": output.digest, "rows": output.rows,
+                    "bytes": output.bytes, "columns": output.schema,
+                    "object": self.object(&output.digest),
+                })
+            });
+            json!({
+                "stage": step.instance, "kind": step.key.kind, "run": step.run,
+                "execution": step.id, "key": step.key_digest, "params": step.key.params,
+                "defaults": step.facts.defaults, "seed": step.key.seed, "code": step.key.code,
+                "files": step.key.files, "raw": step.facts.raw,
+                "determinism": step.facts.determinism,
+                "inputs": inputs.collect::<Vec<_>>(), "outputs": outputs.collect::<Vec<_>>(),
+                "started": utc(step.started), "ms": step.wall.as_secs_f64() * 1e3,
+                "machine": self.machine(step), "log": step.log,
+            })
+        });
+        let machines = self.machines.iter().enumerate();
+        let machines: BTreeMap<String, &Environment> = machines
+            .map(|(n, machine)| (letters(n), machine.as_ref()))
+            .collect();
+        json!({
+            "asked": self.asked,
+            "cell": self.cell.as_ref().map(|(wanted, cell)| json!({
+                "where": wanted.filters, "column": cell.column, "row": cell.row,
+                "value": cell.value,
+            })),
+            "roots": self.lineage.roots, "steps": steps.collect::<Vec<_>>(),
+            "machines": machines, "codes": self.lineage.codes, "doubts": self.doubts(),
+        })
+    }
+
+    /// How an object is found, in a word; none if nobody looked.
+    pub fn object(&self, digest: &Digest) -> Option<&'static str> {
+        Some(match self.objects.get(digest)? {
+            Inspected::Whole(_) => "checked",
+            Inspected::Damaged(_) => "DAMAGED",
+            Inspected::Missing => "gone",
+        })
+    }
+}
+
+/// The parameters of a step, each with whether nobody wrote it.
+pub fn params(step: &Execution) -> impl Iterator<Item = (&String, String, bool)> {
+    let left_out = step.facts.defaults.as_deref().unwrap_or_default();
+    step.key
+        .params
+        .iter()
+        .map(|(name, value)| (name, value.to_string(), left_out.contains(name)))
+}
+
+/// A machine in a line.
+pub fn machine_line(machine: &Environment) -> String {
+    let commit = match (&machine.git_commit, machine.git_dirty) {
+        (None, _) => "not in a repository".to_owned(),
+        (Some(commit), Some(true)) => format!("commit {commit} with changes"),
+        (Some(commit), _) => format!("commit {commit}"),
+    };
+    format!(
+        "{}, {}, {} ({}), {} threads; ablate {}, {}; {commit}",
+        machine.host,
+        machine.os,
+        machine.cpu_model,
+        machine.cpu_features.join(" "),
+        machine.threads,
+        machine.ablate,
+        machine.rustc
+    )
+}
+
+fn letters(n: usize) -> String {
+    let last = char::from(b'A' + (n % 26) as u8);
+    match n / 26 {
+        0 => last.to_string(),
+        more => format!("{}{last}", letters(more - 1)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::letters;
+
+    #[test]
+    fn machines_have_letters() {
+        let named: Vec<String> = [0, 25, 26, 702].into_iter().map(letters).collect();
+        assert_eq!(named, ["A", "Z", "AA", "AAA"]);
+    }
+}

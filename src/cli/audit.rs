@@ -1,0 +1,230 @@
+//! `ablate audit`: where a number came from, and a proof of it that others can check.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use store::Store;
+
+use super::{Exit, Global, history, in_pipeline, out};
+use crate::audit::{Audit, check, html, proof, tree};
+use crate::diagnostic::Diagnostic;
+use crate::plan::{self, Plan, Source};
+use crate::reference::{self, Reference, Wanted};
+use crate::survey::{Standing, survey};
+
+/// What `audit` takes.
+#[derive(Args)]
+pub struct Arguments {
+    /// A stage, `stage.output`, a cell `stage[column=value,…].column`, or a digest (12 digits or more)
+    #[arg(required_unless_present = "check")]
+    result: Option<String>,
+    /// As a past run had it: number, tag, `last` or `prev`
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
+    /// Write a page to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write a proof to this file
+    #[arg(long, value_name = "FILE")]
+    proof: Option<PathBuf>,
+    /// Check a proof against this store instead
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["result", "run", "html", "proof"])]
+    check: Option<PathBuf>,
+    /// Do not hash the objects on the way
+    #[arg(long)]
+    no_bytes: bool,
+}
+
+/// Executions to start from, each with the output that is meant.
+type Roots = Vec<(i64, String)>;
+
+/// Shows a derivation, writes it, or checks a proof.
+pub fn audit(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    if let Some(file) = &arguments.check {
+        return check_proof(global, file);
+    }
+    let asked = arguments.result.as_deref().unwrap_or_default();
+    let store = global.needed_store()?;
+    let (roots, wanted) = match is_digest(asked) {
+        true => (by_digest(&store, asked)?, None),
+        false => by_name(global, &store, asked, arguments.run.as_deref())?,
+    };
+    let mut audit = Audit::of(&store, asked, &roots, !arguments.no_bytes)?;
+    if let Some(wanted) = wanted {
+        let [root] = audit.lineage.roots[..] else {
+            unreachable!("a cell is of one instance");
+        };
+        let outputs = &audit.lineage.links[root].execution.outputs;
+        let output = outputs.iter().find(|output| output.name == roots[0].1);
+        let digest = output.expect("it was found by name").digest;
+        let cell = reference::cell(&store.read(&digest)?, &wanted)?;
+        audit.cell = Some((wanted, cell));
+    }
+    if let Some(file) = &arguments.html {
+        write(file, html::page(&audit).as_bytes())?;
+    }
+    if let Some(file) = &arguments.proof {
+        let proof = proof::make(&audit, &store)?;
+        let text = serde_json::to_string(&proof).expect("plain values");
+        write(file, text.as_bytes())?;
+        if !global.json && !global.quiet {
+            let (stages, root) = (proof.nodes.len(), proof.root);
+            out!(
+                "proof of {stages} stages in {}: root {root}",
+                file.display()
+            );
+        }
+    }
+    if global.json {
+        out!("{}", audit.json());
+    } else if arguments.html.is_none() && arguments.proof.is_none() {
+        out!("{}", tree::render(&audit).trim_end());
+    }
+    Ok(())
+}
+
+/// Enough digits that no stage is called so by accident.
+fn is_digest(text: &str) -> bool {
+    (12..=64).contains(&text.len()) && text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn by_digest(store: &Store, digits: &str) -> Result<Roots, Exit> {
+    let found = store.outputs_beginning(digits, 2)?;
+    let [(digest, execution)] = found[..] else {
+        let what = match found.is_empty() {
+            true => format!("no output has a digest that begins with {digits}"),
+            false => format!("several digests begin with {digits}: write more digits"),
+        };
+        let help = "`ablate runs RUN` and `ablate show STAGE` print digests";
+        return Err(Diagnostic::new(what).help(help).into());
+    };
+    let made = store.executions_of_output(&digest)?;
+    let made = made.into_iter().find(|made| made.execution == execution);
+    let output = made.map(|made| made.output).unwrap_or_default();
+    Ok(vec![(execution, output)])
+}
+
+fn by_name(
+    global: &Global,
+    store: &Store,
+    asked: &str,
+    run: Option<&str>,
+) -> Result<(Roots, Option<Wanted>), Exit> {
+    let pipeline = global.pipeline()?;
+    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    let Reference { outputs, cell } = reference::find(&plan, asked)?;
+    let executions = match run {
+        Some(run) => of_run(&plan, store, &outputs, run)?,
+        None => current(&plan, store, &outputs)?,
+    };
+    let names = outputs.iter().map(|source| {
+        let instance = &plan.instances[source.instance];
+        instance.outputs[source.output].clone()
+    });
+    Ok((executions.into_iter().zip(names).collect(), cell))
+}
+
+/// The executions behind the current results.
+fn current(plan: &Plan<'_>, store: &Store, outputs: &[Source]) -> Result<Vec<i64>, Exit> {
+    let mut wanted = vec![false; plan.instances.len()];
+    outputs
+        .iter()
+        .for_each(|source| wanted[source.instance] = true);
+    plan::reach(plan, &mut wanted);
+    let standings = survey(plan, &wanted, Some(store));
+    let mut executions = Vec::with_capacity(outputs.len());
+    for source in outputs {
+        let found = match &standings[source.instance] {
+            Standing::Cached { key, .. } => store.lookup(key)?,
+            _ => None,
+        };
+        let Some(found) = found else {
+            let label = &plan.instances[source.instance].label;
+            return Err(Diagnostic::new(format!("`{label}` is not made yet"))
+                .help(format!(
+                    "ablate run '{label}', or --run RUN for a past result"
+                ))
+                .into());
+        };
+        executions.push(found.execution);
+    }
+    Ok(executions)
+}
+
+/// The executions that a past run made or found.
+fn of_run(plan: &Plan<'_>, store: &Store, outputs: &[Source], run: &str) -> Result<Vec<i64>, Exit> {
+    let run = history::find(store, run)?;
+    let uses = store.uses(run.id)?;
+    let mut executions = Vec::with_capacity(outputs.len());
+    for source in outputs {
+        let label = &plan.instances[source.instance].label;
+        let used = uses.iter().find(|used| used.instance == *label);
+        let Some(id) = used.and_then(|used| used.execution) else {
+            return Err(Diagnostic::new(format!("run {} has no `{label}`", run.id))
+                .help(format!("ablate runs {}", run.id))
+                .into());
+        };
+        executions.push(id);
+    }
+    Ok(executions)
+}
+
+fn write(file: &Path, bytes: &[u8]) -> Result<(), Exit> {
+    std::fs::write(file, bytes).map_err(|error| {
+        Diagnostic::new(format!("cannot write `{}`: {error}", file.display())).into()
+    })
+}
+
+fn check_proof(global: &Global, file: &Path) -> Result<(), Exit> {
+    let proof = check::read(file)?;
+    let store = global.existing_store()?;
+    let checked = check::check(&proof, store.as_ref())?;
+    if global.json {
+        out!(
+            "{}",
+            json!({ "asked": proof.asked, "root": proof.root, "holds": checked.holds(), "checked": checked })
+        );
+    } else {
+        let value = match &proof.cell {
+            Some(cell) => format!("{} = {}", proof.asked, cell.found.value),
+            None => proof.asked.clone(),
+        };
+        out!("proof of {value}, root {}", proof.root);
+        for fault in &checked.against {
+            out!("against  {fault}");
+        }
+        for stage in checked.unknown.iter().take(10) {
+            out!("unknown  `{stage}`: this store has not made it");
+        }
+        if !checked.seen && checked.against.is_empty() {
+            out!("unseen   the table itself is neither in the proof nor in this store");
+        }
+        let verdict = match (checked.holds(), checked.against.is_empty()) {
+            (true, _) => "holds",
+            (false, true) => "NOT confirmed",
+            (false, false) => "does NOT hold",
+        };
+        out!(
+            "ablate: {verdict}: {} of {} stages confirmed, {} unknown, {} against, {} objects hashed",
+            checked.confirmed,
+            checked.stages,
+            checked.unknown.len(),
+            checked.against.len(),
+            checked.hashed
+        );
+        if store.is_none() {
+            let root = global.store_path();
+            out!(
+                "there is no store at `{}`: --store DIR names one",
+                root.display()
+            );
+        }
+    }
+    let confirmed = checked.holds() && store.is_some();
+    if confirmed {
+        Ok(())
+    } else {
+        Err(Exit::Code(1))
+    }
+}

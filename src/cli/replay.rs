@@ -1,0 +1,181 @@
+//! `ablate replay`: takes a stored result at its word. This process has made none of it: the
+//! inputs come from the store, and the kind recomputes what its outputs say of themselves.
+
+use clap::Args;
+use serde_json::json;
+use stages::{DataHome, Outputs, Replayed, Task};
+use store::Store;
+
+use super::{Exit, Global, in_pipeline, out};
+use crate::diagnostic::Diagnostic;
+use crate::environment;
+use crate::plan::{self, Plan};
+use crate::run;
+use crate::survey::{Standing, survey};
+use crate::verify::job;
+
+/// What `replay` takes.
+#[derive(Args)]
+pub struct Arguments {
+    /// Attack stages: `stage` or `stage[axis=value]` [default: all that are stored]
+    stages: Vec<String>,
+}
+
+/// How many disagreements of a stage are printed.
+const SHOWN: usize = 10;
+
+/// Recomputes what stored results say of themselves.
+pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    let pipeline = global.pipeline()?;
+    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &arguments.stages))?;
+    let store = global.needed_store()?;
+    let standings = survey(&plan, &wanted, Some(&store));
+    let mut chosen = Vec::new();
+    for stage in &arguments.stages {
+        chosen.extend(plan::matching(&plan, stage)?);
+    }
+    let named = !chosen.is_empty();
+    if !named {
+        chosen.extend(0..plan.instances.len());
+    }
+    let (mut replayed, mut rows, mut wrong) = (0, 0, 0);
+    for n in chosen {
+        let label = &plan.instances[n].label;
+        if !matches!(standings[n], Standing::Cached { .. }) {
+            if !named {
+                continue;
+            }
+            return Err(Diagnostic::new(format!("`{label}` is not made yet"))
+                .help(format!("ablate run '{label}'"))
+                .into());
+        }
+        let Some(outcome) = one(&plan, &standings, &store, n)? else {
+            if !named {
+                continue;
+            }
+            let kind = plan.decl(n).kind.describe().kind;
+            return Err(Diagnostic::new(format!(
+                "`{label}` is of kind `{kind}`, whose results say nothing of themselves"
+            ))
+            .help("`ablate replay` is for attacks; `ablate verify` executes any stage again")
+            .into());
+        };
+        replayed += 1;
+        rows += outcome.rows;
+        wrong += outcome.disagreements.len();
+        tell(global, label, &outcome)?;
+    }
+    if replayed == 0 {
+        let problem = Diagnostic::new("no attack of this pipeline has a stored result");
+        return Err(problem.help("ablate run").into());
+    }
+    if !global.json {
+        let verdict = if wrong == 0 { "all true" } else { "NOT true" };
+        out!("ablate: {verdict}: {replayed} stages, {rows} rows, {wrong} disagreements");
+    }
+    match wrong {
+        0 => Ok(()),
+        _ => Err(Exit::Code(1)),
+    }
+}
+
+/// Replays an instance; `None` if its kind has nothing to replay.
+fn one(
+    plan: &Plan<'_>,
+    standings: &[Standing],
+    store: &Store,
+    n: usize,
+) -> Result<Option<Replayed>, Exit> {
+    let label = &plan.instances[n].label;
+    let failed = |why: String| Diagnostic::new(format!("`{label}` cannot be replayed: {why}"));
+    let Standing::Cached { key, .. } = &standings[n] else {
+        unreachable!("looked at before");
+    };
+    let job = job(plan, standings, store, n).map_err(|why| failed(why))?;
+    let execution = match store.lookup(key)? {
+        Some(found) => store.execution(found.execution)?,
+        None => None,
+    };
+    let execution = execution.expect("what is cached was executed");
+    let mut outputs = Outputs::new();
+    for output in &execution.outputs {
+        outputs.insert(output.name.clone(), store.read(&output.digest)?);
+    }
+    let home = DataHome::nowhere();
+    let task = Task {
+        inputs: run::inputs(&job, store).map_err(|why| failed(why))?,
+        params: &job.params,
+        seed: job.seed.unwrap_or(0),
+        files: Default::default(),
+        data: &home,
+        watch: &Silent,
+    };
+    let here = environment::look(&plan.pipeline.dir, 1);
+    let there = &execution.environment;
+    let exact = here.cpu_features == there.cpu_features && here.crates == there.crates;
+    match job.kind.replay(&task, &outputs, exact) {
+        None => Ok(None),
+        Some(Ok(replayed)) => Ok(Some(replayed)),
+        Some(Err(failure)) => Err(failed(failure.message).maybe_help(failure.help).into()),
+    }
+}
+
+fn tell(global: &Global, label: &str, outcome: &Replayed) -> Result<(), Exit> {
+    if global.json {
+        let list = outcome.disagreements.iter().map(|one| {
+            json!({
+                "row": one.row, "id": one.id, "column": one.column, "stored": one.stored,
+                "found": one.found,
+            })
+        });
+        out!(
+            "{}",
+            json!({
+                "stage": label, "rows": outcome.rows, "successes": outcome.successes,
+                "asked": outcome.asked, "budget": outcome.budget,
+                "disagreements": list.collect::<Vec<_>>(),
+            })
+        );
+        return Ok(());
+    }
+    let count = outcome.disagreements.len();
+    if count == 0 {
+        if !global.quiet {
+            out!(
+                "true     {label}: {} rows, {} successes, budget {}",
+                outcome.rows,
+                outcome.successes,
+                outcome.budget
+            );
+        }
+        return Ok(());
+    }
+    for one in outcome.disagreements.iter().take(SHOWN) {
+        let row = one.row.map_or(String::new(), |row| format!("row {row} "));
+        out!(
+            "wrong    {label}: {row}({}), {}: stored {}, found {}",
+            one.id,
+            one.column,
+            one.stored,
+            one.found
+        );
+    }
+    if count > SHOWN {
+        out!("wrong    {label}: … {} more", count - SHOWN);
+    }
+    Ok(())
+}
+
+/// Nobody watches a replay.
+struct Silent;
+
+impl stages::Watch for Silent {
+    fn progress(&self, _: u64, _: u64) {}
+    fn work(&self, _: &'static str, _: u64) {}
+    fn log(&self, _: &str) {}
+    fn child(&self, _: stages::Usage) {}
+    fn stopped(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,270 @@
+//! `ablate verify` and `ablate challenge`: does the same come out again, here and elsewhere?
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use store::Store;
+
+use super::fetch::Places;
+use super::{Exit, Global, in_pipeline, out};
+use crate::challenge::{self, Challenge};
+use crate::diagnostic::Diagnostic;
+use crate::environment;
+use crate::plan;
+use crate::progress::seconds;
+use crate::survey::{Standing, survey};
+use crate::verify::grade::Grade;
+use crate::verify::sample::{Size, draw};
+use crate::verify::{Request, Verdict, again};
+
+/// What `verify` takes.
+#[derive(Args)]
+pub struct Arguments {
+    /// Stages to execute again: `stage` or `stage[axis=value]` [default: all that are stored]
+    stages: Vec<String>,
+    /// Only some of them: `20%` or `5`, drawn by key
+    #[arg(long, value_name = "SIZE")]
+    sample: Option<Size>,
+    /// Which sample
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "sample")]
+    seed: u64,
+    /// On how many threads, one after the other: 1,2,8 [default: one a core]
+    #[arg(long, value_name = "N,…", value_delimiter = ',',
+          value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Vec<u16>,
+    #[command(flatten)]
+    places: Places,
+}
+
+/// Executes stored results again, in a store that goes away.
+pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    let pipeline = global.pipeline()?;
+    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &arguments.stages))?;
+    let store = global.needed_store()?;
+    let standings = survey(&plan, &wanted, Some(&store));
+    let mut chosen = Vec::new();
+    match arguments.stages.is_empty() {
+        true => chosen.extend(0..plan.instances.len()),
+        false => {
+            for stage in &arguments.stages {
+                chosen.extend(plan::matching(&plan, stage)?);
+            }
+        }
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    let mut stored = Vec::new();
+    for n in chosen {
+        match &standings[n] {
+            Standing::Cached { key, .. } => stored.push((n, *key)),
+            _ if arguments.stages.is_empty() => {}
+            _ => {
+                let label = &plan.instances[n].label;
+                return Err(Diagnostic::new(format!("`{label}` is not made yet"))
+                    .help(format!("ablate run '{label}'"))
+                    .into());
+            }
+        }
+    }
+    if stored.is_empty() {
+        let problem = Diagnostic::new("no stage of this pipeline has a stored result");
+        return Err(problem.help("ablate run").into());
+    }
+    let all = stored.len();
+    let drawn = match arguments.sample {
+        Some(size) => draw(&stored, size, arguments.seed),
+        None => stored.into_iter().map(|(n, _)| n).collect(),
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads: Vec<usize> = match arguments.threads.is_empty() {
+        true => vec![cores],
+        false => arguments.threads.iter().map(|n| usize::from(*n)).collect(),
+    };
+    let folder = tempfile::tempdir()
+        .map_err(|error| Diagnostic::new(format!("cannot make a scratch store: {error}")))?;
+    let scratch = Store::open(folder.path())?;
+    let stop = super::run::stop_flag();
+    let here = environment::look(&pipeline.dir, cores);
+    let request = Request {
+        plan: &plan,
+        standings: &standings,
+        store: &store,
+        scratch: &scratch,
+        data: &arguments.places.home(&pipeline.data),
+        here: &here,
+        stop: &stop,
+    };
+    let mut verdicts = Vec::new();
+    for n in &drawn {
+        for threads in &threads {
+            let Some(verdict) = again(&request, *n, *threads)? else {
+                return Err(Exit::Code(130));
+            };
+            tell(global, &verdict)?;
+            verdicts.push(verdict);
+        }
+    }
+    summary(global, &verdicts, drawn.len(), all)
+}
+
+fn tell(global: &Global, verdict: &Verdict) -> Result<(), Exit> {
+    if global.json {
+        out!("{}", serde_json::to_value(verdict).expect("plain values"));
+        return Ok(());
+    }
+    let (stage, wall) = (&verdict.stage, seconds(verdict.wall));
+    let threads = match verdict.threads {
+        1 => "1 thread".to_owned(),
+        n => format!("{n} threads"),
+    };
+    match (&verdict.outputs, verdict.worst()) {
+        (Err(why), _) => {
+            let first = why.lines().next().unwrap_or_default();
+            out!("{:<16}  {stage}  {threads}: {first}", "failed");
+        }
+        (_, Some((output, grade))) if grade.rank() > 0 => out!(
+            "{:<16}  {stage}  {threads}: {output}: {} ({})",
+            grade.name(),
+            described(grade),
+            promised(verdict)
+        ),
+        _ if global.quiet => {}
+        _ => out!("{:<16}  {stage}  {threads}, {wall}", "bit-identical"),
+    }
+    Ok(())
+}
+
+fn promised(verdict: &Verdict) -> String {
+    match (verdict.promise, verdict.tolerant) {
+        ("outside-program", _) => "an outside program promises nothing".to_owned(),
+        ("within-tolerance", false) => {
+            "promised: bit-identical on the same instruction sets".to_owned()
+        }
+        (promise, _) => format!("promised: {promise}"),
+    }
+}
+
+/// Where and how much.
+fn described(grade: &Grade) -> String {
+    match grade {
+        Grade::BitIdentical => "the same bytes".to_owned(),
+        Grade::WithinTolerance {
+            column,
+            off,
+            allowed,
+        } => format!("column {column} is off by {off:.1e} at most, {allowed:.0e} is allowed"),
+        Grade::Different {
+            row,
+            column,
+            detail,
+        } => {
+            let row = row.map(|row| format!("row {row}"));
+            let column = column.as_ref().map(|column| format!("column {column}"));
+            let place: Vec<String> = row.into_iter().chain(column).collect();
+            match place.is_empty() {
+                true => detail.clone(),
+                false => format!("{}: {detail}", place.join(", ")),
+            }
+        }
+    }
+}
+
+fn summary(global: &Global, verdicts: &[Verdict], drawn: usize, all: usize) -> Result<(), Exit> {
+    let rank = |verdict: &Verdict| verdict.worst().map_or(3, |(_, grade)| grade.rank());
+    let count = |wanted: u8| verdicts.iter().filter(|v| rank(v) == wanted).count();
+    let first = verdicts.iter().find(|verdict| !verdict.is_good());
+    if global.json {
+        out!(
+            "{}",
+            json!({
+                "event": "done", "stages": drawn, "stored": all, "executions": verdicts.len(),
+                "bit_identical": count(0), "within_tolerance": count(1), "different": count(2),
+                "failed": count(3), "first_divergent": first.map(|verdict| &verdict.stage),
+            })
+        );
+    } else {
+        if let Some(verdict) = first {
+            let place = match verdict.worst() {
+                Some((output, grade)) => format!(", output {output}, {}", described(grade)),
+                None => String::new(),
+            };
+            out!("first divergent: {}{place}", verdict.stage);
+        }
+        out!(
+            "ablate: {drawn} of {all} stages executed {} times: {} bit-identical, \
+             {} within tolerance, {} different, {} failed",
+            verdicts.len(),
+            count(0),
+            count(1),
+            count(2),
+            count(3)
+        );
+    }
+    match first {
+        None => Ok(()),
+        Some(_) => Err(Exit::Code(1)),
+    }
+}
+
+/// What `challenge` takes.
+#[derive(Args)]
+pub struct ChallengeArguments {
+    /// The other store, or the folder that its `.ablate` is in
+    other: PathBuf,
+}
+
+/// Compares two stores.
+pub fn challenge(global: &Global, arguments: &ChallengeArguments) -> Result<(), Exit> {
+    let here = global.needed_store()?;
+    let beside = arguments.other.join(".ablate");
+    let root = match beside.is_dir() {
+        true => beside,
+        false => arguments.other.clone(),
+    };
+    let there = Store::open_existing(&root)?;
+    let there = there.ok_or(Exit::Store(store::Error::NoStore { root }))?;
+    let found = challenge::challenge(&here, &there)?;
+    if global.json {
+        out!("{}", serde_json::to_value(&found).expect("plain values"));
+    } else {
+        print_challenge(&found)?;
+    }
+    match found.disagree.is_empty() && found.twice.is_empty() {
+        true => Ok(()),
+        false => Err(Exit::Code(1)),
+    }
+}
+
+fn print_challenge(found: &Challenge) -> Result<(), Exit> {
+    for one in &found.disagree {
+        let short = |digest: Option<store::Digest>| digest.map_or("-".to_owned(), |d| d.short());
+        out!(
+            "disagree  {}.{}: {} here, {} there (key {})",
+            one.stage,
+            one.output,
+            short(one.here),
+            short(one.there),
+            one.key.short()
+        );
+        if let Some(first) = &one.first {
+            out!("          first at {}", described(first));
+        }
+        if let Some((here, there)) = &one.machines {
+            out!("          made on {here} here, on {there} there");
+        }
+    }
+    for one in &found.twice {
+        let (stage, store, key) = (&one.stage, one.store, one.key.short());
+        out!("twice     {stage}: the store {store} has made two different things for key {key}");
+    }
+    out!(
+        "ablate: {} keys agree, {} disagree, {} only here, {} only there",
+        found.agree,
+        found.disagree.len(),
+        found.only_here,
+        found.only_there
+    );
+    Ok(())
+}
