@@ -12,7 +12,11 @@ mod compare;
 mod config;
 mod diagnostic;
 mod environment;
+mod exchange;
 mod explain;
+#[cfg(test)]
+mod fuzz;
+mod manuscript;
 mod panics;
 mod plan;
 mod progress;

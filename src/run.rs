@@ -78,6 +78,8 @@ pub struct Account {
     pub log: String,
     /// Files from outside that it read.
     pub raw: Vec<RawFile>,
+    /// How its program was confined, if it had one.
+    pub sandbox: Option<String>,
 }
 
 /// Why a stage made nothing.
@@ -130,6 +132,7 @@ pub fn run(
         log: Mutex::default(),
         children: Mutex::default(),
         raw: Mutex::default(),
+        sandbox: Mutex::default(),
     };
     let outcome = attempt(job, stores, data, &watch);
     let cpu = environment::thread_cpu().saturating_sub(cpu_before);
@@ -145,6 +148,7 @@ pub fn run(
         work: watch.work.into_inner().unwrap_or_default(),
         log: watch.log.into_inner().unwrap_or_default(),
         raw: watch.raw.into_inner().unwrap_or_default(),
+        sandbox: watch.sandbox.into_inner().unwrap_or_default(),
     };
     Report { outcome, account }
 }
@@ -232,6 +236,7 @@ struct Observer<'a> {
     log: Mutex<String>,
     children: Mutex<Usage>,
     raw: Mutex<Vec<RawFile>>,
+    sandbox: Mutex<Option<String>>,
 }
 
 impl Watch for Observer<'_> {
@@ -262,6 +267,12 @@ impl Watch for Observer<'_> {
     fn raw(&self, file: RawFile) {
         if let Ok(mut raw) = self.raw.lock() {
             raw.push(file);
+        }
+    }
+
+    fn sandbox(&self, how: &str) {
+        if let Ok(mut sandbox) = self.sandbox.lock() {
+            *sandbox = Some(how.to_owned());
         }
     }
 

@@ -44,6 +44,7 @@ const PLUMBING: &[&str] = &[
     "blake3",
     "bzip2",
     "flate2",
+    "landlock",
     "lzma-rust2",
     "rustix",
     "sha2",

@@ -259,24 +259,32 @@ fn signals(table: &RecordBatch) -> Result<Sequences, Failure> {
         .zip(values)
         .ok_or_else(|| Failure::new("the column `x` does not hold lists of 32-bit floats"))?;
     let schema = table.schema();
+    // `[64,9]`, or `[*,9]` where rows have different numbers of steps.
     let shape = schema.metadata().get("ablate.shape");
-    let shape: Vec<usize> = shape
-        .map(|text| text.trim_matches(['[', ']']).split(','))
-        .and_then(|parts| parts.map(|n| n.trim().parse().ok()).collect())
-        .unwrap_or_default();
-    let &[_, channels] = &shape[..] else {
-        return Err(Failure::new(
-            "the rows have no shape `[steps,channels]` in their metadata",
-        ));
-    };
-    let sequences = lists
-        .value_offsets()
-        .windows(2)
-        .map(|ends| Sequence::Vectors {
+    let channels = shape
+        .and_then(|text| text.trim_matches(['[', ']']).rsplit_once(','))
+        .and_then(|(_, channels)| channels.trim().parse::<usize>().ok())
+        .filter(|channels| *channels > 0);
+    let channels = channels.ok_or_else(|| {
+        Failure::new("the rows have no shape `[steps,channels]` in their metadata")
+            .help("connect a dataset stage: what SQL makes of signals has lost their shape")
+    })?;
+    let whole = |(row, ends): (usize, &[i32])| {
+        let data = values.values()[ends[0] as usize..ends[1] as usize].to_vec();
+        if data.is_empty() || data.len() % channels != 0 {
+            let found = data.len();
+            return Err(Failure::new(format!(
+                "row {row} has {found} numbers, which are no steps of {channels}"
+            )));
+        }
+        Ok(Sequence::Vectors {
             dim: channels,
-            data: values.values()[ends[0] as usize..ends[1] as usize].to_vec(),
-        });
-    Ok((sequences.collect(), Form::Signals { channels }, 0))
+            data,
+        })
+    };
+    let sequences = lists.value_offsets().windows(2).enumerate().map(whole);
+    let sequences = sequences.collect::<Result<_, _>>()?;
+    Ok((sequences, Form::Signals { channels }, 0))
 }
 
 fn missing(table: &RecordBatch, name: &str) -> Failure {

@@ -182,6 +182,11 @@ pub trait Watch: Sync {
         let _ = file;
     }
 
+    /// How a child process was confined. For the provenance.
+    fn sandbox(&self, how: &str) {
+        let _ = how;
+    }
+
     /// What a child process used, to be added to the execution's account.
     fn child(&self, usage: Usage);
 

@@ -30,6 +30,16 @@ const fn param(name: &'static str, ty: Type, value: fn() -> Value, help: &'stati
     }
 }
 
+/// A parameter that enters the key only when it is written.
+const fn optional(name: &'static str, ty: Type, help: &'static str) -> Param {
+    Param {
+        name,
+        ty,
+        presence: Presence::Optional,
+        help,
+    }
+}
+
 /// The parameters of training, in either kind.
 pub const PARAMS: &[Param] = &[
     param(
@@ -76,6 +86,11 @@ pub const PARAMS: &[Param] = &[
         || Value::Float(1.0),
         "The learning rate is multiplied by this after each epoch.",
     ),
+    optional(
+        "final_rate",
+        Type::Float,
+        "The learning rate of the last epoch: it falls there along an exponential, epoch by epoch.",
+    ),
     param(
         "clip_norm",
         Type::Float,
@@ -93,6 +108,16 @@ pub const PARAMS: &[Param] = &[
         Type::Int,
         || Value::Int(0),
         "Stop after this many epochs without a better dev accuracy; 0 for never.",
+    ),
+    optional(
+        "restarts",
+        Type::Int,
+        "For networks: start again with fresh weights, up to this often, while dev accuracy stays below `accept` (0).",
+    ),
+    optional(
+        "accept",
+        Type::Float,
+        "The dev accuracy that makes a restart unnecessary.",
     ),
     param(
         "probe",
@@ -137,6 +162,29 @@ pub fn spec(params: &Params, seed: u64) -> Result<FitSpec, ParamError> {
             factor: decay,
         };
     }
+    if params.contains_key("final_rate") {
+        if decay < 1.0 {
+            let message = "`decay` and `final_rate` are both given".to_owned();
+            return Err(crate::settings::wrong(
+                "final_rate",
+                message,
+                "leave one out",
+            ));
+        }
+        let last = s.number("final_rate", rate, 1e-12, rate)?;
+        let falls = spec.epochs.saturating_sub(1).max(1) as f64;
+        spec.schedule = Schedule::Step {
+            epochs: 1,
+            factor: libm::pow(last / rate, 1.0 / falls),
+        };
+    }
+    spec.restarts = s.whole("restarts", 0, 0)? as u32;
+    spec.accept = s.number("accept", 0.0, 0.0, 1.0)?;
+    if spec.restarts > 0 && !params.contains_key("accept") {
+        let message = "`restarts` are given without `accept`".to_owned();
+        let help = "write the dev accuracy that makes a restart unnecessary: accept = 0.9";
+        return Err(crate::settings::wrong("restarts", message, help));
+    }
     spec.clip = match (norm > 0.0, value > 0.0) {
         (true, _) => Clip::Norm(norm),
         (_, true) => Clip::Value(value),
@@ -173,6 +221,8 @@ pub fn idle(params: &Params, model: &str) -> Result<(), ParamError> {
 /// One line of a history.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
+    /// Counted from 1: how often fresh weights were tried.
+    pub attempt: i64,
     /// Counted from 1.
     pub epoch: i64,
     /// Steps taken so far.
@@ -275,6 +325,7 @@ fn fit(
 ) -> Result<(Fitted, Vec<Line>), Failure> {
     let steps = (lesson.train.len().div_ceil(spec.batch) * spec.epochs) as u64;
     let mut history = Vec::new();
+    let mut tried = 1;
     let mut tell = |event: &Event| {
         match event {
             Event::Step { step, .. } => watch.progress(*step, steps.max(*step)),
@@ -286,6 +337,7 @@ fn fit(
                 dev,
             } => {
                 let line = Line {
+                    attempt: tried,
                     epoch: *epoch as i64 + 1,
                     step: *step as i64,
                     loss: Some(*loss),
@@ -303,7 +355,10 @@ fn fit(
                 ));
                 history.push(line);
             }
-            Event::Restart { attempt } => watch.log(&format!("restart {attempt}")),
+            Event::Restart { attempt } => {
+                tried = i64::from(*attempt) + 1;
+                watch.log(&format!("restart {attempt}"));
+            }
         }
         if watch.stopped() {
             Flow::Stop
@@ -379,6 +434,7 @@ fn machine(card: &Card, lesson: &Lesson<'_>) -> Result<Trained, Failure> {
         false => accuracy(subject.victim(), examples).map(Some),
     };
     let line = Line {
+        attempt: 1,
         epoch: epochs as i64,
         step: (epochs * lesson.train.len()) as i64,
         train_accuracy: measure(lesson.train)?,
@@ -392,7 +448,7 @@ fn machine(card: &Card, lesson: &Lesson<'_>) -> Result<Trained, Failure> {
     })
 }
 
-/// `epoch, step, loss, train_accuracy, dev_loss, dev_accuracy`
+/// `attempt, epoch, step, loss, train_accuracy, dev_loss, dev_accuracy`
 pub fn history(lines: &[Line]) -> RecordBatch {
     let whole = |get: fn(&Line) -> i64| -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(lines.iter().map(get)))
@@ -401,6 +457,7 @@ pub fn history(lines: &[Line]) -> RecordBatch {
         Arc::new(Float64Array::from_iter(lines.iter().map(get)))
     };
     let columns = vec![
+        ("attempt", whole(|l| l.attempt)),
         ("epoch", whole(|l| l.epoch)),
         ("step", whole(|l| l.step)),
         ("loss", float(|l| l.loss)),
@@ -437,6 +494,7 @@ pub fn model(trained: &Trained, lesson: &Lesson<'_>) -> RecordBatch {
         ("weights", whole(numbers as i64)),
         ("classes", whole(classes.max().unwrap_or_default())),
         ("rows", whole(lesson.train.len() as i64)),
+        ("attempts", whole(last.map_or(0, |l| l.attempt))),
         ("epochs", whole(last.map_or(0, |l| l.epoch))),
         ("steps", whole(last.map_or(0, |l| l.step))),
         ("best_epoch", whole(best.map_or(0, |l| l.epoch))),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int32Builder, Int64Array, ListBuilder, StringArray};
+use arrow::array::{ArrayRef, Float32Builder, Int32Builder, Int64Array, ListBuilder, StringArray};
 use arrow::record_batch::RecordBatch;
 use store::{Params, Value};
 
@@ -103,6 +103,49 @@ pub fn reviews() -> Vec<Text> {
         (split, label, (0..len).map(word).collect())
     };
     (0..240).map(text).collect()
+}
+
+/// A signal: its id, its split, its class and its numbers, two a step.
+pub type Signal = (String, &'static str, i64, Vec<f32>);
+
+/// Signals as a dataset stage leaves them.
+pub fn signals(rows: &[Signal]) -> RecordBatch {
+    let mut x = ListBuilder::new(Float32Builder::new());
+    for (_, _, _, numbers) in rows {
+        x.values().append_slice(numbers);
+        x.append(true);
+    }
+    let texts = |get: fn(&Signal) -> &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(rows.iter().map(get)))
+    };
+    let labels = Int64Array::from_iter_values(rows.iter().map(|row| row.2));
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("id", texts(|row| &row.0)),
+        ("split", texts(|row| row.1)),
+        ("label", Arc::new(labels)),
+        ("x", Arc::new(x.finish())),
+    ];
+    let shape = ("ablate.shape".to_owned(), "[*,2]".to_owned());
+    with_metadata(columns, [shape].into_iter().collect())
+}
+
+/// Waves of three periods with noise, of 9 to 14 steps of two numbers: 180 train, 45 dev, 45 test.
+pub fn waves() -> Vec<Signal> {
+    let stream = nn::Stream::new(12, "waves");
+    let wave = |n: usize| {
+        let s = stream.item(n as u64);
+        let (label, steps) = (n % 3, 9 + s.below(0, 6));
+        let speed = [0.4, 1.1, 2.0][label];
+        let phase = std::f64::consts::TAU * s.uniform(1);
+        let number = |k: usize| {
+            let angle = phase + speed * (k / 2) as f64 + (k % 2) as f64;
+            (angle.sin() + 0.1 * s.normal(10 + k as u64)) as f32
+        };
+        let split = ["train", "train", "train", "train", "dev", "test"][n / 3 % 6];
+        let numbers = (0..2 * steps).map(number).collect();
+        (format!("wave/{n}"), split, label as i64, numbers)
+    };
+    (0..270).map(wave).collect()
 }
 
 /// Parameters by name.

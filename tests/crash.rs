@@ -184,7 +184,7 @@ query = "SELECT a, b FROM r1 CROSS JOIN r2"
 
 #[test]
 fn a_rebuilt_object_with_other_bytes_is_never_mixed_with_the_old_ones() {
-    let lab = Lab::new("");
+    let lab = Lab::loose();
     let mark = lab.path("mark").display().to_string();
     lab.write("pipeline.toml", &FICKLE.replace("MARK", &mark));
     lab.run();

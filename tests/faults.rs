@@ -332,7 +332,7 @@ fn marked(marks: &Path) -> String {
 #[test]
 fn of_two_or_eight_processes_one_is_killed_and_nothing_is_done_twice_but_its_stage() {
     for count in [2, 8] {
-        let lab = Lab::new("");
+        let lab = Lab::loose();
         let marks = lab.path("marks");
         lab.write("pipeline.toml", &marked(&marks));
         let read = || std::fs::read_to_string(&marks).unwrap_or_default();
@@ -343,7 +343,7 @@ fn of_two_or_eight_processes_one_is_killed_and_nothing_is_done_twice_but_its_sta
         victim.wait().unwrap();
         for other in others {
             let said = Said::of(other.wait_with_output().unwrap());
-            assert_eq!(said.code, 0, "{}", said.stderr);
+            assert_eq!(said.code, 0, "{} {}", said.stdout, said.stderr);
         }
         let text = read();
         let mut done: Vec<&str> = text.lines().collect();
@@ -351,7 +351,8 @@ fn of_two_or_eight_processes_one_is_killed_and_nothing_is_done_twice_but_its_sta
         done.sort_unstable();
         done.dedup();
         assert_eq!(done, ["1", "2", "3", "4", "5", "6"]);
-        let alone = Lab::new(&marked(&marks));
+        let alone = Lab::loose();
+        alone.write("pipeline.toml", &marked(&marks));
         alone.run();
         // The program's text names the same file of marks, so the keys are the same.
         assert_eq!(recorded(&lab), recorded(&alone));

@@ -29,7 +29,7 @@ fn executions(marks: &std::path::Path) -> usize {
 
 #[test]
 fn two_runs_at_once_share_the_work() {
-    let lab = Lab::new("");
+    let lab = Lab::loose();
     let marks = lab.path("marks");
     lab.write("pipeline.toml", &slow(&marks.display().to_string()));
     let children: Vec<_> = (0..4).map(|_| lab.start(&[])).collect();
@@ -47,7 +47,7 @@ fn two_runs_at_once_share_the_work() {
 
 #[test]
 fn the_lease_of_a_killed_process_is_taken_over() {
-    let lab = Lab::new("");
+    let lab = Lab::loose();
     let marks = lab.path("marks");
     lab.write("pipeline.toml", &slow(&marks.display().to_string()));
     let mut first = lab.start(&[]);

@@ -130,7 +130,7 @@ fn a_long_chain_runs_and_a_very_long_one_plans() {
 /// A quick stage, one that will not stop when asked, and one after it. The slow one writes the
 /// number of its process group to `mark`.
 fn stubborn() -> Lab {
-    let lab = Lab::new("");
+    let lab = Lab::loose();
     let mark = lab.path("mark").display().to_string();
     let pipeline = r#"
         [stage.quick]

@@ -7,7 +7,7 @@ use crate::lab::{Lab, text};
 /// A program that copies what a file beside the pipeline says: the same key, other bytes.
 /// It reads collected inputs, because those are no objects of the store themselves.
 pub fn fickle() -> Lab {
-    let lab = Lab::new("");
+    let lab = Lab::loose();
     let file = lab.path("outside.txt").display().to_string();
     lab.write(
         "pipeline.toml",

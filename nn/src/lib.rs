@@ -17,10 +17,12 @@ pub mod fit;
 #[allow(unsafe_code, reason = "the micro-kernel reads without bounds checks")]
 pub mod gemm;
 pub mod grads;
+pub mod growth;
 pub mod layers;
 pub mod model;
 pub mod models;
 pub mod objective;
+pub mod online;
 pub mod optimiser;
 pub mod order;
 pub mod owner;

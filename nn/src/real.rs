@@ -1,6 +1,10 @@
 //! The number type: `f32` to work with, `f64` to check the gradients with.
 
+use crate::Result;
+use crate::model::Model;
+use crate::params::Params;
 use crate::simd::{self, Kernel, Portable};
+use crate::step::{Stepper, Stepping};
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -45,6 +49,15 @@ pub trait Real:
     fn ln(self) -> Self;
     /// Neither NaN nor infinite.
     fn is_finite(self) -> bool;
+    /// The next value above.
+    fn next_up(self) -> Self;
+    /// The next value below.
+    fn next_down(self) -> Self;
+    /// The model step by step, compiled here.
+    fn stepper<'m>(
+        model: &'m Model,
+        params: &'m Params<Self>,
+    ) -> Result<Box<dyn Stepping<Self> + 'm>>;
     /// Runs a kernel with the widest vectors at hand.
     fn launch<K: Kernel<Self>>(kernel: K) -> K::Out;
     /// Lends this thread's packing buffers of the matrix product.
@@ -74,6 +87,18 @@ macro_rules! real {
             }
             fn is_finite(self) -> bool {
                 self.is_finite()
+            }
+            fn next_up(self) -> Self {
+                self.next_up()
+            }
+            fn next_down(self) -> Self {
+                self.next_down()
+            }
+            fn stepper<'m>(
+                model: &'m Model,
+                params: &'m Params<Self>,
+            ) -> Result<Box<dyn Stepping<Self> + 'm>> {
+                Ok(Box::new(Stepper::new(model, params)?))
             }
             #[inline(always)]
             fn launch<K: Kernel<Self>>($k: K) -> K::Out {

@@ -3,6 +3,7 @@
 mod common;
 
 mod gradients;
+mod growth;
 mod minilm;
 mod models;
 mod reference;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use serde_json::{Value, json};
-use store::{Digest, Environment, Execution, Inspected, Lineage, Store};
+use store::{Acceptance, Digest, Environment, Execution, Inspected, Lineage, Store};
 
 use crate::environment::utc;
 use crate::reference::{Cell, Wanted};
@@ -31,6 +31,8 @@ pub struct Audit {
     pub objects: BTreeMap<Digest, Inspected>,
     /// Every machine and checkout, once.
     pub machines: Vec<Arc<Environment>>,
+    /// Changes of code that somebody accepted, of the executions behind the result.
+    pub accepted: Vec<Acceptance>,
 }
 
 impl Audit {
@@ -62,7 +64,15 @@ impl Audit {
             }
             false => BTreeMap::new(),
         };
+        let mut accepted = store.acceptances()?;
+        accepted.retain(|one| {
+            lineage
+                .links
+                .iter()
+                .any(|l| l.execution.id == one.execution)
+        });
         Ok(Audit {
+            accepted,
             asked: asked.to_owned(),
             outputs: roots.iter().map(|(_, output)| output.clone()).collect(),
             cell: None,
@@ -115,12 +125,31 @@ impl Audit {
                     ));
                 }
             }
+            if let Some(how) = step.facts.sandbox.as_deref()
+                && how.starts_with("none")
+            {
+                doubts.push(format!(
+                    "{}: its program could read what it did not declare: sandbox {how}",
+                    step.instance
+                ));
+            }
             if step.facts.determinism.as_deref() == Some("outside-program") {
                 doubts.push(format!(
                     "{}: an outside program made it, and its version is not in the key",
                     step.instance
                 ));
             }
+        }
+        for one in &self.accepted {
+            doubts.push(format!(
+                "{}: made by code {}, and {} accepted {} on {}: {}",
+                one.instance,
+                one.old_code.short(),
+                one.who,
+                one.new_code.short(),
+                utc(one.at),
+                one.reason
+            ));
         }
         doubts
     }
@@ -147,7 +176,7 @@ impl Audit {
                 "execution": step.id, "key": step.key_digest, "params": step.key.params,
                 "defaults": step.facts.defaults, "seed": step.key.seed, "code": step.key.code,
                 "files": step.key.files, "raw": step.facts.raw,
-                "determinism": step.facts.determinism,
+                "determinism": step.facts.determinism, "sandbox": step.facts.sandbox,
                 "inputs": inputs.collect::<Vec<_>>(), "outputs": outputs.collect::<Vec<_>>(),
                 "started": utc(step.started), "ms": step.wall.as_secs_f64() * 1e3,
                 "machine": self.machine(step), "log": step.log,
@@ -164,7 +193,7 @@ impl Audit {
                 "value": cell.value,
             })),
             "roots": self.lineage.roots, "steps": steps.collect::<Vec<_>>(),
-            "machines": machines, "codes": self.lineage.codes, "doubts": self.doubts(),
+            "machines": machines, "accepted": self.accepted, "codes": self.lineage.codes, "doubts": self.doubts(),
         })
     }
 

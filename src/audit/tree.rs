@@ -151,6 +151,9 @@ fn step(audit: &Audit, n: usize, link: &Link, text: &mut String) {
     }
     let promise = step.facts.determinism.as_deref();
     line("promise", promise.unwrap_or("not recorded"));
+    if let Some(sandbox) = &step.facts.sandbox {
+        line("sandbox", sandbox);
+    }
     let log: Vec<&str> = step.log.lines().collect();
     for (k, said) in log.iter().take(LINES).enumerate() {
         line(if k == 0 { "log" } else { "" }, &shorten(said));

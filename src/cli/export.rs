@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::json;
 use store::Store;
 
-use super::{Exit, Global, history, out, report};
+use super::{Exit, Global, exchange, history, out, report};
 use crate::diagnostic::Diagnostic;
 use crate::report::export::{self, grid::Grid, mlflow, textattack};
 use crate::report::gather::{self, Recorded};
@@ -21,9 +21,10 @@ use crate::results;
 #[derive(Args)]
 #[command(group(clap::ArgGroup::new("form").required(true)))]
 pub struct Arguments {
-    /// The result: `stage`, `stage.output` or `stage[axis=value].output`
-    #[arg(required_unless_present = "mlflow", conflicts_with = "mlflow")]
-    result: Option<String>,
+    /// The result: `stage`, `stage.output` or `stage[axis=value].output`; where a whole run is
+    /// written, the run
+    #[arg(required_unless_present_any = ["mlflow", "ro_crate", "openlineage"])]
+    what: Option<String>,
     /// Comma-separated values
     #[arg(long, group = "form")]
     csv: bool,
@@ -42,6 +43,12 @@ pub struct Arguments {
     /// The whole run in the layout of MLflow's file store
     #[arg(long, group = "form")]
     mlflow: bool,
+    /// The whole run as a Workflow Run RO-Crate: a new folder, or a file that ends in .zip
+    #[arg(long, value_name = "DIR|FILE.zip", group = "form")]
+    ro_crate: Option<PathBuf>,
+    /// The whole run as OpenLineage events, one a line
+    #[arg(long, group = "form")]
+    openlineage: bool,
     /// For tidy results in Markdown or LaTeX: one table of the paper
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
@@ -55,11 +62,18 @@ pub struct Arguments {
 
 /// Writes a result, or a run, in the form that was asked for.
 pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    let named = arguments.what.as_ref().unwrap_or(&arguments.run);
+    if let Some(path) = &arguments.ro_crate {
+        return exchange::write_crate(global, named, path);
+    }
+    if arguments.openlineage {
+        return exchange::print_events(global, named);
+    }
     let store = global.needed_store()?;
-    let run = history::find(&store, &arguments.run)?;
-    let Some(result) = &arguments.result else {
-        return whole_run(global, arguments, &store, run);
-    };
+    if arguments.mlflow {
+        return whole_run(global, arguments, &store, history::find(&store, named)?);
+    }
+    let (run, result) = (history::find(&store, &arguments.run)?, named);
     let recorded = gather::gather(&store, run)?;
     let found = || {
         lookup::table(&store, &recorded, result).map_err(|why| {

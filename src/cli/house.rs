@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::json;
+use store::Repaired;
 
 use super::{Exit, Global, out};
 
@@ -77,7 +78,8 @@ pub fn gc(global: &Global, arguments: &GcArguments) -> Result<(), Exit> {
 /// What `fsck` takes.
 #[derive(Args)]
 pub struct FsckArguments {
-    /// Set damaged objects aside, so that the next run makes them again
+    /// Set damaged objects aside, so that the next run makes them again, and forget rows that
+    /// point nowhere
     #[arg(long)]
     repair: bool,
 }
@@ -96,10 +98,11 @@ pub fn fsck(global: &Global, arguments: &FsckArguments) -> Result<(), Exit> {
         bar.set_position(done);
     })?;
     bar.finish_and_clear();
-    let aside = match arguments.repair {
+    let repaired = match arguments.repair {
         true => store.repair(&report)?,
-        false => Vec::new(),
+        false => Repaired::default(),
     };
+    let aside = &repaired.aside;
     if global.json {
         out!(
             "{}",
@@ -116,6 +119,7 @@ pub fn fsck(global: &Global, arguments: &FsckArguments) -> Result<(), Exit> {
                     }))
                     .collect::<Vec<_>>(),
                 "database": report.database, "set_aside": aside,
+                "forgotten": repaired.forgotten, "log": report.log, "in_use": report.in_use,
             })
         );
     } else {
@@ -127,6 +131,9 @@ pub fn fsck(global: &Global, arguments: &FsckArguments) -> Result<(), Exit> {
         }
         for fault in &report.database {
             out!("database {fault}");
+        }
+        for fault in &report.log.broken {
+            out!("log      {fault}");
         }
         for lost in &report.missing {
             let (stage, output, run) = (&lost.instance, &lost.output, lost.run);
@@ -144,7 +151,24 @@ pub fn fsck(global: &Global, arguments: &FsckArguments) -> Result<(), Exit> {
             report.damaged.len(),
             report.missing.len()
         );
-        for path in &aside {
+        let log = &report.log;
+        if let Some(head) = log.head {
+            let before = match log.before {
+                0 => String::new(),
+                n => format!(", {n} executions are older than it"),
+            };
+            out!("log: {} entries, head {head}{before}", log.entries);
+        }
+        if report.in_use {
+            out!("another process is making something right now");
+        }
+        if repaired.forgotten > 0 {
+            out!(
+                "forgot {} rows that named rows that are not there",
+                repaired.forgotten
+            );
+        }
+        for path in aside {
             out!("set aside {}", path.display());
         }
         if !aside.is_empty() {

@@ -1,14 +1,17 @@
 //! The command line: what can be asked, and which file answers it.
 
+mod accept;
 mod audit;
 mod claims;
 mod data;
+mod exchange;
 mod export;
 mod eyes;
 mod fetch;
 mod graph;
 mod history;
 mod house;
+mod manuscript;
 mod nearest;
 mod plan;
 mod reference;
@@ -17,6 +20,7 @@ mod report;
 mod run;
 mod serve;
 mod spark;
+mod stream;
 mod verify;
 
 use std::path::PathBuf;
@@ -41,8 +45,8 @@ struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   ablate run scores --set train.lr=0.1   run what changed
-  ablate plan                            what would run, and why
   ablate report                          see what came out
+  ablate audit 'scores[model=lstm]'      where a number came from
 
 Exit codes: 0 good, 1 a stage failed, 2 the pipeline or command line is wrong, 130 interrupted.";
 
@@ -96,6 +100,12 @@ enum Command {
     Verify(verify::Arguments),
     /// Recompute what stored attacks say of themselves
     Replay(replay::Arguments),
+    /// Keep a result in use though its code has changed
+    Accept(accept::Arguments),
+    /// Find numbers in a manuscript that are stale, wrong or typed by hand
+    Lint(manuscript::LintArguments),
+    /// Fill the references of a manuscript in
+    Render(manuscript::RenderArguments),
     /// Compare what two stores made for the same keys
     Challenge(verify::ChallengeArguments),
     /// Write a run as one page: claims, results, figures, examples, provenance
@@ -104,7 +114,7 @@ enum Command {
     Serve(serve::ServeArguments),
     /// Compare the claims, tables and stages of two runs
     Compare(serve::CompareArguments),
-    /// Write a result or a run for other tools: CSV, LaTeX, MLflow and others
+    /// Write a result or a run for other tools: CSV, LaTeX, MLflow, RO-Crate, …
     Export(export::Arguments),
     /// List data sets, fetch them, check them, find them
     Data(fetch::Arguments),
@@ -116,6 +126,8 @@ enum Command {
     Tag(history::TagArguments),
     /// Draw the pipeline
     Graph(graph::Arguments),
+    /// Perturb samples from standard input as they arrive, by an attack stage
+    AttackStream(stream::Arguments),
     /// Remove results that recent runs and tags do not reach
     Gc(house::GcArguments),
     /// Check every stored byte against its digest
@@ -191,6 +203,9 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         Command::Audit(arguments) => audit::audit(&global, &arguments),
         Command::Verify(arguments) => verify::verify(&global, &arguments),
         Command::Replay(arguments) => replay::replay(&global, &arguments),
+        Command::Accept(arguments) => accept::accept(&global, &arguments),
+        Command::Lint(arguments) => manuscript::lint(&global, &arguments),
+        Command::Render(arguments) => manuscript::render(&global, &arguments),
         Command::Challenge(arguments) => verify::challenge(&global, &arguments),
         Command::Report(arguments) => report::report(&global, &arguments),
         Command::Serve(arguments) => serve::serve(&global, &arguments),
@@ -201,6 +216,7 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         Command::Diff(arguments) => history::diff(&global, &arguments),
         Command::Tag(arguments) => history::tag(&global, &arguments),
         Command::Graph(arguments) => graph::graph(&global, &arguments),
+        Command::AttackStream(arguments) => stream::stream(&global, &arguments),
         Command::Gc(arguments) => house::gc(&global, &arguments),
         Command::Fsck(arguments) => house::fsck(&global, &arguments),
         Command::Kinds(arguments) => data::kinds(&global, &arguments),

@@ -92,7 +92,7 @@ fn one(
     let Standing::Cached { key, .. } = &standings[n] else {
         unreachable!("looked at before");
     };
-    let job = job(plan, standings, store, n).map_err(|why| failed(why))?;
+    let job = job(plan, standings, store, n).map_err(&failed)?;
     let execution = match store.lookup(key)? {
         Some(found) => store.execution(found.execution)?,
         None => None,
@@ -104,7 +104,7 @@ fn one(
     }
     let home = DataHome::nowhere();
     let task = Task {
-        inputs: run::inputs(&job, store).map_err(|why| failed(why))?,
+        inputs: run::inputs(&job, store).map_err(&failed)?,
         params: &job.params,
         seed: job.seed.unwrap_or(0),
         files: Default::default(),

@@ -28,6 +28,9 @@ pub struct Arguments {
     /// Go on with stages that do not need a failed one
     #[arg(short, long)]
     keep_going: bool,
+    /// Let programs of `command` stages read and write what they did not declare
+    #[arg(long)]
+    no_sandbox: bool,
     /// Name this run, which keeps its results from gc
     #[arg(long, value_name = "NAME")]
     tag: Option<String>,
@@ -37,6 +40,9 @@ pub struct Arguments {
 
 /// Reads, plans, runs, records.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    if arguments.no_sandbox {
+        stages::command::let_loose();
+    }
     let pipeline = global.pipeline()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = arguments.jobs.map_or(cores, usize::from);

@@ -60,6 +60,7 @@ impl Scheduler<'_> {
                         .into(),
                 ),
                 raw: account.raw,
+                sandbox: account.sandbox,
             },
             lease,
         };

@@ -7,7 +7,7 @@ use nn::fit::Lessons;
 use nn::params::Params;
 
 use super::adversarial;
-use crate::attack::Armoury;
+use crate::attack::{Among, Armoury};
 use crate::settings::Settings;
 use crate::{Failure, Task};
 
@@ -57,7 +57,7 @@ impl<'a> Regenerated<'a> {
             task,
             armoury,
             mix,
-            places: armoury.places((split, "train"), items, task.seed)?,
+            places: armoury.places((split, "train"), items, task.seed, Among::default())?,
             rows,
             share,
             failure: None,

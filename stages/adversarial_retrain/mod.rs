@@ -16,7 +16,7 @@ use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Target};
 use store::{Params, Value};
 
-use crate::attack::{self, Armoury, Outcome};
+use crate::attack::{self, Among, Armoury, Outcome};
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::determinism::{Determinism, Within, within};
 use crate::fingerprint::{self, Code};
@@ -49,7 +49,7 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
             "attack",
             Type::Text,
             Presence::Required,
-            "The attack to learn from: none, tack-on, swap or jsma.",
+            "The attack to learn from: none, tack-on, swap, jsma, gradient-sign, fixed-point, dynamic or optimal-control.",
         ),
         param(
             "mix",
@@ -162,8 +162,8 @@ impl Stage for AdversarialRetrain {
         let settings = Settings(task.params);
         let test = settings.text("test").unwrap_or("test");
         let limit = settings.whole("test_items", 0, 0).map_err(failure)?;
-        let places = old.places((test, "test"), limit, task.seed)?;
-        let all = old.places((test, "test"), 0, task.seed)?;
+        let places = old.places((test, "test"), limit, task.seed, Among::default())?;
+        let all = old.places((test, "test"), 0, task.seed, Among::default())?;
         let before = Side {
             name: "before",
             clean: old.accuracy(&all)?,
@@ -213,7 +213,12 @@ fn retrain(task: &Task<'_>, old: &Armoury) -> Result<Trained, Failure> {
     let dev = old.rows.examples(&old.rows.split(split("dev")))?;
     let network = matches!(old.card(), Card::Network { .. });
     if mix == Mix::Append {
-        let places = old.places((split("train"), "train"), items, task.seed)?;
+        let places = old.places(
+            (split("train"), "train"),
+            items,
+            task.seed,
+            Among::default(),
+        )?;
         let outcomes = old.attack(&places, task.params, task.seed, task.watch)?;
         train.extend(outcomes.into_iter().map(adversarial));
     } else if !network {

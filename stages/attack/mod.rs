@@ -4,16 +4,26 @@
 //! Items are attacked in parallel; an item's row does not depend on the others, on their order or
 //! on the number of threads. What is reported of an item is measured afresh on what the attack left.
 
+mod dynamic;
+mod fixed_point;
+mod gradient_sign;
 mod jsma;
+mod live;
 mod none;
+mod optimal_control;
 mod parts;
 mod replay;
 mod report;
 mod scene;
+#[cfg(test)]
+mod signals;
 mod swap;
 mod tack_on;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod theory;
+mod traces;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -24,6 +34,7 @@ use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
 use nn::model::Model;
 use nn::models::Vectors;
+use nn::online::Rule;
 use nn::victim::Neural;
 use rayon::prelude::*;
 use store::{Params, Value};
@@ -36,11 +47,21 @@ use crate::settings::{self, Settings, failure};
 use crate::victim::{Loaded, Subject, accuracy, probabilities, vectors};
 use crate::weights::Card;
 use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, Watch, models, wordlist};
+pub use live::{Live, Run};
 pub use report::Outcome;
 use scene::{Item, Scene, Trace};
 
 /// Every attack. To add one: a file, a `mod` line above and an entry here.
-pub static ATTACKS: &[&dyn Attack] = &[&none::None, &tack_on::TackOn, &swap::Swap, &jsma::Jsma];
+pub static ATTACKS: &[&dyn Attack] = &[
+    &none::None,
+    &tack_on::TackOn,
+    &swap::Swap,
+    &jsma::Jsma,
+    &gradient_sign::GradientSign,
+    &fixed_point::FixedPoint,
+    &dynamic::Dynamic,
+    &optimal_control::OptimalControl,
+];
 
 /// How an attack introduces itself.
 pub struct Entry {
@@ -64,9 +85,19 @@ pub trait Attack: Sync {
         Ok(())
     }
 
+    /// Its rule before the first sample, if it perturbs signals as they arrive, and its own limit
+    /// on the change of a number.
+    fn rule(&self, settings: Settings<'_>) -> Result<Option<Begun>, Failure> {
+        let _ = settings;
+        Ok(None)
+    }
+
     /// Reads parameters and makes what all items share.
     fn ready<'a>(&self, scene: &'a Scene<'a>) -> Result<Box<dyn Ready + 'a>, Failure>;
 }
+
+/// A rule before the first sample, and the largest change of a number that it stands for.
+pub type Begun = (Box<dyn Rule<f32>>, Option<f64>);
 
 /// An attack with its parameters.
 pub trait Ready: Sync {
@@ -83,6 +114,9 @@ pub const fn param(name: &'static str, ty: Type, help: &'static str) -> Param {
         help,
     }
 }
+
+/// Whole numbers that may be 0: a class, and steps that need not be taken.
+const FROM_0: [&str; 2] = ["target", "substeps"];
 
 /// The attack of that name.
 fn find(name: &str) -> Option<&'static dyn Attack> {
@@ -109,7 +143,8 @@ pub fn check(params: &Params) -> Result<(), ParamError> {
     settings::belongs(params, "attack", name, &owners)?;
     for param in attack.entry().params {
         if param.ty == Type::Int {
-            Settings(params).whole(param.name, 1, 1)?;
+            let least = i64::from(!FROM_0.contains(&param.name));
+            Settings(params).whole(param.name, least, least)?;
         }
     }
     attack.check(Settings(params))
@@ -135,7 +170,7 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
             name: "attack",
             ty: Type::Text,
             presence: Presence::Required,
-            help: "none, tack-on, swap or jsma.",
+            help: "none, tack-on, swap, jsma, gradient-sign, fixed-point, dynamic or optimal-control.",
         },
         Param {
             name: "split",
@@ -149,6 +184,26 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
             presence: Presence::Default(|| Value::Int(0)),
             help: "How many of them, drawn by seed and id; 0 for all.",
         },
+        param(
+            "among",
+            Type::Text,
+            "Which rows there are to draw from: all (the default), or right: those that the model gets right.",
+        ),
+        param(
+            "label",
+            Type::Int,
+            "Only rows of this class are drawn from.",
+        ),
+        param(
+            "repeats",
+            Type::Int,
+            "How often each row is attacked, each time with random numbers of its own (1).",
+        ),
+        param(
+            "traces",
+            Type::Int,
+            "For signals: the first so many rows step by step, in the output `traces` (0).",
+        ),
     ];
     Description {
         kind: "attack",
@@ -163,12 +218,19 @@ impl Stage for AttackStage {
         &DESCRIPTION
     }
 
-    fn ports(&self, _: &Params) -> Ports {
+    fn ports(&self, params: &Params) -> Ports {
         let port = |name: &'static str, holds, required| Port {
             name: name.to_owned(),
             holds,
             required,
         };
+        let mut outputs = vec![
+            port("examples", "examples", true),
+            port("summary", "summary", true),
+        ];
+        if Settings(params).whole("traces", 0, 0).unwrap_or_default() > 0 {
+            outputs.push(port("traces", "traces", true));
+        }
         Ports {
             inputs: Inputs::Named(vec![
                 port("weights", "weights", true),
@@ -177,15 +239,17 @@ impl Stage for AttackStage {
                 port("vocab", "vocab", false),
                 port("bayes", "weights", false),
             ]),
-            outputs: vec![
-                port("examples", "examples", true),
-                port("summary", "summary", true),
-            ],
+            outputs,
         }
     }
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
-        Settings(params).whole("items", 0, 0)?;
+        let settings = Settings(params);
+        settings.whole("items", 0, 0)?;
+        settings.whole("traces", 0, 0)?;
+        settings.whole("repeats", 1, 1)?;
+        settings.whole("label", 0, 0)?;
+        settings.one_of("among", AMONG)?;
         check(params)
     }
 
@@ -219,17 +283,38 @@ impl Stage for AttackStage {
         let settings = Settings(task.params);
         let split = settings.text("split").unwrap_or("test");
         let limit = settings.whole("items", 0, 0).map_err(failure)?;
-        let places = stage.places((split, "split"), limit, task.seed)?;
+        let among = Among {
+            right: settings.one_of("among", AMONG).map_err(failure)?,
+            label: settings.0.get("label").and_then(Value::as_int),
+        };
+        let places = stage.places((split, "split"), limit, task.seed, among)?;
         let outcomes = stage.attack(&places, task.params, task.seed, task.watch)?;
         let name = settings.text("attack").unwrap_or_default();
         let examples = report::examples(&outcomes, stage.words.as_ref());
         let summary = report::summary(name, &outcomes);
-        Ok([
+        let mut outputs = Outputs::from([
             ("examples".to_owned(), examples),
             ("summary".to_owned(), summary),
-        ]
-        .into())
+        ]);
+        let traced = settings.whole("traces", 0, 0).map_err(failure)?;
+        if traced > 0 {
+            let outcomes = &outcomes[..traced.min(outcomes.len())];
+            let table = traces::table(stage.loaded(), outcomes)?;
+            outputs.insert("traces".to_owned(), table);
+        }
+        Ok(outputs)
     }
+}
+
+const AMONG: &[(&str, bool)] = &[("all", false), ("right", true)];
+
+/// Which rows of a split there are to draw from; all of them by default.
+#[derive(Clone, Copy, Default)]
+pub struct Among {
+    /// Only those that the model gets right.
+    pub right: bool,
+    /// Only those of this class.
+    pub label: Option<i64>,
 }
 
 /// The inputs of an attack, taken apart once.
@@ -290,17 +375,45 @@ impl Armoury {
         })
     }
 
-    /// The rows of a split; at most so many of them, drawn by seed and id, in their order.
+    /// The rows of a split, or some of them; at most so many, drawn by seed and id, in their order.
     /// The split comes with the parameter that names it.
     pub fn places(
         &self,
         (split, param): (&str, &'static str),
         limit: usize,
         seed: u64,
+        among: Among,
     ) -> Result<Vec<usize>, Failure> {
         let mut places = self.rows.split(split);
         if places.is_empty() {
             return Err(self.rows.no_split(split, param));
+        }
+        if let Some(label) = among.label {
+            places.retain(|row| self.rows.label(*row).map(i64::from) == Some(label));
+        }
+        if among.right && !places.is_empty() {
+            let examples = self.rows.examples(&places)?;
+            let texts: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
+            let said = probabilities(self.loaded.subject()?.victim(), &texts)?;
+            let mut said = said.iter();
+            places.retain(|row| {
+                let answer = said.next().map(|p| nn::evaluate::argmax(p) as u32);
+                answer == self.rows.label(*row)
+            });
+        }
+        if places.is_empty() {
+            let which = if among.right {
+                " that the model gets right"
+            } else {
+                ""
+            };
+            let class = among
+                .label
+                .map_or("".to_owned(), |label| format!(" of class {label}"));
+            return Err(Failure::new(format!(
+                "the split `{split}` has no row{class}{which}: there is nothing to attack"
+            ))
+            .help("draw from other rows: `split`, `label` and `among` say which"));
         }
         if limit > 0 && limit < places.len() {
             // A hash of the id, so that a bigger draw holds the smaller one.
@@ -376,13 +489,25 @@ impl Armoury {
         let texts: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
         let before = probabilities(subject.victim(), &texts)?;
         let classes = before.first().map_or(0, Vec::len);
-        let item = |(k, row): (usize, &usize)| Item {
-            id: &self.rows.ids[*row],
-            input: texts[k],
-            label: self.rows.label(*row).unwrap_or_default(),
-            before: before[k].clone(),
+        let repeats = Settings(params).whole("repeats", 1, 1).map_err(failure)?;
+        let ids = places.iter().flat_map(|row| {
+            let id = &self.rows.ids[*row];
+            (0..repeats).map(move |k| match repeats {
+                1 => id.clone(),
+                _ => format!("{id}#{k}"),
+            })
+        });
+        let ids: Vec<String> = ids.collect();
+        let item = |n: usize| {
+            let k = n / repeats;
+            Item {
+                id: &ids[n],
+                input: texts[k],
+                label: self.rows.label(places[k]).unwrap_or_default(),
+                before: before[k].clone(),
+            }
         };
-        let items: Vec<Item<'_>> = places.iter().enumerate().map(item).collect();
+        let items: Vec<Item<'_>> = (0..ids.len()).map(item).collect();
         if let Some(item) = items.iter().find(|item| item.label as usize >= classes) {
             return Err(Failure::new(format!(
                 "the row with the id {} has the label {}, but the model knows {classes} classes",
@@ -406,7 +531,14 @@ impl Armoury {
         };
         let ready = attack.ready(&scene)?;
         let traces = in_groups(&items, ready.as_ref(), watch)?;
-        self.measure(subject, items, traces, watch)
+        let wanted = Settings(params).0.get("target").and_then(Value::as_int);
+        self.measure(
+            subject,
+            items,
+            traces,
+            wanted.map(|class| class as u32),
+            watch,
+        )
     }
 
     /// What the model says of what the attack left, asked afresh.
@@ -415,6 +547,7 @@ impl Armoury {
         subject: &Subject<'_>,
         items: Vec<Item<'_>>,
         traces: Vec<Trace>,
+        wanted: Option<u32>,
         watch: &dyn Watch,
     ) -> Result<Vec<Outcome>, Failure> {
         let texts: Vec<&Sequence> = traces.iter().map(|trace| &trace.input).collect();
@@ -434,6 +567,7 @@ impl Armoury {
             original: item.input.clone(),
             before: item.before,
             after,
+            wanted,
             trace,
         };
         Ok(items

@@ -26,6 +26,8 @@ pub struct Outcome {
     pub before: Vec<f32>,
     /// Probabilities after.
     pub after: Vec<f32>,
+    /// The class that was to be reached, if any wrong one will not do.
+    pub wanted: Option<u32>,
     /// What the attack did.
     pub trace: Trace,
 }
@@ -41,14 +43,35 @@ impl Outcome {
         argmax(&self.after) == self.label as usize
     }
 
-    /// A right answer became a wrong one.
+    /// A right answer became a wrong one, or the one that was wanted.
     pub fn success(&self) -> bool {
-        self.right_before() && !self.right_after()
+        let there = match self.wanted {
+            Some(class) => self.trace.attacked && argmax(&self.after) == class as usize,
+            None => !self.right_after(),
+        };
+        self.right_before() && there
+    }
+
+    /// The largest change of a number, and the mean over steps of the change's length; of signals.
+    pub fn sizes(&self) -> Option<(f64, f64)> {
+        let (Sequence::Vectors { dim, data: before }, Sequence::Vectors { data: after, .. }) =
+            (&self.original, &self.trace.input)
+        else {
+            return None;
+        };
+        let pairs = before.iter().zip(after);
+        let change: Vec<f64> = pairs.map(|(x, y)| f64::from(*y) - f64::from(*x)).collect();
+        let linf = change.iter().fold(0.0, |most: f64, d| most.max(d.abs()));
+        let steps = change.chunks(*dim);
+        let count = steps.len().max(1) as f64;
+        let lengths = steps.map(|d| d.iter().map(|d| d * d).sum::<f64>().sqrt());
+        Some((linf, lengths.sum::<f64>() / count))
     }
 }
 
 /// `id, label, predicted_before, predicted_after, success, attacked, words_changed, positions,
-/// old, new, original, adversarial, p_before, p_after, forward, backward`
+/// old, new, original, adversarial, p_before, p_after, forward, backward`; signals have also
+/// `wanted, linf, mean_l2`
 pub fn examples(outcomes: &[Outcome], words: Option<&StringArray>) -> RecordBatch {
     let whole = |get: &dyn Fn(&Outcome) -> i64| -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(outcomes.iter().map(get)))
@@ -60,7 +83,7 @@ pub fn examples(outcomes: &[Outcome], words: Option<&StringArray>) -> RecordBatc
     };
     let ids = StringArray::from_iter_values(outcomes.iter().map(|o| o.id.as_str()));
     let positions = |c: &Change| c.position as i32;
-    let columns: Vec<(&str, ArrayRef)> = vec![
+    let mut columns: Vec<(&str, ArrayRef)> = vec![
         ("id", Arc::new(ids)),
         ("label", whole(&|o| o.label.into())),
         ("predicted_before", whole(&|o| argmax(&o.before) as i64)),
@@ -83,6 +106,16 @@ pub fn examples(outcomes: &[Outcome], words: Option<&StringArray>) -> RecordBatc
         ("forward", whole(&|o| o.trace.forward as i64)),
         ("backward", whole(&|o| o.trace.backward as i64)),
     ];
+    let sizes: Option<Vec<(f64, f64)>> = outcomes.iter().map(Outcome::sizes).collect();
+    if let Some(sizes) = sizes.filter(|sizes| !sizes.is_empty()) {
+        let wanted = outcomes.iter().map(|o| o.wanted.map(i64::from));
+        let float = |get: fn(&(f64, f64)) -> f64| -> ArrayRef {
+            Arc::new(Float64Array::from_iter_values(sizes.iter().map(get)))
+        };
+        columns.push(("wanted", Arc::new(Int64Array::from_iter(wanted))));
+        columns.push(("linf", float(|sizes| sizes.0)));
+        columns.push(("mean_l2", float(|sizes| sizes.1)));
+    }
     with_metadata(columns, Metadata::default())
 }
 

@@ -111,6 +111,23 @@ impl<'a> Item<'a> {
         self.predicted() == self.label
     }
 
+    /// The numbers step by step, for attacks on signals.
+    pub fn signal(&self) -> Result<&'a [f32], Failure> {
+        match self.input {
+            Sequence::Vectors { data, .. } => Ok(data),
+            _ => Err(Failure::new(
+                "this attack moves the numbers of signals, and these rows have none",
+            )
+            .help("connect a data set of signals: rows with a column `x`")),
+        }
+    }
+
+    /// Numbers in a step of a signal.
+    pub fn channels(&self) -> Result<usize, Failure> {
+        let steps = self.input.len().max(1);
+        Ok(self.signal()?.len() / steps)
+    }
+
     /// The tokens, for attacks on words.
     pub fn tokens(&self) -> Result<&'a [u32], Failure> {
         match self.input {

@@ -18,6 +18,7 @@ use rustix::process::{
 };
 use wait4::Wait4;
 
+use super::confine::{self, Rules};
 use super::sandbox::Sandbox;
 use crate::{Failure, Usage, Watch};
 
@@ -39,7 +40,7 @@ pub fn run(
     watch: &dyn Watch,
 ) -> Result<(End, Usage), Failure> {
     let started = Instant::now();
-    let mut group = Group::spawn(sandbox, argv)?;
+    let mut group = Group::spawn(sandbox, argv, watch)?;
     let mut told = started;
     let mut pause = Pause::default();
     let end = loop {
@@ -128,12 +129,13 @@ struct Group {
 }
 
 impl Group {
-    fn spawn(sandbox: &Sandbox, argv: &[String]) -> Result<Group, Failure> {
+    fn spawn(sandbox: &Sandbox, argv: &[String], watch: &dyn Watch) -> Result<Group, Failure> {
         let log = |e: std::io::Error| Failure::new(format!("cannot write the program's log: {e}"));
         // One file for both, so that lines keep the order in which they were printed.
         let stdout = sandbox.log.try_clone().map_err(log)?;
         let stderr = sandbox.log.try_clone().map_err(log)?;
-        let leader = Command::new(&argv[0])
+        let mut command = Command::new(&argv[0]);
+        command
             .args(&argv[1..])
             .current_dir(&sandbox.work)
             .env_clear()
@@ -141,9 +143,10 @@ impl Group {
             .stdin(Stdio::null())
             .stdout(stdout)
             .stderr(stderr)
-            .process_group(0)
-            .spawn()
-            .map_err(|e| cannot_start(sandbox, &argv[0], &e))?;
+            .process_group(0);
+        let (leader, how) = confine::spawn(&mut command, &Rules::of(sandbox));
+        watch.sandbox(&how);
+        let leader = leader.map_err(|e| cannot_start(sandbox, &argv[0], &e))?;
         let pid = Pid::from_child(&leader);
         running().insert(pid.as_raw_nonzero().get());
         Ok(Group {

@@ -6,6 +6,7 @@
 
 mod check;
 mod child;
+mod confine;
 mod log;
 mod outputs;
 mod sandbox;
@@ -24,6 +25,7 @@ use child::End;
 use sandbox::Sandbox;
 
 pub use child::kill_all;
+pub use confine::let_loose;
 
 /// The kind `command`.
 pub struct Command;
@@ -104,12 +106,22 @@ impl Stage for Command {
                 &printed,
                 task.watch,
             ),
-            End::Exited(status) => Err(Failure::new(format!(
-                "`{program}` failed: {}\n{}",
-                child::describe(status),
-                printed.tail()
-            ))
-            .at("run")),
+            End::Exited(status) => {
+                let tail = printed.tail();
+                let failure = Failure::new(format!(
+                    "`{program}` failed: {}\n{tail}",
+                    child::describe(status)
+                ));
+                Err(match confine::refused(&tail) {
+                    Some(path) => failure.help(format!(
+                        "a program sees its declared files, its inputs and system folders only, and \
+                         writes to its own folders: if it needs {path}, name it in `files`, make it \
+                         an input, or run with --no-sandbox"
+                    )),
+                    None => failure,
+                }
+                .at("run"))
+            }
             End::TimedOut => Err(Failure::new(format!(
                 "`{program}` was stopped after {} s\n{}",
                 timeout(task.params).as_secs_f64(),

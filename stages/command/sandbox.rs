@@ -13,7 +13,7 @@ use store::{Digest, Value};
 use super::check::{is_name, stays_inside};
 use crate::{Failure, SourceFile, Task};
 
-/// A fresh folder with `work/`, `in/`, `out/`, `home/` and `tmp/`.
+/// A fresh folder with `work/`, `in/`, `out/`, `home/`, `tmp/` and `status/`.
 pub struct Sandbox {
     /// The program's working folder, with the declared files.
     pub work: PathBuf,
@@ -22,6 +22,10 @@ pub struct Sandbox {
     /// Where what it prints goes. It has no name, so that the program cannot put a pipe or a
     /// link to somebody's secrets in its place.
     pub log: File,
+    /// Where its inputs are.
+    pub input: PathBuf,
+    /// The folders that it may write to.
+    pub own: Vec<PathBuf>,
     /// Where it may say how far it is: `3/10`.
     pub progress: PathBuf,
     /// Its whole environment.
@@ -38,18 +42,14 @@ impl Sandbox {
     pub fn new(task: &Task<'_>) -> Result<Sandbox, Failure> {
         static SWEEP: Once = Once::new();
         SWEEP.call_once(|| sweep(&std::env::temp_dir()));
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir();
-        let folder =
-            folder.map_err(|e| failed("make a temporary folder", &std::env::temp_dir(), &e))?;
-        let lock = File::create(folder.path().join("lock"));
-        let lock = lock.and_then(|lock| lock.try_lock().map(|()| lock).map_err(Into::into));
-        let lock = lock.map_err(|e| failed("lock", folder.path(), &e))?;
+        let (folder, lock) =
+            fresh().map_err(|e| failed("make a temporary folder in", &std::env::temp_dir(), &e))?;
         // A relative TMPDIR would mean something else in the program's folder.
         let root = fs::canonicalize(folder.path());
         let root = root.map_err(|e| failed("find", folder.path(), &e))?;
-        let [work, input, out, home, tmp] =
-            ["work", "in", "out", "home", "tmp"].map(|n| root.join(n));
-        for path in [&work, &input, &out, &home, &tmp] {
+        let [work, input, out, home, tmp, status] =
+            ["work", "in", "out", "home", "tmp", "status"].map(|n| root.join(n));
+        for path in [&work, &input, &out, &home, &tmp, &status] {
             fs::create_dir(path).map_err(|e| failed("make", path, &e))?;
         }
         for (name, file) in &task.files {
@@ -66,7 +66,10 @@ impl Sandbox {
                 .map_err(|e| Failure::new(format!("the input `{port}` cannot be written: {e}")))?;
             write(&input.join(format!("{port}.parquet")), &bytes)?;
         }
-        let progress = root.join("progress");
+        let own = [&work, &out, &home, &tmp, &status]
+            .map(Clone::clone)
+            .to_vec();
+        let progress = status.join("progress");
         let log = tempfile::tempfile_in(&root).map_err(|e| failed("make a file in", &root, &e))?;
         let mut env: BTreeMap<String, OsString> = [
             ("HOME", home.into()),
@@ -75,7 +78,7 @@ impl Sandbox {
             // Python seeds the order of its sets by chance unless it is told not to.
             ("PYTHONHASHSEED", "0".into()),
             ("PYTHONDONTWRITEBYTECODE", "1".into()),
-            ("ABLATE_IN", input.into()),
+            ("ABLATE_IN", input.clone().into()),
             ("ABLATE_OUT", out.clone().into()),
             ("ABLATE_SEED", task.seed.to_string().into()),
             ("ABLATE_PROGRESS", progress.clone().into()),
@@ -91,11 +94,30 @@ impl Sandbox {
             work,
             out,
             log,
+            input,
+            own,
             progress,
             env,
             _folder: folder,
             _lock: lock,
         })
+    }
+}
+
+/// A new folder, locked. Another process may sweep it in the moment between making and locking,
+/// because it looks like a dead one's then: so another is made.
+fn fresh() -> std::io::Result<(tempfile::TempDir, File)> {
+    loop {
+        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
+        let path = folder.path().join("lock");
+        let lock = match File::create(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            lock => lock?,
+        };
+        // Whoever sweeps locks first, and removes the file with the folder.
+        if lock.try_lock().is_ok() && path.exists() {
+            return Ok((folder, lock));
+        }
     }
 }
 

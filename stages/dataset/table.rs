@@ -12,7 +12,7 @@ use store::Digest;
 
 use crate::Failure;
 
-/// The metadata key with the shape of one `x`: `[64,9]` is 64 steps of 9 channels.
+/// The metadata key with the shape of one `x`: `[64,9]` is 64 steps of 9 channels, `[*,9]` any number of steps.
 pub const SHAPE: &str = "ablate.shape";
 
 /// Rows with a text and a label.
@@ -79,27 +79,42 @@ pub struct Sequences {
     split: StringBuilder,
     label: Int64Builder,
     x: ListBuilder<Float32Builder>,
-    shape: [usize; 2],
+    /// None where rows have different numbers of steps.
+    steps: Option<usize>,
+    channels: usize,
 }
 
 impl Sequences {
     /// Sequences of `shape[0]` steps of `shape[1]` numbers.
     pub fn new(shape: [usize; 2]) -> Sequences {
+        Sequences::with(Some(shape[0]), shape[1])
+    }
+
+    /// For these rows, of one length or of several.
+    pub fn of(rows: &[Vec<f32>], channels: usize) -> Sequences {
+        let first = rows.first().map(Vec::len);
+        let even = first.filter(|first| rows.iter().all(|row| row.len() == *first));
+        Sequences::with(even.map(|numbers| numbers / channels), channels)
+    }
+
+    fn with(steps: Option<usize>, channels: usize) -> Sequences {
         Sequences {
             id: StringBuilder::new(),
             split: StringBuilder::new(),
             label: Int64Builder::new(),
             x: ListBuilder::new(Float32Builder::new()),
-            shape,
+            steps,
+            channels,
         }
     }
 
     /// Adds a row. `x` has as many numbers as the shape says, step by step.
-    pub fn push(&mut self, id: &str, split: &str, label: i64, x: &[f32]) {
-        assert_eq!(x.len(), self.shape[0] * self.shape[1], "one whole sequence");
+    pub fn push(&mut self, id: &str, split: &str, label: impl Into<Option<i64>>, x: &[f32]) {
+        let numbers = self.steps.map_or(x.len(), |steps| steps * self.channels);
+        assert_eq!(x.len(), numbers, "one whole sequence");
         self.id.append_value(id);
         self.split.append_value(split);
-        self.label.append_value(label);
+        self.label.append_option(label.into());
         self.x.values().append_slice(x);
         self.x.append(true);
     }
@@ -112,8 +127,8 @@ impl Sequences {
             ("label", Arc::new(self.label.finish()) as ArrayRef),
             ("x", Arc::new(self.x.finish())),
         ]);
-        let [steps, channels] = self.shape;
-        let shape = [(SHAPE.to_owned(), format!("[{steps},{channels}]"))];
+        let steps = self.steps.map_or("*".to_owned(), |steps| steps.to_string());
+        let shape = [(SHAPE.to_owned(), format!("[{steps},{}]", self.channels))];
         let schema = plain.schema().as_ref().clone();
         let schema = schema.with_metadata(shape.into_iter().collect::<Metadata>());
         plain

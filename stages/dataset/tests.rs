@@ -166,6 +166,89 @@ fn every_format_of_own_data_gives_the_same_rows() {
     }
 }
 
+/// Lists of numbers from JSON lines and Parquet, flat or a list a step, of one length or of several.
+#[test]
+fn own_signals_of_every_form_give_the_same_rows() {
+    let source = |format: &str, channels: &[(&str, Value)]| {
+        let file = format!("f.{format}");
+        let mut entries = vec![
+            (format, text(&file)),
+            ("x", text("signal")),
+            ("label", text("class")),
+        ];
+        entries.extend(channels.iter().cloned());
+        ("source", table(&entries))
+    };
+    let two = [("channels", Value::Int(2))];
+    let flat =
+        b"{\"class\": \"b\", \"signal\": [1, 2.5, 3, 4]}\n{\"class\": \"a\", \"signal\": [5, 6]}\n";
+    let flat = own("f.jsonl", flat, &[source("jsonl", &two)]).unwrap();
+    let nested = b"{\"class\": \"b\", \"signal\": [[1, 2.5], [3, 4]]}\n{\"class\": \"a\", \"signal\": [[5, 6]]}\n";
+    let nested = own("f.jsonl", nested, &[source("jsonl", &[])]).unwrap();
+    let mut lists = arrow::array::ListBuilder::new(arrow::array::Float64Builder::new());
+    for row in [&[1.0, 2.5, 3.0, 4.0][..], &[5.0, 6.0]] {
+        lists.values().append_slice(row);
+        lists.append(true);
+    }
+    let rows = RecordBatch::try_from_iter([
+        (
+            "class",
+            Arc::new(StringArray::from(vec!["b", "a"])) as ArrayRef,
+        ),
+        ("signal", Arc::new(lists.finish())),
+    ]);
+    let rows = store::encode(&rows.unwrap()).unwrap();
+    let parquet = own("f.parquet", &rows, &[source("parquet", &two)]).unwrap();
+    assert_eq!(flat, nested);
+    assert_eq!(flat, parquet);
+    assert_eq!(labels(&flat["rows"]), [Some(1), Some(0)]);
+    let schema = flat["rows"].schema();
+    assert_eq!(schema.metadata().get("ablate.shape").unwrap(), "[*,2]");
+    let even = b"{\"class\": 0, \"signal\": [1, 2]}\n{\"class\": 1, \"signal\": [5, 6]}\n";
+    let even = own("f.jsonl", even, &[source("jsonl", &[])]).unwrap();
+    let schema = even["rows"].schema();
+    assert_eq!(schema.metadata().get("ablate.shape").unwrap(), "[2,1]");
+
+    let said = |contents: &[u8]| message(own("f.jsonl", contents, &[source("jsonl", &two)]));
+    assert_eq!(
+        said(b"{\"class\": 1, \"signal\": [1, 2, 3]}"),
+        "f.jsonl, row 1: 3 numbers are no steps of 2"
+    );
+    assert_eq!(
+        said(b"{\"class\": 1, \"signal\": [1, \"2\"]}"),
+        "f.jsonl, row 1: `signal` is no list of numbers"
+    );
+    assert_eq!(
+        said(b"{\"class\": 1, \"signal\": [1, 1e60]}"),
+        "f.jsonl, row 1: number 2 is inf"
+    );
+    assert_eq!(
+        said(b"{\"class\": 1, \"signal\": [[1, 2], [3]]}"),
+        "f.jsonl, row 1: a step has 1 numbers, and another 2"
+    );
+    let parse = |entries: &[(&str, Value)]| {
+        let entries = entries.iter();
+        let table = entries.map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+        super::own::parse(&table).unwrap_err()
+    };
+    assert_eq!(
+        parse(&[("csv", text("f")), ("x", text("s"))]),
+        "lists of numbers come from jsonl or parquet"
+    );
+    assert_eq!(
+        parse(&[("jsonl", text("f")), ("x", text("s")), ("text", text("t"))]),
+        "`source` has a text and `x`: rows are texts or signals"
+    );
+    assert_eq!(
+        parse(&[
+            ("jsonl", text("f")),
+            ("x", text("s")),
+            ("channels", Value::Int(0))
+        ]),
+        "`channels` of `source` is 0, not a number from 1"
+    );
+}
+
 #[test]
 fn own_data_says_what_is_wrong_and_where() {
     let csv = |contents: &[u8]| message(own("f.csv", contents, &[source("csv")]));

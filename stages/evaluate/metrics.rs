@@ -25,6 +25,9 @@ pub const EXAMPLES: &[&str] = &[
     "p_after",
     "forward",
     "backward",
+    "wanted",
+    "linf",
+    "mean_l2",
 ];
 
 /// What is measured on examples.

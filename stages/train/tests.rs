@@ -8,7 +8,7 @@ use store::Value;
 use super::Train;
 use crate::trial::{self, on_threads, reviews, run, stored, text, tokens, vocab};
 use crate::victim::{Loaded, accuracy, vectors};
-use crate::{Failure, Stage, weights};
+use crate::{Failure, Outputs, Stage, weights};
 
 fn train(model: &str, more: &[(&str, Value)]) -> crate::Outputs {
     let mut given = vec![("model", text(model))];
@@ -219,6 +219,42 @@ fn signals_are_learnt_too() {
     assert!(values.as_primitive_opt::<Float32Type>().is_some());
 }
 
+/// Fresh weights are tried until dev is good enough, and the best of all attempts are kept.
+#[test]
+fn a_network_starts_again_until_it_is_accepted() {
+    let rows = trial::signals(&trial::waves());
+    let train = |accept: f64, restarts: i64| {
+        let given = [
+            ("model", text("rnn")),
+            ("units", Value::Int(2)),
+            ("epochs", Value::Int(3)),
+            ("learning_rate", Value::Float(0.02)),
+            ("final_rate", Value::Float(0.002)),
+            ("restarts", Value::Int(restarts)),
+            ("accept", Value::Float(accept)),
+        ];
+        run(&Train, &[("rows", &rows)], &given, 1).unwrap()
+    };
+    let (once, never) = (train(0.0, 3), train(1.0, 3));
+    let attempts = |out: &Outputs| {
+        let column = out["history"]["attempt"].as_primitive::<Int64Type>();
+        column.values().to_vec()
+    };
+    assert_eq!(attempts(&once), [1, 1, 1]);
+    assert_eq!(attempts(&never), [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]);
+    assert_eq!(number(&never["model"], "attempts"), 4.0);
+    let dev = |out: &Outputs| {
+        let column = out["history"]["dev_accuracy"].as_primitive::<Float64Type>();
+        column.values().iter().fold(0.0f64, |a, b| a.max(*b))
+    };
+    assert_eq!(number(&never["model"], "dev_accuracy"), dev(&never));
+    assert_eq!(
+        once["history"],
+        never["history"].slice(0, 3),
+        "the first attempt is the same"
+    );
+}
+
 #[test]
 fn wrong_parameters_are_named_before_anything_runs() {
     let check = |given: &[(&str, Value)]| {
@@ -237,6 +273,23 @@ fn wrong_parameters_are_named_before_anything_runs() {
     assert_eq!(
         check(&[("model", text("svm")), ("units", Value::Int(3))]),
         "units: `units` has no meaning for model = \"svm\" (leave it out: it belongs to char-cnn, gru, lstm, rnn)"
+    );
+    assert_eq!(
+        check(&[("model", text("gru")), ("restarts", Value::Int(2))]),
+        "restarts: `restarts` are given without `accept` (write the dev accuracy that makes a restart unnecessary: accept = 0.9)"
+    );
+    let both = [
+        ("model", text("gru")),
+        ("decay", Value::Float(0.5)),
+        ("final_rate", Value::Float(1e-4)),
+    ];
+    assert_eq!(
+        check(&both),
+        "final_rate: `decay` and `final_rate` are both given (leave one out)"
+    );
+    assert_eq!(
+        check(&[("model", text("gru")), ("final_rate", Value::Float(0.1))]),
+        "final_rate: `final_rate` is 0.1 (it is between 0.000000000001 and 0.001)"
     );
     assert_eq!(
         check(&[("model", text("lstm")), ("dropout", Value::Float(1.5))]),

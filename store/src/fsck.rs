@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::error::At;
 use crate::listing::{Entry, list};
 use crate::open::lock;
-use crate::{Digest, Error, RunId, Store};
+use crate::{ChainReport, Digest, Error, RunId, Store};
 
 /// What the check found.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -30,12 +30,19 @@ pub struct FsckReport {
     pub missing: Vec<LostOutput>,
     /// What SQLite says is wrong with the database.
     pub database: Vec<String>,
+    /// How the run log is found.
+    pub log: ChainReport,
+    /// Whether another process is making something right now.
+    pub in_use: bool,
 }
 
 impl FsckReport {
     /// Whether nothing is wrong. Missing objects are no fault: they are made again when needed.
     pub fn is_sound(&self) -> bool {
-        self.damaged.is_empty() && self.foreign.is_empty() && self.database.is_empty()
+        self.damaged.is_empty()
+            && self.foreign.is_empty()
+            && self.database.is_empty()
+            && self.log.broken.is_empty()
     }
 }
 
@@ -99,19 +106,37 @@ impl Store {
         let reader = lock(&self.reader);
         report.missing = missing(&reader, &present).at("check", &self.database())?;
         report.database = integrity(&reader).at("check", &self.database())?;
+        drop(reader);
+        // A database that is broken says nothing of its log.
+        if report.database.is_empty() {
+            report.log = self.check_log()?;
+        }
+        report.in_use = self.leases_are_held()?;
         Ok(report)
     }
 }
 
 impl Store {
-    /// Moves the damaged objects of a report aside, so that the next run makes them again.
-    /// A good object is never touched: each is checked once more before it is moved.
-    pub fn repair(&self, report: &FsckReport) -> Result<Vec<PathBuf>, Error> {
+    /// Moves the damaged objects of a report aside, so that the next run makes them again, and
+    /// forgets rows that point at rows that are not there. A good object is never touched: each
+    /// is checked once more before it is moved. A broken log stays as it is: it is evidence.
+    pub fn repair(&self, report: &FsckReport) -> Result<Repaired, Error> {
         let damaged = report.damaged.iter();
-        damaged
+        let aside = damaged
             .filter(|found| check(&found.digest, &found.path).is_err() && found.path.exists())
             .map(|found| self.set_aside(&found.digest, &found.path))
-            .collect()
+            .collect::<Result<_, _>>()?;
+        let forgotten = match report.database.is_empty() {
+            true => 0,
+            false => self.transaction("forget rows in", |rows| {
+                let mut forgotten = 0;
+                for orphans in ORPHANS {
+                    forgotten += rows.execute(orphans, [])?;
+                }
+                Ok(forgotten)
+            })?,
+        };
+        Ok(Repaired { aside, forgotten })
     }
 }
 
@@ -137,6 +162,25 @@ impl Store {
         }
     }
 }
+
+/// What was repaired.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Repaired {
+    /// Where damaged objects are now.
+    pub aside: Vec<PathBuf>,
+    /// How many rows were forgotten.
+    pub forgotten: usize,
+}
+
+/// Rows that name rows that are not there.
+const ORPHANS: &[&str] = &[
+    "DELETE FROM tags WHERE run NOT IN (SELECT id FROM runs)",
+    "DELETE FROM acceptances WHERE execution NOT IN (SELECT id FROM executions)",
+    "DELETE FROM uses WHERE run NOT IN (SELECT id FROM runs)",
+    "UPDATE uses SET execution = NULL WHERE execution NOT IN (SELECT id FROM executions)",
+    "DELETE FROM inputs WHERE execution NOT IN (SELECT id FROM executions)",
+    "DELETE FROM outputs WHERE execution NOT IN (SELECT id FROM executions)",
+];
 
 /// The object's size, or what is wrong with it.
 fn check(digest: &Digest, path: &Path) -> Result<u64, String> {

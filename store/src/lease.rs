@@ -43,6 +43,21 @@ impl Leases {
         }))
     }
 
+    /// Whether another process, or another handle of the file, holds any lease.
+    pub(crate) fn any_held(&self) -> Result<bool, Error> {
+        // SAFETY: as in `set_lock`; here the kernel also writes to `range`, which is ours.
+        let held = unsafe {
+            let mut range: libc::flock = std::mem::zeroed();
+            range.l_type = libc::F_WRLCK as libc::c_short;
+            range.l_whence = libc::SEEK_SET as libc::c_short;
+            match libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_GETLK, &mut range) {
+                -1 => Err(io::Error::last_os_error()),
+                _ => Ok(range.l_type != libc::F_UNLCK as libc::c_short),
+            }
+        };
+        held.at("look at the locks of", &self.path)
+    }
+
     /// Takes the lease of this key, or `None` when somebody has it.
     pub(crate) fn try_take(self: &Arc<Self>, key: &Digest) -> Result<Option<Lease>, Error> {
         let offset = offset(key);

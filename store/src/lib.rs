@@ -6,7 +6,9 @@
 //! lie, `lease` who may make them, `record` and `provenance` what is remembered of it, `lookup`,
 //! `history`, `lineage` and `nearest` read that back, `gc` and `fsck` keep the house.
 
+mod accept;
 mod canonical;
+mod chain;
 mod columns;
 mod digest;
 mod disk;
@@ -33,11 +35,13 @@ mod table;
 mod tests;
 mod value;
 
+pub use accept::Acceptance;
 pub use canonical::{METADATA_PREFIX, canonical, schema_text};
+pub use chain::ChainReport;
 pub use digest::Digest;
 pub use error::Error;
 pub use foreign::{decode_foreign, read_foreign};
-pub use fsck::{FsckReport, Inspected, LostOutput, Problem};
+pub use fsck::{FsckReport, Inspected, LostOutput, Problem, Repaired};
 pub use gc::{GcReport, empty_damaged, gc};
 pub use history::{CodeFiles, Execution, MadeBy, Run, UseRecord};
 pub use key::StageKey;

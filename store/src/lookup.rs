@@ -4,6 +4,7 @@
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
+use crate::accept::accepted;
 use crate::error::At;
 use crate::history::work;
 use crate::open::lock;
@@ -27,7 +28,7 @@ impl Store {
     /// for the caller to see.
     pub fn lookup(&self, key: &Digest) -> Result<Option<Found>, Error> {
         let reader = lock(&self.reader);
-        find(&reader, key).at("look up a key in", &self.database())
+        newest(&reader, key).at("look up a key in", &self.database())
     }
 }
 
@@ -37,14 +38,33 @@ impl Drop for Snapshot<'_> {
     }
 }
 
-fn find(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
-    let mut query = rows.prepare_cached(
+/// What was made for a key or, failing that, what somebody said may stand for it.
+fn newest(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
+    let made = find(
+        rows,
+        "e.id = (SELECT max(id) FROM executions WHERE key = ?1 AND ok = 1)",
+        key,
+    )?;
+    match made {
+        Some(made) => Ok(Some(made)),
+        None => match accepted(rows, key)? {
+            Some(execution) => find(rows, "e.id = ?1", execution),
+            None => Ok(None),
+        },
+    }
+}
+
+fn find(
+    rows: &Connection,
+    which: &str,
+    value: impl rusqlite::ToSql,
+) -> rusqlite::Result<Option<Found>> {
+    let mut query = rows.prepare_cached(&format!(
         "SELECT e.id, e.wall, o.name, o.digest, o.row_count, o.bytes, o.columns, e.work
          FROM executions e LEFT JOIN outputs o ON o.execution = e.id
-         WHERE e.id = (SELECT max(id) FROM executions WHERE key = ?1 AND ok = 1)
-         ORDER BY o.ordinal",
-    )?;
-    let mut answers = query.query([key])?;
+         WHERE {which} ORDER BY o.ordinal"
+    ))?;
+    let mut answers = query.query([value])?;
     let mut found = None;
     while let Some(row) = answers.next()? {
         let found = match &mut found {

@@ -104,6 +104,14 @@ impl Store {
         }
     }
 
+    /// Whether any process holds a lease. Those of dead processes are free: the kernel sees to it.
+    pub(crate) fn leases_are_held(&self) -> Result<bool, Error> {
+        match &self.leases {
+            Some(leases) => leases.any_held(),
+            None => Ok(false),
+        }
+    }
+
     fn connect(root: &Path) -> Result<Store, Error> {
         let path = root.join("store.lock");
         let shared = lock_file(&path)?;

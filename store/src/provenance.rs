@@ -9,8 +9,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
+use crate::accept::accepted;
+use crate::chain::{self, Pen, What};
 use crate::columns::Json;
 use crate::error::At;
+use crate::history::{Environments, one_execution};
 use crate::open::lock;
 use crate::{
     Digest, Environment, Error, Finished, NewRun, RunId, RunOutcome, Status, Store, Use, disk,
@@ -41,6 +44,13 @@ impl Store {
                 "UPDATE runs SET ended = ?2, outcome = ?3 WHERE id = ?1",
                 params![run.0, now(), outcome],
             )
+            .and_then(|changed| match chain::end(rows, run.0)? {
+                Some(content) => {
+                    Pen::new(rows)?.add(What::End, run.0, content)?;
+                    Ok(changed)
+                }
+                None => Ok(changed),
+            })
         })?;
         if changed == 0 {
             Err(Error::NoSuchRun(run.0))
@@ -75,7 +85,7 @@ impl Store {
             .at("record results in", &path)
     }
 
-    fn transaction<T>(
+    pub(crate) fn transaction<T>(
         &self,
         doing: &'static str,
         write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
@@ -115,6 +125,8 @@ fn insert_run(rows: &Transaction<'_>, run: &NewRun) -> rusqlite::Result<RunId> {
         ],
     )?;
     let id = RunId(rows.last_insert_rowid());
+    let content = chain::run(rows, id.0)?.expect("just inserted");
+    Pen::new(rows)?.add(What::Run, id.0, content)?;
     if let Some(name) = &run.tag {
         set_tag(rows, id, name)?;
     }
@@ -158,6 +170,7 @@ fn set_tag(rows: &Transaction<'_>, run: RunId, name: &str) -> rusqlite::Result<O
         "INSERT OR REPLACE INTO tags (name, run) VALUES (?1, ?2)",
         params![name, run.0],
     )?;
+    Pen::new(rows)?.add(What::Tag, run.0, chain::tag(name, run.0))?;
     Ok(before.map(RunId))
 }
 
@@ -167,6 +180,8 @@ fn insert_results(
     uses: &[Use],
 ) -> rusqlite::Result<()> {
     let mut codes = HashMap::new();
+    let mut pen = Pen::new(rows)?;
+    let mut environments = Environments::new();
     for one in batch {
         let code = match codes.get(&one.key.code) {
             Some(code) => *code,
@@ -176,7 +191,11 @@ fn insert_results(
                 code
             }
         };
-        insert_execution(rows, one, code)?;
+        let id = insert_execution(rows, one, code)?;
+        // As it is in the database, not as we meant it.
+        let written = one_execution(rows, id, &mut environments)?;
+        let written = written.expect("just inserted");
+        pen.add(What::Execution, id, chain::execution(&written))?;
     }
     uses.iter().try_for_each(|one| insert_use(rows, one))
 }
@@ -188,12 +207,13 @@ fn insert_code(rows: &Transaction<'_>, one: &Finished) -> rusqlite::Result<i64> 
         .query_row([one.key.code], |row| row.get(0))
 }
 
-fn insert_execution(rows: &Transaction<'_>, one: &Finished, code: i64) -> rusqlite::Result<()> {
+fn insert_execution(rows: &Transaction<'_>, one: &Finished, code: i64) -> rusqlite::Result<i64> {
     let message = one.outcome.as_ref().err();
     rows.prepare_cached(
         "INSERT INTO executions (run, instance, kind, key, key_json, code, seed, started, wall, cpu,
-             peak_memory, ok, message, log, work, defaults, determinism, raw)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+             peak_memory, ok, message, log, work, defaults, determinism, raw, sandbox)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+             ?19)",
     )?
     .execute(params![
         one.run.0,
@@ -213,7 +233,8 @@ fn insert_execution(rows: &Transaction<'_>, one: &Finished, code: i64) -> rusqli
         (!one.work.is_empty()).then_some(Json(&one.work)),
         one.facts.defaults.as_ref().map(Json),
         one.facts.determinism,
-        (!one.facts.raw.is_empty()).then_some(Json(&one.facts.raw))
+        (!one.facts.raw.is_empty()).then_some(Json(&one.facts.raw)),
+        one.facts.sandbox
     ])?;
     let execution = rows.last_insert_rowid();
     for input in &one.inputs {
@@ -245,7 +266,7 @@ fn insert_execution(rows: &Transaction<'_>, one: &Finished, code: i64) -> rusqli
             staged.schema
         ])?;
     }
-    Ok(())
+    Ok(execution)
 }
 
 fn insert_use(rows: &Transaction<'_>, one: &Use) -> rusqlite::Result<()> {
@@ -254,7 +275,11 @@ fn insert_use(rows: &Transaction<'_>, one: &Use) -> rusqlite::Result<()> {
         Status::Skipped => None,
         Status::Hit => rows
             .prepare_cached("SELECT max(id) FROM executions WHERE key = ?1 AND ok = 1")?
-            .query_row([one.key], |row| row.get(0))?,
+            .query_row([one.key], |row| row.get::<_, Option<i64>>(0))?
+            .map_or_else(
+                || accepted(rows, &one.key.unwrap_or(Digest::of(b""))),
+                |id| Ok(Some(id)),
+            )?,
         Status::Ran | Status::Failed => rows
             .prepare_cached(
                 "SELECT max(id) FROM executions WHERE key = ?1 AND ok = ?2 AND run = ?3",
@@ -279,7 +304,7 @@ fn insert_use(rows: &Transaction<'_>, one: &Use) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn now() -> i64 {
+pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     micros(since.unwrap_or_default())
 }

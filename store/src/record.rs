@@ -138,6 +138,8 @@ pub struct Facts {
     pub determinism: Option<String>,
     /// Files from outside the pipeline that it read.
     pub raw: Vec<RawFile>,
+    /// How its program was confined, if it had one.
+    pub sandbox: Option<String>,
 }
 
 /// A file of a data set, as it was read.

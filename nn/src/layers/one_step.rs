@@ -179,7 +179,15 @@ impl<T: Real> OneStep<T> {
     }
 
     /// `dh`, `dc` of the state after become those of the state before; adds to `dx`.
-    pub(crate) fn backward(&self, dh: &mut [T], dc: &mut [T], dx: &mut [T], items: usize) {
+    /// Unless `state` is wanted, `dh` is left unfinished, which spares a product.
+    pub(crate) fn backward(
+        &self,
+        dh: &mut [T],
+        dc: &mut [T],
+        dx: &mut [T],
+        items: usize,
+        state: bool,
+    ) {
         let (n, row) = (self.cell.units(), items * self.cell.units());
         let (before, lens) = (&self.before.0[..], &self.ones[..]);
         let mut d = vec![T::ZERO; self.gates.len().max(row)];
@@ -237,7 +245,9 @@ impl<T: Real> OneStep<T> {
                 d: &mut d,
             }),
         }
-        self.maps[1].back(dh, &d, items);
+        if state {
+            self.maps[1].back(dh, &d, items);
+        }
         self.maps[0].back(dx, &d, items);
     }
 

@@ -8,6 +8,9 @@
 //! Weights are packed once, when the stepper is made: such attacks take thousands of steps.
 
 mod head;
+mod stepping;
+
+pub use stepping::Stepping;
 
 use crate::error::{finite, same};
 use crate::layers::OneStep;
@@ -86,12 +89,31 @@ impl<'m, T: Real> Stepper<'m, T> {
 
     /// `(Fx^T v, Fs^T v)` of every item.
     pub fn vjp(&mut self, states: &[T], inputs: &[T], v: &[T]) -> Result<(Vec<T>, Vec<T>)> {
+        self.pulled(states, inputs, v, true)
+    }
+
+    /// `Fx^T v` of every item, without the part of the state.
+    pub fn input_vjp(&mut self, states: &[T], inputs: &[T], v: &[T]) -> Result<Vec<T>> {
+        Ok(self.pulled(states, inputs, v, false)?.0)
+    }
+
+    /// `Fx^T v`, and `Fs^T v` if it is wanted.
+    fn pulled(
+        &mut self,
+        states: &[T],
+        inputs: &[T],
+        v: &[T],
+        state: bool,
+    ) -> Result<(Vec<T>, Vec<T>)> {
         same("v", states.len(), v.len())?;
         finite("v", v)?;
         let items = self.run(states, inputs)?;
         self.passes.backwards += items as u64;
         let (n, mut end) = (self.state_len(), self.state_len());
-        let (mut ds, mut dx) = (vec![T::ZERO; states.len()], Vec::new());
+        let (mut ds, mut dx) = (Vec::new(), Vec::new());
+        if state {
+            ds.resize(states.len(), T::ZERO);
+        }
         for (k, layer) in self.layers.iter().enumerate().rev() {
             let (units, cells) = layer.parts();
             let mut dc = gather(v, n, end - cells, cells, items);
@@ -105,9 +127,11 @@ impl<'m, T: Real> Stepper<'m, T> {
             };
             dx.clear();
             dx.resize(items * width, T::ZERO);
-            layer.backward(&mut dh, &mut dc, &mut dx, items);
-            spread(&mut ds, n, end - cells, &dc, items);
-            spread(&mut ds, n, end - cells - units, &dh, items);
+            layer.backward(&mut dh, &mut dc, &mut dx, items, state);
+            if state {
+                spread(&mut ds, n, end - cells, &dc, items);
+                spread(&mut ds, n, end - cells - units, &dh, items);
+            }
             end -= units + cells;
         }
         Ok((dx, ds))
@@ -159,13 +183,19 @@ impl<'m, T: Real> Stepper<'m, T> {
 
     /// The gradient of `d . logits` with respect to every item's state.
     pub fn logits_vjp(&mut self, states: &[T], d: &[T]) -> Result<Vec<T>> {
+        self.logits_pull(states, |_| d.to_vec())
+    }
+
+    /// The same with `d` a function of the logits (items, classes), in one pass.
+    pub fn logits_pull(&mut self, states: &[T], d: impl FnOnce(&[T]) -> Vec<T>) -> Result<Vec<T>> {
         let logits = self.logits(states)?;
+        let d = d(&logits);
         same("d", logits.len(), d.len())?;
-        finite("d", d)?;
+        finite("d", &d)?;
         let items = states.len() / self.state_len();
         self.passes.backwards += items as u64;
         let mut ds = vec![T::ZERO; states.len()];
-        let dh = self.head.backward(d, items);
+        let dh = self.head.backward(&d, items);
         spread(&mut ds, self.state_len(), self.top().0, &dh, items);
         Ok(ds)
     }

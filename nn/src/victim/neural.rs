@@ -77,6 +77,11 @@ impl<'m> Neural<'m> {
         self.model
     }
 
+    /// The network and its weights, for those who read it step by step.
+    pub fn parts(&self) -> (&'m Model, &'m Params<f32>) {
+        (self.model, self.params)
+    }
+
     /// Logits of examples of one length, after a change to each group's batch.
     pub(crate) fn groups(
         &self,

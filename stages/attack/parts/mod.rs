@@ -2,5 +2,7 @@
 
 pub mod goal;
 pub mod moves;
+pub mod online;
 pub mod opposed;
 pub mod search;
+pub mod signs;

@@ -42,10 +42,13 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
         .into_iter()
         .map(|row| (rows.ids[row].as_str(), row))
         .collect();
+    let repeated = settings.whole("repeats", 1, 1).unwrap_or(1) > 1;
     let mut pairs: Vec<(usize, &Sequence, Sequence)> = Vec::with_capacity(table.len());
     for n in 0..table.len() {
         let id = table.id(n);
-        let Some(row) = places.get(id) else {
+        // `wave/3#7` is the eighth attack on `wave/3`.
+        let named = id.rsplit_once('#').filter(|_| repeated);
+        let Some(row) = places.get(named.map_or(id, |(row, _)| row)) else {
             report.add(n, id, "id", id, &format!("no row of the split `{split}`"));
             continue;
         };
@@ -177,6 +180,12 @@ fn budget(settings: Settings<'_>, form: &Form) -> Budget {
         "tack-on" => Budget::Words(1),
         "swap" => whole("n", 1),
         "jsma" => whole("max_words", 35),
+        "gradient-sign" if !settings.0.contains_key("eps") => settings
+            .number("alpha", 0.15, 0.0, f64::MAX)
+            .map_or(Budget::Free, Budget::Linf),
+        "optimal-control" => settings
+            .number("eps", 0.15, 0.0, f64::MAX)
+            .map_or(Budget::Free, Budget::Linf),
         // Attacks on numbers say how far by `eps`.
         _ if matches!(form, Form::Signals { .. }) && settings.0.contains_key("eps") => settings
             .number("eps", 0.0, 0.0, f64::MAX)

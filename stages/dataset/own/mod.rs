@@ -2,6 +2,7 @@
 //! content like every declared file. Which columns mean what is said in `source`.
 
 mod cells;
+mod numbers;
 mod parquet;
 
 use std::collections::BTreeMap;
@@ -10,10 +11,11 @@ use std::fs;
 use arrow::record_batch::RecordBatch;
 use store::{Digest, Value};
 
-use super::table::Texts;
+use super::table::{Sequences, Texts};
 use super::text::{Encoding, decode};
 use crate::{Failure, SourceFile};
 use cells::{at, delimited, jsonl};
+use numbers::Signals;
 
 /// What `source` says.
 #[derive(Debug, PartialEq)]
@@ -21,7 +23,9 @@ pub struct Source<'a> {
     /// The file, as declared.
     pub file: &'a str,
     format: Format,
-    text: &'a str,
+    text: Option<&'a str>,
+    x: Option<&'a str>,
+    channels: Option<usize>,
     text_b: Option<&'a str>,
     label: Option<&'a str>,
     id: Option<&'a str>,
@@ -42,15 +46,18 @@ const FORMATS: [(&str, Format); 4] = [
     ("jsonl", Format::Jsonl),
     ("parquet", Format::Parquet),
 ];
-const COLUMNS: [&str; 5] = ["text", "text_b", "label", "id", "split"];
+const COLUMNS: [&str; 6] = ["text", "text_b", "x", "label", "id", "split"];
 
 /// The form, for messages.
-pub const FORM: &str = "source = { csv = \"file.csv\", text = \"review\", label = \"stars\" }, or tsv, jsonl, parquet; also text_b, id, split";
+pub const FORM: &str = "source = { csv = \"file.csv\", text = \"review\", label = \"stars\" }, or tsv, jsonl, parquet; also text_b, id, split; for signals x and channels instead of text";
 
 /// Checks a `source` table.
 pub fn parse(table: &BTreeMap<String, Value>) -> Result<Source<'_>, String> {
     let mut files = Vec::new();
     for (key, value) in table {
+        if key == "channels" {
+            continue;
+        }
         let Some(name) = value.as_text() else {
             return Err(format!("`{key}` of `source` must be a string, not {value}"));
         };
@@ -64,10 +71,35 @@ pub fn parse(table: &BTreeMap<String, Value>) -> Result<Source<'_>, String> {
         return Err(format!("`source` must name one file, not {}", files.len()));
     };
     let column = |name: &str| table.get(name).and_then(Value::as_text);
+    let (text, x) = (column("text"), column("x"));
+    match (text, x, column("text_b")) {
+        (None, None, _) => return Err("`source` does not say which column is the text".to_owned()),
+        (Some(_), Some(_), _) | (_, Some(_), Some(_)) => {
+            return Err("`source` has a text and `x`: rows are texts or signals".to_owned());
+        }
+        _ => {}
+    }
+    if x.is_some() && matches!(format, Format::Csv | Format::Tsv) {
+        return Err("lists of numbers come from jsonl or parquet".to_owned());
+    }
+    let channels = match table.get("channels") {
+        None => None,
+        Some(_) if x.is_none() => return Err("`channels` of `source` is for signals".to_owned()),
+        Some(value) => match value.as_int().map(usize::try_from) {
+            Some(Ok(n @ 1..=1_000_000)) => Some(n),
+            _ => {
+                return Err(format!(
+                    "`channels` of `source` is {value}, not a number from 1"
+                ));
+            }
+        },
+    };
     Ok(Source {
         file,
         format,
-        text: column("text").ok_or("`source` does not say which column is the text")?,
+        text,
+        x,
+        channels,
         text_b: column("text_b"),
         label: column("label"),
         id: column("id"),
@@ -84,7 +116,7 @@ pub fn load(
     encoding: Encoding,
 ) -> Result<(RecordBatch, Vec<String>), Failure> {
     let columns: Vec<&str> = [
-        Some(source.text),
+        source.text,
         source.text_b,
         source.label,
         source.id,
@@ -93,13 +125,21 @@ pub fn load(
     .into_iter()
     .flatten()
     .collect();
+    let signals: Option<Signals>;
     let cells = match source.format {
-        Format::Parquet => parquet::parquet(source, file, &columns)?,
+        Format::Parquet => {
+            let table = parquet::open(source, file)?;
+            let numbers = |x| numbers::column(source.file, &table, x, source.channels);
+            signals = source.x.map(numbers).transpose()?;
+            parquet::parquet(source, &table, &columns)?
+        }
         format => {
             let bytes = fs::read(file.path)
                 .map_err(|error| Failure::new(format!("cannot read {}: {error}", source.file)))?;
             same(Digest::of(&bytes), file, source)?;
             let text = decode(bytes, encoding, source.file)?;
+            let numbers = |x| numbers::jsonl(source.file, &text, x, source.channels);
+            signals = source.x.map(numbers).transpose()?;
             match format {
                 Format::Csv => delimited(source.file, &text, b',', &columns)?,
                 Format::Tsv => delimited(source.file, &text, b'\t', &columns)?,
@@ -123,6 +163,7 @@ pub fn load(
     } else {
         Texts::default()
     };
+    let mut sequences = signals.as_ref().map(|s| Sequences::of(&s.rows, s.channels));
     let mut ids = std::collections::HashSet::new();
     for (n, row) in cells.iter().enumerate() {
         let cell = |name: Option<&str>| place(name).map(|column| row[column].as_str());
@@ -135,13 +176,21 @@ pub fn load(
         }
         let label = cell(source.label).map(|label| number[label]);
         let split = cell(source.split).unwrap_or("train");
-        let text = cell(Some(source.text)).unwrap_or_default();
+        if let (Some(sequences), Some(signals)) = (&mut sequences, &signals) {
+            sequences.push(&id, split, label, &signals.rows[n]);
+            continue;
+        }
+        let text = cell(source.text).unwrap_or_default();
         match cell(source.text_b) {
             Some(second) => rows.push_pair(&id, split, label, [text, second]),
             None => rows.push(&id, split, label, text),
         }
     }
-    Ok((rows.finish(), names))
+    let table = match sequences {
+        Some(sequences) => sequences.finish(),
+        None => rows.finish(),
+    };
+    Ok((table, names))
 }
 
 /// The classes in order: as numbers if all of them are, else as words.

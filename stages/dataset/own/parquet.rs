@@ -3,23 +3,32 @@
 use arrow::array::{Array, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
+use arrow::record_batch::RecordBatch;
 use store::Digest;
 
 use super::cells::{Cells, at, no_column};
 use super::{Source, same};
 use crate::{Failure, SourceFile};
 
-/// The cells of a Parquet file, as text.
+/// The table of a Parquet file whose contents are those of the key.
+pub fn open(source: &Source<'_>, file: &SourceFile<'_>) -> Result<RecordBatch, Failure> {
+    let table = store::read_foreign(file.path).map_err(|error| unread(source, error))?;
+    // The reader opens the file itself, so what it read is checked afterwards.
+    let digest = Digest::of_file(file.path).map_err(|error| unread(source, error))?;
+    same(digest, file, source)?;
+    Ok(table)
+}
+
+fn unread(source: &Source<'_>, error: impl std::fmt::Display) -> Failure {
+    Failure::new(format!("cannot read {}: {error}", source.file))
+}
+
+/// The cells of a table, as text.
 pub fn parquet(
     source: &Source<'_>,
-    file: &SourceFile<'_>,
+    table: &RecordBatch,
     columns: &[&str],
 ) -> Result<Cells, Failure> {
-    let unread = |error: String| Failure::new(format!("cannot read {}: {error}", source.file));
-    let table = store::read_foreign(file.path).map_err(|error| unread(error.to_string()))?;
-    // The reader opens the file itself, so what it read is checked afterwards.
-    let digest = Digest::of_file(file.path).map_err(|error| unread(error.to_string()))?;
-    same(digest, file, source)?;
     let mut texts = Vec::new();
     for column in columns {
         let names: Vec<String> = table
@@ -36,8 +45,10 @@ pub fn parquet(
                 &names.iter().map(String::as_str).collect::<Vec<_>>(),
             )
         })?;
-        let text = cast(found, &DataType::Utf8)
-            .map_err(|_| unread(format!("the column `{column}` is no text and no number")))?;
+        let text = cast(found, &DataType::Utf8).map_err(|_| {
+            let what = format!("the column `{column}` is no text and no number");
+            unread(source, what)
+        })?;
         if let Some(n) = (0..text.len()).find(|n| text.is_null(*n)) {
             return Err(at(source.file, n, &format!("`{column}` is null")));
         }

@@ -1,0 +1,144 @@
+//! What is increased: `V = -ln y_c` to leave class `c`, `V = ln y_t` to reach class `t`, read from the current state.
+//!
+//! Only the direction of its gradient is used. With `s` the softmax over all classes but one,
+//! `dV/dz = (1 - y_c) (s - onehot(c))` and `(1 - y_t) (onehot(t) - s)`: the factor is left out, since it
+//! rounds to 0 when the model is sure, and the direction does not.
+
+use crate::{Error, Real, Result};
+
+/// Where an item shall go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aim {
+    /// Any class but this one.
+    Leave(usize),
+    /// This class.
+    Reach(usize),
+}
+
+/// An aim, perhaps with a dead zone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// Where to.
+    pub aim: Aim,
+    /// With a threshold `y`, `V` is `max(0, y - y_c)^2` or `max(0, y_t - (1 - y))^2` instead: nothing pulls a model
+    /// that is surer than that.
+    pub threshold: Option<f64>,
+}
+
+impl Goal {
+    /// Away from a class, without a dead zone.
+    pub fn leave(class: usize) -> Goal {
+        Goal {
+            aim: Aim::Leave(class),
+            threshold: None,
+        }
+    }
+
+    /// To a class, without a dead zone.
+    pub fn reach(class: usize) -> Goal {
+        Goal {
+            aim: Aim::Reach(class),
+            threshold: None,
+        }
+    }
+
+    pub(super) fn check(&self, item: usize, classes: usize) -> Result<()> {
+        let (Aim::Leave(class) | Aim::Reach(class)) = self.aim;
+        if class >= classes {
+            return Err(Error::Range {
+                what: "class of the goal",
+                item,
+                got: class,
+                below: classes,
+            });
+        }
+        Ok(())
+    }
+
+    /// The direction of `dV/dz`.
+    pub(crate) fn direction<T: Real>(&self, logits: &[T]) -> Vec<T> {
+        let (class, sign) = match self.aim {
+            Aim::Leave(class) => (class, -T::ONE),
+            Aim::Reach(class) => (class, T::ONE),
+        };
+        if let Some(threshold) = self.threshold {
+            let mut y = logits.to_vec();
+            crate::simd::softmax(&mut y);
+            let y = y[class].to_f64();
+            let dead = match self.aim {
+                Aim::Leave(_) => y >= threshold,
+                Aim::Reach(_) => y <= 1.0 - threshold,
+            };
+            if dead {
+                return vec![T::ZERO; logits.len()];
+            }
+        }
+        let mut others: Vec<T> = logits.to_vec();
+        others.remove(class);
+        crate::simd::softmax(&mut others);
+        let mut d: Vec<T> = others.into_iter().map(|s| -sign * s).collect();
+        d.insert(class, sign);
+        d
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The direction is that of differences of V, also where the model is so sure that `1 - y` is 0.
+    #[test]
+    fn the_direction_is_that_of_the_gradient_however_sure_the_model_is() {
+        let z = [0.3f64, -1.2, 0.8];
+        for (goal, v) in [
+            (Goal::leave(1), -1.0f64),
+            (Goal::reach(0), 1.0),
+            (
+                Goal {
+                    threshold: Some(0.9),
+                    ..Goal::leave(1)
+                },
+                -1.0,
+            ),
+        ] {
+            let (Aim::Leave(class) | Aim::Reach(class)) = goal.aim;
+            let value = |z: &[f64]| {
+                let total: f64 = z.iter().map(|z| z.exp()).sum();
+                v * (z[class].exp() / total).ln()
+            };
+            let d = goal.direction(&z);
+            let slope = |k: usize| {
+                let at = |by: f64| {
+                    let mut z = z;
+                    z[k] += by;
+                    value(&z)
+                };
+                (at(1e-6) - at(-1e-6)) / 2e-6
+            };
+            let scale = slope(class) / d[class];
+            assert!(scale > 0.0);
+            for (k, d) in d.iter().enumerate() {
+                assert!((slope(k) - scale * d).abs() < 1e-8, "{goal:?} {k}");
+            }
+        }
+        assert_eq!(Goal::leave(0).direction(&[90.0f32, 0.0]), [-1.0, 1.0]);
+        assert_eq!(Goal::reach(0).direction(&[90.0f32, 0.0]), [1.0, -1.0]);
+    }
+
+    #[test]
+    fn a_threshold_makes_a_dead_zone() {
+        let sure = [3.0f32, 0.0];
+        let dead = Goal {
+            threshold: Some(0.9),
+            ..Goal::leave(0)
+        };
+        assert_eq!(dead.direction(&sure), [0.0, 0.0], "0.95 is above 0.9");
+        assert_eq!(dead.direction(&[1.0, 0.0]), [-1.0, 1.0]);
+        let reach = Goal {
+            threshold: Some(0.9),
+            ..Goal::reach(1)
+        };
+        assert_eq!(reach.direction(&sure), [0.0, 0.0], "0.05 is below 0.1");
+        assert_eq!(reach.direction(&[1.0, 0.0]), [-1.0, 1.0]);
+    }
+}

@@ -1,0 +1,127 @@
+//! A stepper behind a pointer. [`Stepper`] is generic, so whoever uses it compiles it anew, with their own settings;
+//! what [`Real::stepper`] gives was compiled with this crate, and is fast also in programs that are built for debugging.
+
+use super::{Jacobian, Stepper};
+use crate::online::{Goal, Quadrature};
+use crate::simd::softmax;
+use crate::{Real, Result};
+
+/// What attacks that run while the sequence arrives ask of a model, of many items at once.
+pub trait Stepping<T: Real>: Send {
+    /// Numbers in a state.
+    fn state_len(&self) -> usize;
+
+    /// Numbers in an input.
+    fn input_len(&self) -> usize;
+
+    /// The state before the first step.
+    fn start(&self) -> Vec<T>;
+
+    /// States (items, state) and inputs (items, input) to states.
+    fn step(&mut self, states: &[T], inputs: &[T]) -> Result<Vec<T>>;
+
+    /// All derivatives of one step of one item.
+    fn jacobian(&mut self, state: &[T], input: &[T]) -> Result<Jacobian<T>>;
+
+    /// What the classifier's head says of every state (items, classes).
+    fn probabilities(&mut self, states: &[T]) -> Result<Vec<T>>;
+
+    /// The direction, of length 1, in which the goal of each item grows fastest with its state (items, state);
+    /// zeros where nothing changes it.
+    fn ascent(&mut self, states: &[T], goals: &[Goal]) -> Result<Vec<T>>;
+
+    /// `B^T v` of every item (items, input), with `B` the mean of `Fx(state, input + l d)` over `l` from 0 to 1.
+    fn mean_pull(
+        &mut self,
+        states: &[T],
+        inputs: &[T],
+        d: &[T],
+        v: &[T],
+        quadrature: &Quadrature,
+    ) -> Result<Vec<T>>;
+}
+
+impl<T: Real> Stepping<T> for Stepper<'_, T> {
+    fn state_len(&self) -> usize {
+        Stepper::state_len(self)
+    }
+
+    fn input_len(&self) -> usize {
+        Stepper::input_len(self)
+    }
+
+    fn start(&self) -> Vec<T> {
+        Stepper::start(self)
+    }
+
+    fn step(&mut self, states: &[T], inputs: &[T]) -> Result<Vec<T>> {
+        Stepper::step(self, states, inputs)
+    }
+
+    fn jacobian(&mut self, state: &[T], input: &[T]) -> Result<Jacobian<T>> {
+        Stepper::jacobian(self, state, input)
+    }
+
+    fn probabilities(&mut self, states: &[T]) -> Result<Vec<T>> {
+        let mut logits = self.logits(states)?;
+        let items = states.len() / Stepper::state_len(self);
+        let classes = logits.len() / items;
+        for z in logits.chunks_exact_mut(classes) {
+            softmax(z);
+        }
+        Ok(logits)
+    }
+
+    fn ascent(&mut self, states: &[T], goals: &[Goal]) -> Result<Vec<T>> {
+        let direction = |logits: &[T]| {
+            let classes = logits.len() / goals.len();
+            let pairs = logits.chunks_exact(classes).zip(goals);
+            pairs.flat_map(|(z, goal)| goal.direction(z)).collect()
+        };
+        let mut v = self.logits_pull(states, direction)?;
+        for v in v.chunks_exact_mut(Stepper::state_len(self)) {
+            unit(v);
+        }
+        Ok(v)
+    }
+
+    fn mean_pull(
+        &mut self,
+        states: &[T],
+        inputs: &[T],
+        d: &[T],
+        v: &[T],
+        quadrature: &Quadrature,
+    ) -> Result<Vec<T>> {
+        let points = quadrature.points();
+        let mut between = Vec::with_capacity(points.len() * inputs.len());
+        for (place, _) in points {
+            let place = T::of(*place);
+            let pairs = inputs.iter().zip(d);
+            between.extend(pairs.map(|(x, d)| *x + place * *d));
+        }
+        // All points of all items are one batch.
+        let (states, vs) = (states.repeat(points.len()), v.repeat(points.len()));
+        let pulled = self.input_vjp(&states, &between, &vs)?;
+        let mut sum = vec![T::ZERO; inputs.len()];
+        for ((_, weight), rows) in points.iter().zip(pulled.chunks_exact(inputs.len())) {
+            let weight = T::of(*weight);
+            sum.iter_mut()
+                .zip(rows)
+                .for_each(|(s, r)| *s += weight * *r);
+        }
+        Ok(sum)
+    }
+}
+
+/// Makes the length 1, whatever it was but 0.
+fn unit<T: Real>(v: &mut [T]) {
+    // By the largest first: squares of small numbers are 0.
+    let largest = v.iter().fold(0.0f64, |most, x| most.max(x.to_f64().abs()));
+    if largest == 0.0 {
+        return;
+    }
+    let square = |x: &T| (x.to_f64() / largest) * (x.to_f64() / largest);
+    let length = largest * v.iter().map(square).sum::<f64>().sqrt();
+    v.iter_mut().for_each(|x| *x = T::of(x.to_f64() / length));
+}

@@ -1,0 +1,119 @@
+//! `ablate accept`: a person says that a change of code is harmless, and the old result stays.
+
+use std::process::Command;
+
+use clap::Args;
+use serde_json::json;
+
+use super::{Exit, Global, in_pipeline, out};
+use crate::diagnostic::Diagnostic;
+use crate::explain::{self, Reason};
+use crate::plan;
+use crate::survey::{Standing, survey};
+
+/// What `accept` takes.
+#[derive(Args)]
+pub struct Arguments {
+    /// The stage: `stage` or `stage[axis=value]`
+    stage: String,
+    /// Why the change cannot change the result
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// Who says so [default: the user's name]
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+}
+
+/// Keeps the results of a stage in use though its code has changed.
+pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    let reason = arguments.reason.trim();
+    if reason.is_empty() {
+        let problem = Diagnostic::new("an acceptance needs a reason");
+        return Err(problem
+            .help("say why the result cannot change: it is shown by every audit")
+            .into());
+    }
+    let pipeline = global.pipeline()?;
+    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    let wanted = in_pipeline(
+        &pipeline,
+        plan::wanted(&plan, std::slice::from_ref(&arguments.stage)),
+    )?;
+    let store = global.needed_store()?;
+    let standings = survey(&plan, &wanted, Some(&store));
+    let who = match &arguments.by {
+        Some(name) => name.clone(),
+        None => user(),
+    };
+    for n in plan::matching(&plan, &arguments.stage)? {
+        let label = &plan.instances[n].label;
+        let key = match &standings[n] {
+            Standing::WillRun(key) => key,
+            Standing::WaitsOn(other) => {
+                let other = &plan.instances[*other].label;
+                return Err(Diagnostic::new(format!("`{label}` waits on `{other}`"))
+                    .help(format!("accept or run `{other}` first"))
+                    .into());
+            }
+            Standing::Broken(failure) => {
+                return Err(Diagnostic::new(format!("`{label}`: {}", failure.message)).into());
+            }
+            Standing::Cached { .. } | Standing::Unwanted => {
+                if !global.quiet {
+                    out!("{label}: its result is in use already");
+                }
+                continue;
+            }
+        };
+        let old = store.same_but_code(label, key)?;
+        let whole = match &old {
+            Some((id, _)) => store.execution(*id)?,
+            None => None,
+        };
+        let whole = whole.filter(|it| it.outputs.iter().all(|output| store.has_whole(output)));
+        let (Some((execution, code)), Some(_)) = (old, whole) else {
+            let why = match explain::reason(&plan, n, key, Some(&store))? {
+                Reason::Differs(list) => {
+                    let other = list.iter().filter(|d| !d.field.starts_with("code"));
+                    other
+                        .map(ToString::to_string)
+                        .collect::<Vec<_>>()
+                        .join("; ")
+                }
+                other => explain::line(&other),
+            };
+            let problem = Diagnostic::new(format!(
+                "`{label}` has no stored result that differs in its code alone"
+            ));
+            return Err(problem
+                .maybe_help((!why.is_empty()).then_some(why))
+                .help(format!("ablate run '{label}'"))
+                .into());
+        };
+        store.accept(label, execution, code, key, &who, reason)?;
+        match global.json {
+            true => out!(
+                "{}",
+                json!({
+                    "stage": label, "execution": execution, "old_code": code,
+                    "new_code": key.code, "who": who, "reason": reason,
+                })
+            ),
+            false => out!(
+                "{label}: code {} is accepted for {} by {who}",
+                code.short(),
+                key.code.short()
+            ),
+        }
+    }
+    Ok(())
+}
+
+/// The name of whoever runs this, as the system has it.
+fn user() -> String {
+    let asked = Command::new("id").arg("-un").output();
+    let name = asked.ok().filter(|answer| answer.status.success());
+    let name = name.map(|answer| String::from_utf8_lossy(&answer.stdout).trim().to_owned());
+    name.filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "somebody".to_owned())
+}

@@ -1,0 +1,65 @@
+//! `ablate export --ro-crate` and `ablate export --openlineage`: a run for other tools.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{Exit, Global, history, out};
+use crate::diagnostic::Diagnostic;
+use crate::exchange::{Record, open_lineage, ro_crate};
+
+/// Writes a crate of a run.
+pub fn write_crate(global: &Global, run: &str, path: &Path) -> Result<(), Exit> {
+    let store = global.needed_store()?;
+    let record = Record::of(&store, history::find(&store, run)?)?;
+    let file = &global.file;
+    let pipeline = std::fs::read(file).map_err(|error| {
+        Diagnostic::new(format!("cannot read `{}`: {error}", file.display()))
+            .help("a crate holds the pipeline file as it is now: -f FILE names it")
+    })?;
+    let described = ro_crate::describe(&record, &store, pipeline);
+    let zip = path.extension().is_some_and(|ending| ending == "zip");
+    let written = match zip {
+        true => described.write_zip(path, &store),
+        false => described.write_folder(path, &store),
+    };
+    written.map_err(|error| {
+        let name = path.display();
+        match error.kind() {
+            std::io::ErrorKind::AlreadyExists => {
+                Diagnostic::new(format!("`{name}` is there already"))
+                    .help("give another name, or remove it first")
+            }
+            _ => Diagnostic::new(format!("cannot write `{name}`: {error}")),
+        }
+    })?;
+    let (tables, gone) = (described.objects.len(), described.gone.len());
+    match global.json {
+        true => out!(
+            "{}",
+            json!({ "run": record.run.id, "path": path, "tables": tables, "gone": gone,
+                    "executions": record.executions.len() })
+        ),
+        false => out!(
+            "run {}: {} executions and {tables} tables in {}{}",
+            record.run.id,
+            record.executions.len(),
+            path.display(),
+            match gone {
+                0 => String::new(),
+                n => format!("; {n} tables are no longer in the store"),
+            }
+        ),
+    }
+    Ok(())
+}
+
+/// Prints the events of a run.
+pub fn print_events(global: &Global, run: &str) -> Result<(), Exit> {
+    let store = global.needed_store()?;
+    let record = Record::of(&store, history::find(&store, run)?)?;
+    for event in open_lineage::events(&record) {
+        out!("{event}");
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! `ablate lint` and `ablate render`: the numbers of a manuscript, held to the store.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use store::{Digest, Store};
+
+use super::{Exit, Global, in_pipeline, out};
+use crate::diagnostic::{Diagnostic, Problems, Sources, Span};
+use crate::manuscript::cells::{self, Known};
+use crate::manuscript::lint::{Finding, Past, judge};
+use crate::manuscript::numbers::written;
+use crate::manuscript::render;
+use crate::plan::{self, Plan, Source};
+use crate::reference;
+use crate::survey::{Standing, survey};
+
+/// What `lint` takes.
+#[derive(Args)]
+pub struct LintArguments {
+    /// The manuscript: Markdown or TeX
+    manuscript: PathBuf,
+    /// How many past runs are searched for stale numbers
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    runs: usize,
+}
+
+/// What `render` takes.
+#[derive(Args)]
+pub struct RenderArguments {
+    /// The manuscript, with references such as {{ablate:results[row=lstm,col=clean]}}
+    manuscript: PathBuf,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// The current results of a pipeline.
+struct Results<'a> {
+    plan: &'a Plan<'a>,
+    store: &'a Store,
+    standings: Vec<Standing>,
+}
+
+impl Results<'_> {
+    fn digest(&self, source: Source) -> Option<Digest> {
+        match &self.standings[source.instance] {
+            Standing::Cached { outputs, .. } => Some(outputs[source.output]),
+            _ => None,
+        }
+    }
+
+    /// What stands in a cell.
+    fn cell(&self, name: &str) -> Result<String, String> {
+        let found = reference::find(self.plan, name).map_err(|d| d.title().to_owned())?;
+        let Some(wanted) = &found.cell else {
+            return Err(format!("`{name}` is a table, not a cell of one"));
+        };
+        let [source] = found.outputs[..] else {
+            return Err(format!("`{name}` has several instances"));
+        };
+        let label = &self.plan.instances[source.instance].label;
+        let digest = self.digest(source);
+        let digest = digest.ok_or_else(|| format!("`{label}` is not made yet"))?;
+        let table = self
+            .store
+            .read(&digest)
+            .map_err(|error| error.to_string())?;
+        let cell = reference::cell(&table, wanted);
+        cell.map(|cell| cell.value)
+            .map_err(|d| d.title().to_owned())
+    }
+
+    /// All numbers of now.
+    fn known(&self) -> Vec<Known> {
+        let outputs = cells::outputs(self.plan).into_iter();
+        let made = outputs.filter_map(|source| Some((source, self.digest(source)?)));
+        self.of(made)
+    }
+
+    fn of(&self, made: impl Iterator<Item = (Source, Digest)>) -> Vec<Known> {
+        let mut known = Vec::new();
+        for (source, digest) in made {
+            // What gc took, or what is damaged, is not known any more.
+            if let Ok(table) = self.store.read(&digest) {
+                known.extend(cells::of_table(&name(self.plan, source), &table));
+            }
+        }
+        known
+    }
+
+    /// The numbers of past runs that are not those of now, newest first.
+    fn past(&self, runs: usize) -> Result<Vec<Past>, store::Error> {
+        let outputs = cells::outputs(self.plan);
+        let mut seen: Vec<Digest> = outputs.iter().filter_map(|s| self.digest(*s)).collect();
+        let mut past = Vec::new();
+        for run in self.store.runs(runs)? {
+            let uses = self.store.uses(run.id)?;
+            let mut made = Vec::new();
+            for source in &outputs {
+                let instance = &self.plan.instances[source.instance];
+                let used = uses.iter().find(|used| used.instance == instance.label);
+                let Some(id) = used.and_then(|used| used.execution) else {
+                    continue;
+                };
+                let execution = self.store.execution(id)?;
+                let outputs = execution.map(|it| it.outputs).unwrap_or_default();
+                let wanted = &instance.outputs[source.output];
+                let output = outputs.iter().find(|output| output.name == *wanted);
+                if let Some(output) = output.filter(|output| !seen.contains(&output.digest)) {
+                    seen.push(output.digest);
+                    made.push((*source, output.digest));
+                }
+            }
+            past.push(Past {
+                run: run.id.0,
+                cells: self.of(made.into_iter()),
+            });
+        }
+        Ok(past)
+    }
+}
+
+/// How references call an output: `stage`, `stage.output` if it is not the first, and with axes
+/// `stage[axis=value]`.
+fn name(plan: &Plan<'_>, source: Source) -> String {
+    let instance = &plan.instances[source.instance];
+    match source.output {
+        0 => instance.label.clone(),
+        n => match instance.label.split_once('[') {
+            Some((stage, axes)) => format!("{stage}.{}[{axes}", instance.outputs[n]),
+            None => format!("{}.{}", instance.label, instance.outputs[n]),
+        },
+    }
+}
+
+fn read(path: &Path) -> Result<String, Exit> {
+    std::fs::read_to_string(path).map_err(|error| {
+        Diagnostic::new(format!("cannot read `{}`: {error}", path.display())).into()
+    })
+}
+
+/// Compares the numbers of a manuscript with the store.
+pub fn lint(global: &Global, arguments: &LintArguments) -> Result<(), Exit> {
+    let text = read(&arguments.manuscript)?;
+    let pipeline = global.pipeline()?;
+    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    let store = global.needed_store()?;
+    let wanted = vec![true; plan.instances.len()];
+    let results = Results {
+        standings: survey(&plan, &wanted, Some(&store)),
+        plan: &plan,
+        store: &store,
+    };
+    let (now, past) = (results.known(), results.past(arguments.runs)?);
+    let (mut numbers, mut faults, mut typed) = (0, 0, 0);
+    for number in written(&text) {
+        numbers += 1;
+        let cell = |name: &str| {
+            let value = results.cell(name)?;
+            let number = value.parse::<f64>();
+            number.map_err(|_| format!("`{name}` is `{value}`, which is no number"))
+        };
+        let Some(finding) = judge(&number, &now, &past, cell) else {
+            continue;
+        };
+        faults += usize::from(finding.is_fault());
+        typed += usize::from(matches!(finding, Finding::Typed { .. }));
+        let (line, column) = place(&text, number.place.start);
+        let shown = &text[number.place.clone()];
+        if global.json {
+            let mut object = serde_json::to_value(&finding).expect("plain values");
+            object["line"] = line.into();
+            object["column"] = column.into();
+            object["number"] = shown.into();
+            out!("{object}");
+            continue;
+        }
+        let file = arguments.manuscript.display();
+        out!("{file}:{line}:{column}: {shown} {}", said(&finding));
+    }
+    if global.json {
+        out!(
+            "{}",
+            json!({ "event": "done", "numbers": numbers, "faults": faults, "typed": typed })
+        );
+    } else {
+        out!("ablate: {numbers} numbers, {faults} stale or wrong, {typed} typed by hand");
+    }
+    match faults {
+        0 => Ok(()),
+        _ => Err(Exit::Code(1)),
+    }
+}
+
+fn said(finding: &Finding) -> String {
+    match finding {
+        Finding::Right { cell } => format!("is right: {cell}"),
+        Finding::Stale {
+            cell,
+            run,
+            now: Some(now),
+        } => format!("is stale: {cell} was that in run {run}, and is {now} now"),
+        Finding::Stale { cell, run, .. } => {
+            format!("is stale: {cell} was that in run {run}, and is not there now")
+        }
+        Finding::Wrong { cell, now } => format!("is wrong: {cell} is {now}"),
+        Finding::NoCell { cell, why } => format!("has a note that names no cell: {cell}: {why}"),
+        Finding::Typed { cells } => {
+            let each = cells.iter().map(|cell| format!("{{{{ablate:{cell}}}}}"));
+            format!(
+                "is typed by hand: write {}",
+                each.collect::<Vec<_>>().join(" or ")
+            )
+        }
+    }
+}
+
+/// Line and column, counted from 1.
+fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = &text[..at];
+    let line = before.matches('\n').count() + 1;
+    let start = before.rfind('\n').map_or(0, |end| end + 1);
+    (line, before[start..].chars().count() + 1)
+}
+
+/// Fills the references of a manuscript in.
+pub fn render(global: &Global, arguments: &RenderArguments) -> Result<(), Exit> {
+    let text = read(&arguments.manuscript)?;
+    let pipeline = global.pipeline()?;
+    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    let store = global.needed_store()?;
+    let wanted = vec![true; plan.instances.len()];
+    let results = Results {
+        standings: survey(&plan, &wanted, Some(&store)),
+        plan: &plan,
+        store: &store,
+    };
+    let filled = match render::render(&text, |name| results.cell(name)) {
+        Ok(filled) => filled,
+        Err(unfilled) => {
+            let mut sources = Sources::default();
+            let source = sources.add(arguments.manuscript.display().to_string(), text);
+            let list = unfilled.into_iter().map(|one| {
+                Diagnostic::new("this reference cannot be filled in")
+                    .at(Span::new(source, one.place), one.why)
+            });
+            let list = list.collect();
+            return Err(Problems { sources, list }.into());
+        }
+    };
+    match &arguments.output {
+        None => {
+            use std::io::Write;
+            let written = std::io::stdout().write_all(filled.as_bytes());
+            written.map_err(super::unprinted)
+        }
+        Some(file) => std::fs::write(file, filled).map_err(|error| {
+            Diagnostic::new(format!("cannot write `{}`: {error}", file.display())).into()
+        }),
+    }
+}

@@ -1,0 +1,97 @@
+//! Fills references in: `{{ablate:results[row=lstm,col=clean]}}` becomes what the store has.
+//! `|.3` after a reference asks for three decimals, `|%1` for a percentage with one.
+
+use super::numbers::references;
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    /// As it is stored.
+    Plain,
+    /// With so many decimals.
+    Decimals(usize),
+    /// Times a hundred, with so many decimals.
+    Percent(usize),
+}
+
+/// A reference that cannot be filled in: where it stands, and why.
+pub struct Unfilled {
+    /// In bytes.
+    pub place: std::ops::Range<usize>,
+    /// Why.
+    pub why: String,
+}
+
+/// The text with every reference filled in, or all that cannot be. `cell` looks one up.
+pub fn render(
+    text: &str,
+    cell: impl Fn(&str) -> Result<String, String>,
+) -> Result<String, Vec<Unfilled>> {
+    let (mut filled, mut problems) = (String::with_capacity(text.len()), Vec::new());
+    let mut from = 0;
+    for (place, inside) in references(text) {
+        filled.push_str(&text[from..place.start]);
+        from = place.end;
+        match one(inside, &cell) {
+            Ok(value) => filled.push_str(&value),
+            Err(why) => problems.push(Unfilled { place, why }),
+        }
+    }
+    filled.push_str(&text[from..]);
+    match problems.is_empty() {
+        true => Ok(filled),
+        false => Err(problems),
+    }
+}
+
+fn one(inside: &str, cell: impl Fn(&str) -> Result<String, String>) -> Result<String, String> {
+    let (name, form) = match inside.rsplit_once('|') {
+        Some((name, form)) => (name.trim(), parse(form.trim())?),
+        None => (inside.trim(), Form::Plain),
+    };
+    let value = cell(name)?;
+    let number = || {
+        let number: Result<f64, _> = value.parse();
+        number.map_err(|_| format!("`{value}` is no number, so it has no decimals"))
+    };
+    Ok(match form {
+        Form::Plain => value,
+        Form::Decimals(decimals) => format!("{:.decimals$}", number()?),
+        Form::Percent(decimals) => format!("{:.decimals$}", number()? * 100.0),
+    })
+}
+
+fn parse(form: &str) -> Result<Form, String> {
+    let wrong = || format!("`{form}` is neither `.3` (decimals) nor `%1` (a percentage)");
+    let (make, digits): (fn(usize) -> Form, &str) = match form.split_at_checked(1) {
+        Some((".", digits)) => (Form::Decimals, digits),
+        Some(("%", digits)) => (Form::Percent, digits),
+        _ => return Err(wrong()),
+    };
+    match digits.parse() {
+        Ok(decimals) if decimals <= 17 => Ok(make(decimals)),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_become_values() {
+        let cell = |name: &str| match name {
+            "a[x=1]" => Ok("0.91634".to_owned()),
+            "b[x=1]" => Ok("good".to_owned()),
+            _ => Err(format!("no `{name}`")),
+        };
+        let done = |text: &str| render(text, cell).map_err(|all| all[0].why.clone());
+        let text = "{{ablate:a[x=1]}}, {{ablate:a[x=1]|.3}}, {{ablate:a[x=1]|%1}}\\% {{other}}";
+        assert_eq!(done(text).unwrap(), "0.91634, 0.916, 91.6\\% {{other}}");
+        assert_eq!(done("{{ablate:c}}").unwrap_err(), "no `c`");
+        let wrong = "`good` is no number, so it has no decimals";
+        assert_eq!(done("{{ablate:b[x=1]|.3}}").unwrap_err(), wrong);
+        let wrong = "`x` is neither `.3` (decimals) nor `%1` (a percentage)";
+        assert_eq!(done("{{ablate:a[x=1]|x}}").unwrap_err(), wrong);
+    }
+}

@@ -1,0 +1,36 @@
+//! `d = alpha sign(Fx(h2, x)^T grad V(h2))`: gradient-sign's formula, which also gives the other attacks
+//! a first step where they have none of their own.
+
+use nn::Real;
+use nn::online::{Moment, Quadrature, Rule};
+
+/// Steps by the sign of the gradient.
+pub struct Signs {
+    pub alpha: f64,
+    /// One point: the Jacobian where the sample is.
+    pub here: Quadrature,
+}
+
+impl Signs {
+    /// Steps of size `alpha`.
+    pub fn new(alpha: f64) -> nn::Result<Signs> {
+        let here = Quadrature::new(1)?;
+        Ok(Signs { alpha, here })
+    }
+}
+
+impl<T: Real> Rule<T> for Signs {
+    fn perturb(&mut self, now: &mut Moment<'_, '_, T>) -> nn::Result<Vec<T>> {
+        let v = now.ascent()?;
+        let all: Vec<usize> = (0..now.items()).collect();
+        let still = vec![T::ZERO; now.inputs().len()];
+        let pulled = now.pull(&all, &v, &still, &self.here)?;
+        let alpha = T::of(self.alpha);
+        let sign = |g: T| match g.partial_cmp(&T::ZERO) {
+            Some(std::cmp::Ordering::Greater) => alpha,
+            Some(std::cmp::Ordering::Less) => -alpha,
+            _ => T::ZERO,
+        };
+        Ok(pulled.into_iter().map(sign).collect())
+    }
+}

@@ -1,0 +1,274 @@
+//! The paper's theory as tests, in 64 bits: the fixed point solves its equation, small ones are parallel
+//! to the gradient, the dynamic one comes as near as its eps lets it.
+
+use nn::Stream;
+use nn::model::{Model, Reads, Spec};
+use nn::models::{CellKind, RecurrentSpec};
+use nn::online::{Goal, Limits, Online, Quadrature};
+use nn::params::Params;
+use nn::step::Stepper;
+
+use super::dynamic::Follower;
+use super::fixed_point::{Solver, TOLERANCE};
+use super::parts::online::Push;
+use super::parts::signs::Signs;
+
+const CELLS: [CellKind; 3] = [CellKind::Rnn, CellKind::Gru, CellKind::Lstm];
+const WIDTH: usize = 3;
+const STEPS: usize = 30;
+
+fn model(cell: CellKind) -> (Model, Params<f64>) {
+    let model = Model::new(&Spec::Recurrent(RecurrentSpec {
+        learned_state: true,
+        ..RecurrentSpec::new(cell, Reads::Vectors { dim: WIDTH }, 5, 3)
+    }));
+    let model = model.unwrap();
+    let mut params: Params<f64> = model.init(4);
+    let s = Stream::new(4, "weights");
+    let weights = params.trained.iter_mut().enumerate();
+    weights.for_each(|(k, w)| *w += 0.3 * s.normal(k as u64));
+    (model, params)
+}
+
+/// Slow waves, so that there is something to follow.
+fn signal() -> Vec<f64> {
+    let number = |k: usize| (0.15 * (k / WIDTH) as f64 + (k % WIDTH) as f64).sin();
+    (0..STEPS * WIDTH).map(number).collect()
+}
+
+/// `(v, mean of Fx^T v at x + l d)` from whole Jacobians at many points: nothing of the attack's own code.
+fn right_side(
+    stepper: &mut Stepper<f64>,
+    state: &[f64],
+    sample: &[f64],
+    d: &[f64],
+    class: usize,
+) -> (Vec<f64>, Vec<f64>) {
+    let logits = stepper.logits(state).unwrap();
+    let total: f64 = logits.iter().map(|z| z.exp()).sum();
+    let mut slope: Vec<f64> = logits.iter().map(|z| z.exp() / total).collect();
+    slope[class] -= 1.0;
+    let mut v = stepper.logits_vjp(state, &slope).unwrap();
+    let length = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+    v.iter_mut().for_each(|x| *x /= length);
+    let mean = pulled(stepper, state, sample, d, &v);
+    (v, mean)
+}
+
+/// The mean of `Fx^T v` at `x + l d` over `l` from 0 to 1.
+fn pulled(
+    stepper: &mut Stepper<f64>,
+    state: &[f64],
+    sample: &[f64],
+    d: &[f64],
+    v: &[f64],
+) -> Vec<f64> {
+    let mut mean = vec![0.0; WIDTH];
+    for (place, weight) in Quadrature::new(12).unwrap().points() {
+        let at: Vec<f64> = sample.iter().zip(d).map(|(x, d)| x + place * d).collect();
+        let jacobian = stepper.jacobian(state, &at).unwrap().input;
+        for (i, v) in v.iter().enumerate() {
+            for (j, sum) in mean.iter_mut().enumerate() {
+                *sum += weight * v * jacobian[i * WIDTH + j];
+            }
+        }
+    }
+    mean
+}
+
+#[test]
+fn the_fixed_point_solves_its_equation() {
+    for cell in CELLS {
+        let (model, params) = model(cell);
+        let mut stepper = Stepper::new(&model, &params).unwrap();
+        // The large one is no contraction, so that alpha must be halved.
+        for alpha in [0.1, 1.0, 200.0] {
+            let solver = Solver::new(alpha, Push::Gradient, 8, 30).unwrap();
+            let goal = vec![Goal::leave(1)];
+            let online = Online::new(&model, &params, solver, goal, Limits::default());
+            let (mut online, mut halved) = (online.unwrap(), 0);
+            for sample in signal().chunks(WIDTH) {
+                let state = online.states().to_vec();
+                let moved = online.push(sample).unwrap();
+                let d: Vec<f64> = moved.iter().zip(sample).map(|(y, x)| y - x).collect();
+                let (_, mean) = right_side(&mut stepper, &state, sample, &d, 1);
+                let found = online.rule().alphas[0];
+                halved += usize::from(found < alpha);
+                for (d, g) in d.iter().zip(&mean) {
+                    let off = (d - found * g).abs();
+                    assert!(off < TOLERANCE, "{cell:?} {alpha}: off by {off}");
+                }
+            }
+            assert_eq!(halved > 0, alpha > 100.0, "{cell:?} {alpha}: {halved}");
+        }
+    }
+}
+
+/// Proposition 2.
+#[test]
+fn a_small_fixed_point_is_parallel_to_the_gradient() {
+    for cell in CELLS {
+        let (model, params) = model(cell);
+        let mut stepper = Stepper::new(&model, &params).unwrap();
+        let worst = |stepper: &mut Stepper<f64>, alpha: f64| {
+            let solver = Solver::new(alpha, Push::Gradient, 4, 30).unwrap();
+            let goal = vec![Goal::leave(0)];
+            let online = Online::new(&model, &params, solver, goal, Limits::default());
+            let (mut online, mut worst) = (online.unwrap(), 1.0f64);
+            for sample in signal().chunks(WIDTH) {
+                let state = online.states().to_vec();
+                online.push(sample).unwrap();
+                let d = &online.rule().solution;
+                let (_, g) = right_side(stepper, &state, sample, &[0.0; WIDTH], 0);
+                let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+                let cosine = dot(d, &g) / (dot(d, d) * dot(&g, &g)).sqrt();
+                worst = worst.min(cosine);
+            }
+            worst
+        };
+        let (small, large) = (worst(&mut stepper, 1e-4), worst(&mut stepper, 1.0));
+        assert!(small >= 0.999, "{cell:?}: {small}");
+        assert!(large < small, "{cell:?}: a large one is not: {large}");
+    }
+}
+
+/// Theorem 2: with half the eps, the dynamic perturbation is nearer to the fixed point, and where it
+/// began does not matter in the end.
+#[test]
+fn the_dynamic_perturbation_follows_the_fixed_point() {
+    for cell in CELLS {
+        let (model, params) = model(cell);
+        let follow = |rho: f64, start: f64| {
+            let follower = Follower {
+                alpha: 0.5,
+                push: Push::Gradient,
+                points: Quadrature::new(4).unwrap(),
+                rho,
+                substeps: 64,
+                delta: vec![start; WIDTH],
+            };
+            perturbations(&model, &params, follower)
+        };
+        let solver = Solver::new(0.5, Push::Gradient, 4, 100).unwrap();
+        let solved = perturbations(&model, &params, solver);
+        let apart = |found: &[f64], from: usize| {
+            let pairs = found.iter().zip(&solved).skip(from * WIDTH);
+            pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+        };
+        let distances = [0.5, 1.0, 2.0, 4.0].map(|rho| apart(&follow(rho, 0.0), STEPS / 2));
+        for pair in distances.windows(2) {
+            assert!(pair[1] < pair[0], "{cell:?}: {distances:?}");
+        }
+        let (zero, far) = (follow(1.0, 0.0), follow(1.0, 1.0));
+        let gap = |k: usize| {
+            let span = k * WIDTH..(k + 1) * WIDTH;
+            let pairs = zero[span.clone()].iter().zip(&far[span]);
+            pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+        };
+        assert!(gap(0) > 0.1 && gap(STEPS - 1) < 1e-2, "{cell:?}");
+    }
+}
+
+fn perturbations<R: nn::online::Rule<f64>>(
+    model: &Model,
+    params: &Params<f64>,
+    rule: R,
+) -> Vec<f64> {
+    let online = Online::new(model, params, rule, vec![Goal::leave(2)], Limits::default());
+    let (mut online, mut all) = (online.unwrap(), Vec::new());
+    for sample in signal().chunks(WIDTH) {
+        let moved = online.push(sample).unwrap();
+        all.extend(moved.iter().zip(sample).map(|(y, x)| y - x));
+    }
+    all
+}
+
+/// Equation 18 with one step a sample: what a sample gets was decided by the one before it.
+#[test]
+fn the_dynamic_perturbation_of_a_sample_comes_from_the_one_before() {
+    let (model, params) = model(CellKind::Gru);
+    let mut stepper = Stepper::new(&model, &params).unwrap();
+    let follower = Follower {
+        alpha: 0.8,
+        push: Push::Gradient,
+        points: Quadrature::new(8).unwrap(),
+        rho: 0.5,
+        substeps: 0,
+        delta: Vec::new(),
+    };
+    let goal = vec![Goal::leave(1)];
+    let online = Online::new(&model, &params, follower, goal, Limits::default());
+    let (mut online, mut expected) = (online.unwrap(), vec![0.0; WIDTH]);
+    for sample in signal().chunks(WIDTH) {
+        let state = online.states().to_vec();
+        let moved = online.push(sample).unwrap();
+        for ((y, x), d) in moved.iter().zip(sample).zip(&expected) {
+            assert!((y - x - d).abs() < 1e-12);
+        }
+        let (_, mean) = right_side(&mut stepper, &state, sample, &expected, 1);
+        for (d, g) in expected.iter_mut().zip(&mean) {
+            *d += 0.5 * (0.8 * g - *d);
+        }
+    }
+}
+
+/// Equation 8 against differences: the sign is that of the change of V's linear part.
+#[test]
+fn gradient_sign_has_the_signs_of_differences() {
+    for cell in CELLS {
+        let (model, params) = model(cell);
+        let mut stepper = Stepper::new(&model, &params).unwrap();
+        let signs = Signs::new(0.15).unwrap();
+        let goal = vec![Goal::leave(1)];
+        let online = Online::new(&model, &params, signs, goal, Limits::default());
+        let mut online = online.unwrap();
+        for sample in signal().chunks(WIDTH) {
+            let state = online.states().to_vec();
+            let moved = online.push(sample).unwrap();
+            let (v, _) = right_side(&mut stepper, &state, sample, &[0.0; WIDTH], 1);
+            for k in 0..WIDTH {
+                let mut along = |by: f64| {
+                    let mut x = sample.to_vec();
+                    x[k] += by;
+                    let next = stepper.step(&state, &x).unwrap();
+                    next.iter().zip(&v).map(|(h, v)| h * v).sum::<f64>()
+                };
+                let slope = (along(1e-6) - along(-1e-6)) / 2e-6;
+                if slope.abs() > 1e-6 {
+                    assert!((moved[k] - sample[k] - 0.15 * slope.signum()).abs() < 1e-12);
+                }
+            }
+        }
+    }
+}
+
+/// With `v = e` the first sample is kicked, and from then on the equation holds with the distance of the
+/// two runs.
+#[test]
+fn the_error_is_a_direction_too() {
+    for cell in CELLS {
+        let (model, params) = model(cell);
+        let mut stepper = Stepper::new(&model, &params).unwrap();
+        let solver = Solver::new(0.3, Push::Error, 8, 30).unwrap();
+        let goal = vec![Goal::leave(1)];
+        let online = Online::new(&model, &params, solver, goal, Limits::default());
+        let (mut online, mut nominal) = (online.unwrap(), stepper.start());
+        for (k, sample) in signal().chunks(WIDTH).enumerate() {
+            let state = online.states().to_vec();
+            let moved = online.push(sample).unwrap();
+            let d: Vec<f64> = moved.iter().zip(sample).map(|(y, x)| y - x).collect();
+            if k == 0 {
+                assert!(d.iter().all(|d| (d.abs() - 0.3).abs() < 1e-12), "a kick");
+            } else {
+                let pairs = state.iter().zip(&nominal);
+                let error: Vec<f64> = pairs.map(|(a, b)| a - b).collect();
+                let mean = pulled(&mut stepper, &state, sample, &d, &error);
+                for (d, g) in d.iter().zip(&mean) {
+                    assert!((d - 0.3 * g).abs() < TOLERANCE, "{cell:?} sample {k}");
+                }
+                assert!(k > 1 || d.iter().any(|d| d.abs() > 1e-3), "{cell:?}");
+            }
+            nominal = stepper.step(&nominal, sample).unwrap();
+        }
+    }
+}

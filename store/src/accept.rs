@@ -1,0 +1,125 @@
+//! A person says that a change of code does not change a result, so that the old one stays in use.
+//! Recorded with who, when and why; never forgotten, and shown by every audit.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
+
+use crate::chain::{self, Pen, What};
+use crate::provenance::now;
+use crate::{Digest, Error, StageKey, Store};
+
+/// A change of code that somebody has accepted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Acceptance {
+    /// The stage instance.
+    pub instance: String,
+    /// The execution whose result is used.
+    pub execution: i64,
+    /// The code that made it.
+    pub old_code: Digest,
+    /// The code that would make it now.
+    pub new_code: Digest,
+    /// The key that it is used for.
+    pub new_key: Digest,
+    /// Who said so.
+    pub who: String,
+    /// When, in microseconds since 1970.
+    pub at: i64,
+    /// Why.
+    pub reason: String,
+}
+
+impl Store {
+    /// Lets an execution stand for a key that differs from its own in the code alone.
+    pub fn accept(
+        &self,
+        instance: &str,
+        execution: i64,
+        old_code: Digest,
+        key: &StageKey,
+        who: &str,
+        reason: &str,
+    ) -> Result<(), Error> {
+        self.transaction("record an acceptance in", |rows| {
+            rows.execute(
+                "INSERT INTO acceptances
+                     (instance, execution, old_code, new_code, new_key, who, at, reason)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                params![
+                    instance,
+                    execution,
+                    old_code,
+                    key.code,
+                    key.digest(),
+                    who,
+                    now(),
+                    reason
+                ],
+            )?;
+            let id = rows.last_insert_rowid();
+            let content = chain::accept(rows, id)?.expect("just inserted");
+            Pen::new(rows)?.add(What::Accept, id, content)
+        })
+    }
+
+    /// Everything that was accepted, oldest first.
+    pub fn acceptances(&self) -> Result<Vec<Acceptance>, Error> {
+        self.query("read the acceptances in", |rows| {
+            rows.prepare_cached(
+                "SELECT instance, execution, old_code, new_code, new_key, who, at, reason
+                 FROM acceptances ORDER BY id",
+            )?
+            .query_map([], acceptance)?
+            .collect()
+        })
+    }
+
+    /// The newest successful execution whose key is this one but for the code.
+    pub fn same_but_code(
+        &self,
+        instance: &str,
+        key: &StageKey,
+    ) -> Result<Option<(i64, Digest)>, Error> {
+        self.query("read the keys in", |rows| {
+            let mut query = rows.prepare_cached(
+                "SELECT id, key_json FROM executions
+                 WHERE instance = ?1 AND kind = ?2 AND ok = 1 ORDER BY id DESC LIMIT 200",
+            )?;
+            let mut found = query.query([instance, &key.kind])?;
+            while let Some(row) = found.next()? {
+                let crate::columns::Json(old): crate::columns::Json<StageKey> = row.get(1)?;
+                let code = old.code;
+                let same = StageKey {
+                    code: key.code,
+                    ..old
+                };
+                if same == *key {
+                    return Ok(Some((row.get(0)?, code)));
+                }
+            }
+            Ok(None)
+        })
+    }
+}
+
+fn acceptance(row: &Row<'_>) -> rusqlite::Result<Acceptance> {
+    Ok(Acceptance {
+        instance: row.get(0)?,
+        execution: row.get(1)?,
+        old_code: row.get(2)?,
+        new_code: row.get(3)?,
+        new_key: row.get(4)?,
+        who: row.get(5)?,
+        at: row.get(6)?,
+        reason: row.get(7)?,
+    })
+}
+
+/// The execution that stands for a key by acceptance.
+pub(crate) fn accepted(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<i64>> {
+    rows.prepare_cached(
+        "SELECT execution FROM acceptances WHERE new_key = ?1 ORDER BY id DESC LIMIT 1",
+    )?
+    .query_row([key], |row| row.get(0))
+    .optional()
+}

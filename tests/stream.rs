@@ -1,0 +1,186 @@
+//! `ablate attack-stream`: samples in, perturbed samples out, for as long as they come.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use wait4::Wait4;
+
+use crate::lab::Lab;
+
+const PIPELINE: &str = r#"
+[pipeline]
+name = "stream"
+seed = 1
+
+[axes]
+alpha = [0.1, 0.2]
+
+[stage.signals]
+kind = "dataset"
+name = "frequency"
+generate = { train = 512, dev = 64, test = 8 }
+
+[stage.gru]
+kind = "train"
+inputs = { rows = "signals" }
+model = "gru"
+units = 2
+learned_state = true
+batch = 64
+epochs = 2
+
+[stage.sign]
+kind = "attack"
+inputs = { weights = "gru", rows = "signals" }
+attack = "gradient-sign"
+alpha = 0.15
+
+[stage.swept]
+kind = "attack"
+inputs = { weights = "gru", rows = "signals" }
+attack = "fixed-point"
+alpha = "${alpha}"
+
+[stage.whole]
+kind = "attack"
+inputs = { weights = "gru", rows = "signals" }
+attack = "optimal-control"
+iterations = 2
+"#;
+
+/// What comes out for what goes in, and the peak of memory in bytes.
+fn piped(
+    lab: &Lab,
+    arguments: &[&str],
+    input: impl Iterator<Item = String> + Send,
+) -> (Vec<String>, u64) {
+    let mut command = lab.command(&[&["attack-stream"], arguments].concat());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let (mut to, from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let lines = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for line in input {
+                if writeln!(to, "{line}").is_err() {
+                    break;
+                }
+            }
+        });
+        let lines = BufReader::new(from).lines().map(Result::unwrap);
+        // A long answer is looked at as it comes: the test must not grow either.
+        lines.fold((Vec::new(), 0u64), |(mut kept, n), line| {
+            if n < 300 {
+                kept.push(line);
+            }
+            (kept, n + 1)
+        })
+    });
+    let used = child.wait4().unwrap();
+    assert!(used.status.success());
+    let (mut kept, count) = lines;
+    kept.push(count.to_string());
+    (kept, used.rusage.maxrss)
+}
+
+#[test]
+fn a_stream_gives_what_the_stage_gives() {
+    let lab = Lab::new(PIPELINE);
+    lab.run();
+    // What the stages say of themselves is true, limits included.
+    lab.ablate(&["replay"]).good();
+    let rows = lab.rows("sign");
+    let numbers = |row: &serde_json::Value, name: &str| -> Vec<f32> {
+        let list = row[name].as_array().unwrap().iter();
+        list.map(|x| x.as_f64().unwrap() as f32).collect()
+    };
+    for row in &rows[..2] {
+        let label = row["label"].to_string();
+        let (x, expected) = (numbers(row, "original"), numbers(row, "adversarial"));
+        let json = x.iter().map(|x| format!("[{x}]"));
+        let (said, _) = piped(&lab, &["sign", "--label", &label], json);
+        let said: Vec<f32> = said[..100]
+            .iter()
+            .map(|line| serde_json::from_str::<Vec<f32>>(line).unwrap()[0])
+            .collect();
+        assert_eq!(said, expected);
+        let twice = x.iter().map(f32::to_string);
+        let twice = twice
+            .chain([String::new()])
+            .chain(x.iter().map(f32::to_string));
+        let (said, _) = piped(
+            &lab,
+            &["sign", "--label", &label],
+            twice.collect::<Vec<_>>().into_iter(),
+        );
+        assert_eq!(said[201], "201", "an empty line begins anew");
+        assert_eq!(said[..100], said[101..201]);
+        let plain: Vec<f32> = said[..100].iter().map(|x| x.parse().unwrap()).collect();
+        assert_eq!(plain, expected);
+    }
+}
+
+/// A million samples need the memory of a thousand.
+#[test]
+fn a_million_samples_are_perturbed_in_constant_memory() {
+    let lab = Lab::new(PIPELINE);
+    lab.run();
+    let samples = |n: u32| (0..n).map(|k| (0.11 * f64::from(k)).sin().to_string());
+    let (few, small) = piped(&lab, &["sign", "--label", "0"], samples(1_000));
+    let (many, large) = piped(&lab, &["sign", "--label", "0"], samples(1_000_000));
+    assert_eq!(many.last().unwrap(), "1000000");
+    assert_eq!(
+        few[..300],
+        many[..300],
+        "the first do not depend on the rest"
+    );
+    let more = large.saturating_sub(small);
+    assert!(more < 4 << 20, "{more} bytes more for 999,000 samples more");
+}
+
+#[test]
+fn a_stream_says_what_is_wrong() {
+    let lab = Lab::new(PIPELINE);
+    let fail = |arguments: &[&str], input: &str| {
+        let mut command = lab.command(&[&["attack-stream"], arguments].concat());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // It may have ended before it reads.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let said = child.wait_with_output().unwrap();
+        assert_eq!(said.status.code(), Some(2));
+        String::from_utf8(said.stderr).unwrap()
+    };
+    lab.run_with(&["signals"]);
+    assert_eq!(
+        fail(&["sign"], ""),
+        "error: `gru` is not made yet\n |\n = help: ablate run 'gru'\n"
+    );
+    lab.run();
+    assert_eq!(
+        fail(&["sign"], ""),
+        "error: nothing says where the sequence shall go\n |\n = help: give the class that it has, or `target` in the stage\n"
+    );
+    assert_eq!(
+        fail(&["swept", "--label", "0"], ""),
+        "error: `swept` has several instances\n |\n = help: name one: ablate attack-stream 'swept[alpha=0.1]'\n"
+    );
+    assert_eq!(
+        fail(&["gru", "--label", "0"], ""),
+        "error: `gru` is no attack stage\n |\n = help: name one with attack = \"gradient-sign\", \"fixed-point\" or \"dynamic\"\n"
+    );
+    assert_eq!(
+        fail(&["whole", "--label", "0"], ""),
+        "error: the attack `optimal-control` does not perturb samples as they arrive\n |\n = help: gradient-sign, fixed-point and dynamic do\n"
+    );
+    assert_eq!(
+        fail(&["sign", "--label", "0"], "0.1\n0.2,0.3\n"),
+        "error: line 2: 2 numbers, but the model reads 1 in a sample\n"
+    );
+    assert_eq!(
+        fail(&["sign", "--label", "0"], "zero\n"),
+        "error: line 1: `zero` is no sample: [0.1, 0.2] or 0.1,0.2\n"
+    );
+}

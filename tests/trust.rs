@@ -1,0 +1,284 @@
+//! The run log, accepted code, numbers in manuscripts, and three lies that go unnoticed elsewhere.
+
+use rusqlite::Connection;
+use serde_json::Value;
+
+use crate::lab::{Lab, text};
+
+fn database(lab: &Lab) -> Connection {
+    Connection::open(lab.path(".ablate/provenance.db")).unwrap()
+}
+
+/// What fsck says of the log.
+fn broken(lab: &Lab) -> Vec<String> {
+    let said = lab.ablate(&["fsck", "--json"]);
+    let found: Value = serde_json::from_str(&said.stdout).unwrap();
+    let list = found["log"]["broken"].as_array().unwrap();
+    assert_eq!(said.code == 0, list.is_empty(), "{}", said.stdout);
+    list.iter().map(|one| text(one).to_owned()).collect()
+}
+
+#[test]
+fn the_log_shows_what_was_changed_after_it_was_recorded() {
+    let lab = Lab::demo();
+    lab.run_with(&["--tag", "paper"]);
+    lab.run();
+    lab.edit("{ x = 2 }", "{ x = 20 }").run();
+    assert_eq!(broken(&lab), [""; 0]);
+    let said = lab.ablate(&["fsck"]).good().stdout;
+    // Three runs and their ends, a tag, and ten executions.
+    assert!(said.contains("log: 17 entries, head "), "{said}");
+
+    let with = |change: &str, back: &str| {
+        let rows = database(&lab);
+        rows.pragma_update(None, "foreign_keys", false).unwrap();
+        rows.execute_batch(change).unwrap();
+        drop(rows);
+        let found = broken(&lab);
+        database(&lab).execute_batch(back).unwrap();
+        assert_eq!(broken(&lab), [""; 0], "put back");
+        found
+    };
+    let found = with(
+        "UPDATE executions SET log = 'nothing to see' WHERE id = 3",
+        "UPDATE executions SET log = '' WHERE id = 3",
+    );
+    assert_eq!(found, ["execution 3 was changed after it was recorded"]);
+    let found = with(
+        "UPDATE outputs SET row_count = row_count + 1 WHERE execution = 5",
+        "UPDATE outputs SET row_count = row_count - 1 WHERE execution = 5",
+    );
+    assert_eq!(found, ["execution 5 was changed after it was recorded"]);
+    let found = with(
+        "UPDATE runs SET settings = '[\"x\"]' WHERE id = 2",
+        "UPDATE runs SET settings = '[]' WHERE id = 2",
+    );
+    assert_eq!(found, ["run 2 was changed after it was recorded"]);
+    let found = with(
+        "UPDATE uses SET status = 'ran' WHERE run = 2 AND instance = 'numbers'",
+        "UPDATE uses SET status = 'hit' WHERE run = 2 AND instance = 'numbers'",
+    );
+    assert_eq!(
+        found,
+        ["the end of run 2 was changed after it was recorded"]
+    );
+    let found = with("UPDATE tags SET run = 2", "UPDATE tags SET run = 1");
+    assert_eq!(found, ["the tag `paper` was changed after it was recorded"]);
+
+    // Entries of the log itself.
+    let rows = database(&lab);
+    rows.execute_batch("CREATE TABLE kept AS SELECT * FROM log")
+        .unwrap();
+    drop(rows);
+    let back = "DELETE FROM log; INSERT INTO log SELECT * FROM kept";
+    let found = with("DELETE FROM log WHERE id = 4", back);
+    let gone = "log: entries 4 to 4 are gone";
+    assert_eq!(found[0], gone);
+    assert!(
+        found[1].contains("does not fit the one before"),
+        "{found:?}"
+    );
+    let found = with("DELETE FROM log WHERE id = 17", back);
+    assert_eq!(found, ["log: the last 1 entries are gone"]);
+}
+
+#[test]
+fn fsck_forgets_rows_that_point_nowhere_and_touches_no_good_object() {
+    let lab = Lab::demo();
+    lab.run();
+    let objects = lab.files("objects");
+    let rows = database(&lab);
+    rows.pragma_update(None, "foreign_keys", false).unwrap();
+    rows.execute_batch("INSERT INTO outputs VALUES (999, 0, 'x', 'abc', 1, 1, 'x: Int64')")
+        .unwrap();
+    drop(rows);
+    let said = lab.ablate(&["fsck"]);
+    assert_eq!(said.code, 1);
+    let fault = "database a row of `outputs` names a row of `executions` that is not there\n";
+    assert!(said.stdout.contains(fault), "{}", said.stdout);
+    let said = lab.ablate(&["fsck", "--repair"]);
+    assert!(said.stdout.contains("forgot 1 rows"), "{}", said.stdout);
+    lab.ablate(&["fsck"]).good();
+    assert_eq!(lab.files("objects"), objects);
+    lab.run().ran([]);
+}
+
+/// The code behind stored results is made another, as an edit of a kind would.
+fn as_if_made_by_older_code(lab: &Lab, kind: &str) {
+    let rows = database(lab);
+    let old = blake3::hash(b"older code").to_string();
+    let mut query = rows
+        .prepare("SELECT id, key_json FROM executions WHERE kind = ?1")
+        .unwrap();
+    let found: Vec<(i64, String)> = query
+        .query_map([kind], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    drop(query);
+    for (id, key) in found {
+        let start = key.find("\"code\":\"").unwrap() + 8;
+        let key = format!("{}{old}{}", &key[..start], &key[start + 64..]);
+        let digest = blake3::hash(key.as_bytes()).to_string();
+        rows.execute(
+            "UPDATE executions SET key_json = ?2, key = ?3 WHERE id = ?1",
+            rusqlite::params![id, key, digest],
+        )
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_change_of_code_can_be_accepted_and_every_audit_shows_it() {
+    let lab = Lab::demo();
+    lab.run();
+    let digests = lab.digests();
+    as_if_made_by_older_code(&lab, "table");
+    let plan = lab.ablate(&["plan"]).good().stdout;
+    assert!(plan.contains("will run  numbers: code"), "{plan}");
+    let said = lab
+        .ablate(&["accept", "numbers", "--reason", "a comment", "--by", "Ada"])
+        .good()
+        .stdout;
+    assert!(
+        said.starts_with("numbers: code ") && said.ends_with(" by Ada\n"),
+        "{said}"
+    );
+    lab.run().ran([]);
+    assert_eq!(lab.digests(), digests, "the old results are in use");
+    let audit = lab.ablate(&["audit", "summary"]).good().stdout;
+    let doubt = audit
+        .lines()
+        .find(|line| line.starts_with("doubt: numbers: made by code "));
+    let doubt = doubt.unwrap_or_else(|| panic!("{audit}"));
+    assert!(
+        doubt.contains(", and Ada accepted ") && doubt.ends_with(": a comment"),
+        "{doubt}"
+    );
+    // The promise is put to the test.
+    let said = lab
+        .ablate(&["verify", "numbers", "--threads", "1"])
+        .good()
+        .stdout;
+    assert!(said.contains("1 bit-identical"), "{said}");
+    // What else changed is not code.
+    lab.edit("{ x = 2 }", "{ x = 20 }");
+    let said = lab.ablate(&["accept", "numbers", "--reason", "r"]);
+    assert_eq!(
+        said.stderr,
+        "error: `numbers` has no stored result that differs in its code alone\n |\n = help: \
+         params.rows was [{ x = 1 }, { x = 2 }], now [{ x = 1 }, { x = 20 }]\n = help: ablate run 'numbers'\n"
+    );
+}
+
+const SCORES: &str = r#"
+[stage.scores]
+kind = "table"
+rows = [{ model = "lstm", value = 0.9163 }, { model = "svm", value = 0.8664 }]
+"#;
+
+#[test]
+fn numbers_in_a_manuscript_are_held_to_the_store() {
+    let lab = Lab::new(&SCORES.replace("0.9163", "0.8817"));
+    lab.run();
+    lab.write("pipeline.toml", SCORES).run();
+    lab.write(
+        "paper.md",
+        "In 2024 the LSTM has 91.6% and the SVM 0.866.\n\
+         Before, it had 88.2%. A round 0.5 says nothing, nor does 0.1234.\n\
+         By note: 0.92<!-- ablate:scores[model=lstm] -->, 0.88<!-- ablate:scores[model=lstm] -->, \
+         0.99<!-- ablate:scores[model=svm] -->, 0.1<!-- ablate:scores[model=cnn] -->.\n",
+    );
+    let said = lab.ablate(&["lint", "paper.md"]);
+    assert_eq!(said.code, 1);
+    assert_eq!(
+        said.stdout,
+        "paper.md:1:22: 91.6 is typed by hand: write {{ablate:scores[model=lstm]}}\n\
+         paper.md:1:40: 0.866 is typed by hand: write {{ablate:scores[model=svm]}}\n\
+         paper.md:2:16: 88.2 is stale: scores[model=lstm] was that in run 1, and is 0.9163 now\n\
+         paper.md:3:10: 0.92 is right: scores[model=lstm]\n\
+         paper.md:3:50: 0.88 is stale: scores[model=lstm] was that in run 1, and is 0.9163 now\n\
+         paper.md:3:90: 0.99 is wrong: scores[model=svm] is 0.8664\n\
+         paper.md:3:129: 0.1 has a note that names no cell: scores[model=cnn]: no row has model=cnn\n\
+         ablate: 9 numbers, 4 stale or wrong, 2 typed by hand\n"
+    );
+}
+
+#[test]
+fn references_are_filled_in() {
+    let lab = Lab::new(SCORES);
+    lab.run();
+    lab.write(
+        "p.tex",
+        "LSTM: {{ablate:scores[model=lstm]|%1}}\\%, SVM: {{ablate:scores[model=svm]}}.\n",
+    );
+    let said = lab.ablate(&["render", "p.tex"]).good().stdout;
+    assert_eq!(said, "LSTM: 91.6\\%, SVM: 0.8664.\n");
+    lab.ablate(&["render", "p.tex", "-o", "out.tex"]).good();
+    assert_eq!(std::fs::read_to_string(lab.path("out.tex")).unwrap(), said);
+    lab.write("q.md", "a\nIt is {{ablate:scores[model=cnn]}}.\n");
+    let said = lab.ablate(&["render", "q.md"]);
+    assert_eq!(said.code, 2);
+    assert!(
+        said.stderr
+            .contains("error: this reference cannot be filled in"),
+        "{}",
+        said.stderr
+    );
+    assert!(said.stderr.contains("q.md:2:7"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("no row has model=cnn"),
+        "{}",
+        said.stderr
+    );
+}
+
+/// Three lies that other tools report as green. The README shows this.
+#[test]
+fn three_lies_are_named() {
+    let lab = Lab::new(SCORES);
+    lab.write(
+        "claims.toml",
+        "[claims]\ntables = { scores = \"scores\" }\n[claim.lstm-wins]\nlevel = \"must\"\n\
+         text = \"The LSTM is ten points better.\"\nquery = \"\"\"\nSELECT MAX(value) - MIN(value) >= 0.1 \
+         AS holds, MAX(value) - MIN(value) AS gap FROM scores\"\"\"\n",
+    );
+    lab.run();
+    // 1. The code changed, the config did not.
+    as_if_made_by_older_code(&lab, "table");
+    let plan = lab.ablate(&["plan"]).good().stdout;
+    assert!(plan.starts_with("will run  scores: code"), "{plan}");
+    lab.run().ran(["scores"]);
+    // 2. An output was edited by hand: same size, same time of writing.
+    let object = lab.object("scores");
+    let time = std::fs::metadata(&object).unwrap().modified().unwrap();
+    let mut bytes = std::fs::read(&object).unwrap();
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    crate::crash::overwrite(&object, &bytes);
+    let file = std::fs::File::options().write(true).open(&object).unwrap();
+    file.set_modified(time).unwrap();
+    let audit = lab.ablate(&["audit", "scores"]).good().stdout;
+    let doubt = "doubt: scores.rows: the stored bytes are not those that were made: ";
+    assert!(audit.contains(doubt), "{audit}");
+    assert_eq!(lab.ablate(&["fsck", "--repair"]).code, 1);
+    lab.run().ran(["scores"]);
+    // 3. A claim in the paper is false.
+    let claims = lab.ablate(&["claims"]).good().stdout;
+    assert!(
+        claims.starts_with("not reproduced  lstm-wins  must"),
+        "{claims}"
+    );
+    lab.write(
+        "paper.md",
+        "The LSTM has 0.93<!-- ablate:scores[model=lstm] -->.\n",
+    );
+    let lint = lab.ablate(&["lint", "paper.md"]);
+    assert_eq!(lint.code, 1);
+    assert!(
+        lint.stdout
+            .contains("0.93 is wrong: scores[model=lstm] is 0.9163"),
+        "{}",
+        lint.stdout
+    );
+}
