@@ -21,10 +21,12 @@ use crate::results;
 #[derive(Args)]
 #[command(group(clap::ArgGroup::new("form").required(true)))]
 pub struct Arguments {
-    /// The result: `stage`, `stage.output` or `stage[axis=value].output`; where a whole run is
-    /// written, the run
-    #[arg(required_unless_present_any = ["mlflow", "ro_crate", "openlineage"])]
-    what: Option<String>,
+    /// The result: `stage`, `stage.output` or `stage[axis=value].output`
+    #[arg(
+        required_unless_present_any = ["mlflow", "ro_crate", "openlineage"],
+        conflicts_with_all = ["mlflow", "ro_crate", "openlineage"]
+    )]
+    result: Option<String>,
     /// Comma-separated values
     #[arg(long, group = "form")]
     csv: bool,
@@ -62,12 +64,11 @@ pub struct Arguments {
 
 /// Writes a result, or a run, in the form that was asked for.
 pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
-    let named = arguments.what.as_ref().unwrap_or(&arguments.run);
     if let Some(path) = &arguments.ro_crate {
-        return exchange::write_crate(global, named, path);
+        return exchange::write_crate(global, &arguments.run, path);
     }
     if arguments.openlineage {
-        return exchange::print_events(global, named);
+        return exchange::print_events(global, &arguments.run);
     }
     let store = global.needed_store()?;
     if arguments.mlflow {

@@ -114,7 +114,7 @@ enum Command {
     Serve(serve::ServeArguments),
     /// Compare the claims, tables and stages of two runs
     Compare(serve::CompareArguments),
-    /// Write a result or a run for other tools: CSV, LaTeX, MLflow, RO-Crate, …
+    /// Write a result or a run for other tools: CSV, LaTeX, MLflow, RO-Crate and others
     Export(export::Arguments),
     /// List data sets, fetch them, check them, find them
     Data(fetch::Arguments),
