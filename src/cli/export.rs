@@ -71,10 +71,10 @@ pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         return exchange::print_events(global, &arguments.run);
     }
     let store = global.needed_store()?;
-    if arguments.mlflow {
-        return whole_run(global, arguments, &store, history::find(&store, named)?);
-    }
-    let (run, result) = (history::find(&store, &arguments.run)?, named);
+    let run = history::find(&store, &arguments.run)?;
+    let Some(result) = &arguments.result else {
+        return whole_run(global, arguments, &store, run);
+    };
     let recorded = gather::gather(&store, run)?;
     let found = || {
         lookup::table(&store, &recorded, result).map_err(|why| {
