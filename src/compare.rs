@@ -1,11 +1,91 @@
-//! Two executions' outputs side by side: which tables differ, and in which cells.
+//! Two runs side by side: which stages differ, in which parameters, tables and cells.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use serde::Serialize;
-use store::{Digest, Execution, Store};
+use store::{Digest, Execution, RunId, Store, UseRecord};
+
+use crate::explain::{self, Difference};
+
+/// Two runs.
+#[derive(Debug, Serialize)]
+pub struct Runs {
+    /// How many stage instances are the same in both.
+    pub same: usize,
+    /// The others, in the order of their names.
+    pub differ: Vec<Instance>,
+}
+
+/// A stage instance that is not the same in both.
+#[derive(Debug, Serialize)]
+pub struct Instance {
+    /// Its name.
+    pub stage: String,
+    /// Why it cannot be compared, if it cannot.
+    pub note: Option<String>,
+    /// In which fields its key differs.
+    pub fields: Vec<Difference>,
+    /// Which outputs differ.
+    pub outputs: Vec<TableDifference>,
+}
+
+/// What two runs did differently.
+pub fn runs(store: &Store, old: RunId, new: RunId) -> Result<Runs, store::Error> {
+    let mut pairs: BTreeMap<String, [Option<UseRecord>; 2]> = BTreeMap::new();
+    for (side, run) in [old, new].into_iter().enumerate() {
+        for used in store.uses(run)? {
+            let pair = pairs.entry(used.instance.clone()).or_default();
+            pair[side] = Some(used);
+        }
+    }
+    let mut found = Runs {
+        same: 0,
+        differ: Vec::new(),
+    };
+    let executed = |used: &Option<UseRecord>| match used.as_ref().and_then(|used| used.execution) {
+        Some(id) => store.execution(id),
+        None => Ok(None),
+    };
+    for (stage, [a, b]) in pairs {
+        if let (Some(a), Some(b)) = (&a, &b)
+            && a.key == b.key
+            && a.execution == b.execution
+        {
+            found.same += 1;
+            continue;
+        }
+        let mut instance = Instance {
+            stage,
+            note: None,
+            fields: Vec::new(),
+            outputs: Vec::new(),
+        };
+        match (executed(&a)?, executed(&b)?) {
+            (Some(was), Some(now)) => {
+                let code = |execution: &Execution| store.code_files(&execution.key.code);
+                instance.fields = explain::differences(
+                    &was.key,
+                    &code(&was)?.unwrap_or_default(),
+                    &now.key,
+                    &code(&now)?.unwrap_or_default(),
+                );
+                instance.outputs = outputs(store, &was, &now);
+            }
+            _ => {
+                instance.note = Some(match (&a, &b) {
+                    (Some(_), None) => format!("only in run {old}"),
+                    (None, Some(_)) => format!("only in run {new}"),
+                    _ => "not executed in both".to_owned(),
+                });
+            }
+        }
+        found.differ.push(instance);
+    }
+    Ok(found)
+}
 
 /// An output that differs.
 #[derive(Debug, Serialize)]

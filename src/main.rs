@@ -1,7 +1,7 @@
 //! `ablate`: experiment pipelines whose results can be trusted.
 //!
 //! ```text
-//! pipeline.toml -> config -> plan -> schedule -> run one stage -> store -> provenance
+//! pipeline.toml -> config -> plan -> schedule -> run one stage -> store -> provenance -> report
 //! ```
 
 mod audit;
@@ -21,6 +21,7 @@ mod panics;
 mod plan;
 mod progress;
 mod reference;
+mod report;
 mod resolve;
 mod results;
 mod run;

@@ -150,11 +150,11 @@ fn current(
 }
 
 /// What a past run made or found, as far as it is still whole.
-fn outputs_of_run(
+pub fn outputs_of_run(
     plan: &Plan<'_>,
     store: &Store,
     run: &Run,
-) -> Result<Vec<Option<Vec<store::Digest>>>, Exit> {
+) -> Result<Vec<Option<Vec<store::Digest>>>, store::Error> {
     let mut executions = BTreeMap::new();
     for used in store.uses(run.id)? {
         executions.extend(used.execution.map(|id| (used.instance, id)));

@@ -127,6 +127,9 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
             store.object_path(digest).display()
         );
     }
+    for line in super::spark::lines(&table) {
+        out!("{line}");
+    }
     let head = table.slice(0, arguments.rows.min(table.num_rows()));
     let options = FormatOptions::default().with_null("null");
     let text = pretty_format_batches_with_options(&[head], &options);

@@ -1,36 +1,12 @@
 //! `ablate export --ro-crate` and `ablate export --openlineage`: a run for other tools.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::Args;
 use serde_json::json;
 
 use super::{Exit, Global, history, out};
 use crate::diagnostic::Diagnostic;
 use crate::exchange::{Record, open_lineage, ro_crate};
-
-/// What `export` takes.
-#[derive(Args)]
-#[command(group(clap::ArgGroup::new("form").required(true)))]
-pub struct Arguments {
-    /// The run: number, tag, `last` or `prev`
-    #[arg(default_value = "last")]
-    run: String,
-    /// Write a Workflow Run RO-Crate: a new folder, or a file that ends in .zip
-    #[arg(long, value_name = "DIR|FILE.zip", group = "form")]
-    ro_crate: Option<PathBuf>,
-    /// Print OpenLineage events, one a line
-    #[arg(long, group = "form")]
-    openlineage: bool,
-}
-
-/// Writes a run in the form that was asked for.
-pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
-    match &arguments.ro_crate {
-        Some(path) => write_crate(global, &arguments.run, path),
-        None => print_events(global, &arguments.run),
-    }
-}
 
 /// Writes a crate of a run.
 pub fn write_crate(global: &Global, run: &str, path: &Path) -> Result<(), Exit> {

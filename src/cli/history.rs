@@ -1,6 +1,5 @@
 //! `ablate runs`, `ablate diff` and `ablate tag`: what was done before.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use clap::Args;
@@ -11,7 +10,6 @@ use super::{Exit, Global, out};
 use crate::compare;
 use crate::diagnostic::Diagnostic;
 use crate::environment::utc as time;
-use crate::explain;
 use crate::progress::{Worked, seconds};
 
 /// What `runs` takes.
@@ -172,54 +170,29 @@ fn one_run(global: &Global, store: &Store, run: &Run) -> Result<(), Exit> {
 pub fn diff(global: &Global, arguments: &DiffArguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
     let (old, new) = (find(&store, &arguments.old)?, find(&store, &arguments.new)?);
-    let mut pairs: BTreeMap<String, [Option<UseRecord>; 2]> = BTreeMap::new();
-    for (side, run) in [&old, &new].into_iter().enumerate() {
-        for used in store.uses(run.id)? {
-            let pair = pairs.entry(used.instance.clone()).or_default();
-            pair[side] = Some(used);
-        }
-    }
-    let mut same = 0;
-    for (instance, pair) in pairs {
-        let executions = match &pair {
-            [Some(a), Some(b)] if a.key == b.key && a.execution == b.execution => {
-                same += 1;
-                continue;
-            }
-            [a, b] => [side(&store, a.as_ref())?, side(&store, b.as_ref())?],
-        };
-        let (Some(a), Some(b)) = (&executions[0], &executions[1]) else {
-            let where_ = match (&pair[0], &pair[1]) {
-                (Some(_), None) => format!("only in run {}", old.id),
-                (None, Some(_)) => format!("only in run {}", new.id),
-                _ => "not executed in both".to_owned(),
-            };
+    let compare::Runs { same, differ } = compare::runs(&store, old.id, new.id)?;
+    for instance in differ {
+        let stage = &instance.stage;
+        if let Some(note) = &instance.note {
             match global.json {
-                true => out!("{}", json!({ "stage": instance, "note": where_ })),
-                false => out!("{instance}: {where_}"),
+                true => out!("{}", json!({ "stage": stage, "note": note })),
+                false => out!("{stage}: {note}"),
             }
             continue;
-        };
-        let code = |execution: &Execution| store.code_files(&execution.key.code);
-        let fields = explain::differences(
-            &a.key,
-            &code(a)?.unwrap_or_default(),
-            &b.key,
-            &code(b)?.unwrap_or_default(),
-        );
-        let tables = compare::outputs(&store, a, b);
+        }
+        let (fields, tables) = (&instance.fields, &instance.outputs);
         if global.json {
             out!(
                 "{}",
-                json!({ "stage": instance, "fields": fields, "outputs": tables })
+                json!({ "stage": stage, "fields": fields, "outputs": tables })
             );
             continue;
         }
-        out!("{instance}");
-        for field in &fields {
+        out!("{stage}");
+        for field in fields {
             out!("  {field}");
         }
-        for table in &tables {
+        for table in tables {
             out!("  {table}");
         }
         if fields.is_empty() && tables.is_empty() {
@@ -279,13 +252,6 @@ fn worked(execution: &Execution) -> Worked {
     Worked {
         work: execution.work.clone(),
         wall: execution.wall,
-    }
-}
-
-fn side(store: &Store, used: Option<&UseRecord>) -> Result<Option<Execution>, Exit> {
-    match used {
-        Some(used) => execution(store, used),
-        None => Ok(None),
     }
 }
 

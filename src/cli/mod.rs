@@ -16,7 +16,10 @@ mod nearest;
 mod plan;
 mod reference;
 mod replay;
+mod report;
 mod run;
+mod serve;
+mod spark;
 mod stream;
 mod verify;
 
@@ -41,11 +44,9 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  ablate run                          run what changed
-  ablate run scores --set train.lr=0.1
-  ablate show scores                  look at a result
-  ablate audit 'scores[model=lstm]'   where a number came from
-  ablate diff 3 4                     what two runs did differently
+  ablate run scores --set train.lr=0.1   run what changed
+  ablate report                          see what came out
+  ablate audit 'scores[model=lstm]'      where a number came from
 
 Exit codes: 0 good, 1 a stage failed, 2 the pipeline or command line is wrong, 130 interrupted.";
 
@@ -105,10 +106,16 @@ enum Command {
     Lint(manuscript::LintArguments),
     /// Fill the references of a manuscript in
     Render(manuscript::RenderArguments),
-    /// Write a run for other tools: RO-Crate, OpenLineage
-    Export(exchange::Arguments),
     /// Compare what two stores made for the same keys
     Challenge(verify::ChallengeArguments),
+    /// Write a run as one page: claims, results, figures, examples, provenance
+    Report(report::Arguments),
+    /// Serve reports, comparisons and live progress to a browser on this machine
+    Serve(serve::ServeArguments),
+    /// Compare the claims, tables and stages of two runs
+    Compare(serve::CompareArguments),
+    /// Write a result or a run for other tools: CSV, LaTeX, MLflow, RO-Crate and others
+    Export(export::Arguments),
     /// List data sets, fetch them, check them, find them
     Data(fetch::Arguments),
     /// List past runs, or the stages of one
@@ -199,8 +206,11 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         Command::Accept(arguments) => accept::accept(&global, &arguments),
         Command::Lint(arguments) => manuscript::lint(&global, &arguments),
         Command::Render(arguments) => manuscript::render(&global, &arguments),
-        Command::Export(arguments) => exchange::export(&global, &arguments),
         Command::Challenge(arguments) => verify::challenge(&global, &arguments),
+        Command::Report(arguments) => report::report(&global, &arguments),
+        Command::Serve(arguments) => serve::serve(&global, &arguments),
+        Command::Compare(arguments) => serve::compare(&global, &arguments),
+        Command::Export(arguments) => export::export(&global, &arguments),
         Command::Data(arguments) => fetch::data(&global, &arguments),
         Command::Runs(arguments) => history::runs(&global, &arguments),
         Command::Diff(arguments) => history::diff(&global, &arguments),

@@ -1,0 +1,133 @@
+//! `ablate report`: a run as one page that needs nothing else.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use store::{Run, Store};
+
+use super::{Exit, Global, claims, history, out};
+use crate::claims as judging;
+use crate::config::{self, Request};
+use crate::diagnostic::{self, Diagnostic, Problems};
+use crate::plan;
+use crate::report::figures::asked;
+use crate::report::{self, ClaimRow};
+
+/// How many adversarial examples a page holds if nobody says.
+pub const EXAMPLES: usize = 10_000;
+
+/// What `report` takes.
+#[derive(Args)]
+pub struct Arguments {
+    /// The run: number, tag, `last` or `prev`
+    #[arg(default_value = "last")]
+    run: String,
+    /// The file to write; one that is there is replaced
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    output: PathBuf,
+    /// The most adversarial examples that are put into it
+    #[arg(long, value_name = "N", default_value_t = EXAMPLES)]
+    examples: usize,
+}
+
+/// Writes the page of a run.
+pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    let store = global.needed_store()?;
+    let run = history::find(&store, &arguments.run)?;
+    let number = run.id;
+    let figures = asked::read(&global.file)?;
+    let request = report::Request {
+        claims: judged(&global.file, &store, &run),
+        run,
+        figures: &figures,
+        examples: arguments.examples,
+        served: false,
+    };
+    if let Err(why) = &request.claims {
+        eprintln!("ablate: the claims cannot be judged: {}", first_line(why));
+    }
+    let made = report::make(&store, request)?;
+    for note in &made.notes {
+        eprintln!("ablate: {note}");
+    }
+    write(&arguments.output, made.html.as_bytes())?;
+    let (file, bytes) = (&arguments.output, made.html.len());
+    match (global.json, global.quiet) {
+        (true, _) => out!("{}", json!({ "run": number, "file": file, "bytes": bytes })),
+        (false, true) => {}
+        (false, false) => out!("run {number}: {} ({})", file.display(), size(bytes)),
+    }
+    Ok(())
+}
+
+/// The claims of a run, under the labels of today's files: what `ablate claims RUN` says. None
+/// if there is no file of claims; why not, if a file is wrong or gone.
+pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, String> {
+    let told = |problems: Problems| diagnostic::render(&problems.sources, &problems.list);
+    let request = Request {
+        file: file.to_owned(),
+        profile: run.profile.clone(),
+        sets: serde_json::from_str(&run.settings).unwrap_or_default(),
+    };
+    let pipeline = config::read(&request).map_err(told)?;
+    let rendered = |list: Vec<Diagnostic>| diagnostic::render(&pipeline.sources, &list);
+    let plan = plan::build(&pipeline).map_err(rendered)?;
+    let Some(path) = judging::path(file, &plan) else {
+        return Ok(Vec::new());
+    };
+    let read = judging::read(&path, &plan).map_err(told)?;
+    let outputs = claims::outputs_of_run(&plan, store, run).map_err(|error| error.to_string())?;
+    let results = judging::Results {
+        plan: &plan,
+        store: Some(store),
+        outputs,
+        profile: run.profile.as_deref(),
+        run: Some(run.id),
+    };
+    match judging::judge(&read, &results) {
+        Ok(judged) => Ok(judged.iter().map(ClaimRow::from).collect()),
+        Err(judging::Trouble::Store(error)) => Err(error.to_string()),
+        Err(judging::Trouble::Wrong(list)) => Err(diagnostic::render(&read.sources, &list)),
+    }
+}
+
+/// The headline of a rendered error.
+pub fn first_line(why: &str) -> &str {
+    let first = why.lines().next().unwrap_or_default();
+    first.trim_start_matches("error: ")
+}
+
+/// All bytes under that name, or what was there before.
+pub fn write(file: &Path, bytes: &[u8]) -> Result<(), Exit> {
+    let folder = match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let written = || {
+        // Readable as any file of the user's is: without this it would be the user's alone.
+        let open = std::fs::Permissions::from_mode(0o666);
+        let mut temporary = tempfile::Builder::new()
+            .permissions(open)
+            .tempfile_in(folder)?;
+        temporary.write_all(bytes)?;
+        temporary.persist(file)?;
+        Ok::<(), std::io::Error>(())
+    };
+    written().map_err(|error| {
+        Diagnostic::new(format!("cannot write `{}`: {error}", file.display()))
+            .help("-o names another file, in a folder that is there")
+            .into()
+    })
+}
+
+/// A size that a person can read.
+pub fn size(bytes: usize) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{} kB", bytes.div_ceil(1000)),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}

@@ -1,0 +1,144 @@
+//! `ablate serve`: reports over HTTP, with a list of runs, comparisons and live progress.
+//! `ablate compare`: two runs side by side, on the terminal or as one page.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use store::Store;
+
+use super::{Exit, Global, history, out, report};
+use crate::diagnostic::Diagnostic;
+use crate::report::compare::{self, Compared, Side};
+use crate::report::serve::{self, Site};
+
+/// What `serve` takes.
+#[derive(Args)]
+pub struct ServeArguments {
+    /// The port; 0 for any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 8042)]
+    port: u16,
+    /// The address to listen at. Whoever can reach it can read all results
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    bind: IpAddr,
+    /// The most adversarial examples that are put into a page
+    #[arg(long, value_name = "N", default_value_t = report::EXAMPLES)]
+    examples: usize,
+}
+
+/// Serves until it is stopped.
+pub fn serve(global: &Global, arguments: &ServeArguments) -> Result<(), Exit> {
+    let site = Site {
+        store: global.store_path(),
+        file: global.file.clone(),
+        examples: arguments.examples,
+        judge: report::judged,
+    };
+    let at = SocketAddr::new(arguments.bind, arguments.port);
+    let say = |at: SocketAddr| match (global.json, global.quiet) {
+        (true, _) => println!("{}", json!({ "address": format!("http://{at}/") })),
+        (false, true) => {}
+        (false, false) => println!("ablate: http://{at}/ (Ctrl-C ends it)"),
+    };
+    serve::serve(site, at, say).map_err(|error| {
+        Diagnostic::new(format!("cannot serve at {at}: {error}"))
+            .help("--port names another port; 0 takes any that is free")
+            .into()
+    })
+}
+
+/// What `compare` takes.
+#[derive(Args)]
+pub struct CompareArguments {
+    /// The older run: number, tag, `last` or `prev`
+    #[arg(default_value = "prev")]
+    old: String,
+    /// The newer run
+    #[arg(default_value = "last")]
+    new: String,
+    /// Write a page instead
+    #[arg(long)]
+    html: bool,
+    /// For --html: the file to write; one that is there is replaced
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        default_value = "compare.html",
+        requires = "html"
+    )]
+    output: PathBuf,
+}
+
+/// Compares claims, tables and stages of two runs.
+pub fn compare(global: &Global, arguments: &CompareArguments) -> Result<(), Exit> {
+    let store = global.needed_store()?;
+    let side = |name: &str| side(global, &store, name);
+    let compared = compare::compare(&store, side(&arguments.old)?, side(&arguments.new)?)?;
+    if arguments.html {
+        let html = compare::html(&compared, false);
+        report::write(&arguments.output, html.as_bytes())?;
+        let (file, bytes) = (&arguments.output, html.len());
+        match (global.json, global.quiet) {
+            (true, _) => out!("{}", json!({ "file": file, "bytes": bytes })),
+            (false, true) => {}
+            (false, false) => out!("{} ({})", file.display(), report::size(bytes)),
+        }
+        return Ok(());
+    }
+    match global.json {
+        true => out!("{}", json!(compared)),
+        false => print(&compared)?,
+    }
+    Ok(())
+}
+
+fn side(global: &Global, store: &Store, name: &str) -> Result<Side, Exit> {
+    let run = history::find(store, name)?;
+    let claims = report::judged(&global.file, store, &run);
+    if let Err(why) = &claims {
+        let why = report::first_line(why);
+        eprintln!(
+            "ablate: the claims of run {} cannot be judged: {why}",
+            run.id
+        );
+    }
+    Ok(Side { run, claims })
+}
+
+fn print(compared: &Compared) -> Result<(), Exit> {
+    for claim in &compared.claims {
+        let [was, now] = claim.verdicts.map(|verdict| verdict.unwrap_or("not there"));
+        match claim.changed {
+            true => out!("claim {}: was {was}, now {now}", claim.id),
+            false => out!("claim {}: {now} in both", claim.id),
+        }
+    }
+    for table in &compared.tables {
+        let name = &table.name;
+        if table.differ == 0 {
+            out!("table {name}: the same in both");
+        }
+        for (row, cells) in &table.rows {
+            for (col, cell) in table.cols.iter().zip(cells) {
+                let shown = |side: &Option<String>| side.clone().unwrap_or("nothing".to_owned());
+                if cell.was != cell.now {
+                    let by = cell.difference.iter().map(|by| format!(" ({by})"));
+                    let by: String = by.collect();
+                    let (was, now) = (shown(&cell.was), shown(&cell.now));
+                    out!("table {name}, {row}, {col}: was {was}, now {now}{by}");
+                }
+            }
+        }
+    }
+    let (same, differ) = (compared.stages.same, compared.stages.differ.len());
+    out!(
+        "ablate: {same} stages the same, {differ} not in runs {} and {} (ablate diff {} {})",
+        compared.old.run,
+        compared.new.run,
+        compared.old.run,
+        compared.new.run
+    );
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! Two runs as one page: claims, tables and stages, what was beside what is.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use store::{Run, Store};
+
+use super::gather::{self, Recorded};
+use super::summary::{self, ClaimRow, Summary};
+use super::tables::PaperTable;
+use super::view::number_as;
+use super::{page, paper_tables};
+use crate::compare;
+
+/// One of the two runs.
+pub struct Side {
+    /// The run.
+    pub run: Run,
+    /// Its claims, judged; or why they could not be.
+    pub claims: Result<Vec<ClaimRow>, String>,
+}
+
+/// What was compared.
+#[derive(Serialize)]
+pub struct Compared {
+    /// The older run.
+    pub old: Summary,
+    /// The newer run.
+    pub new: Summary,
+    /// Claims of either.
+    pub claims: Vec<ClaimPair>,
+    /// Tables of either.
+    pub tables: Vec<TablePair>,
+    /// Stages.
+    pub stages: compare::Runs,
+}
+
+/// A claim in both runs.
+#[derive(Serialize)]
+pub struct ClaimPair {
+    /// Its name.
+    pub id: String,
+    /// What is claimed.
+    pub text: String,
+    /// The verdicts.
+    pub verdicts: [Option<&'static str>; 2],
+    /// The numbers behind them.
+    pub numbers: [String; 2],
+    /// Whether the verdict changed.
+    pub changed: bool,
+}
+
+/// A table of a paper in both runs.
+#[derive(Serialize)]
+pub struct TablePair {
+    /// Its name.
+    pub name: String,
+    /// The paper's.
+    pub paper: String,
+    /// Names of the columns.
+    pub cols: Vec<String>,
+    /// Rows with their cells.
+    pub rows: Vec<(String, Vec<CellPair>)>,
+    /// How many cells differ.
+    pub differ: usize,
+}
+
+/// A number in both runs.
+#[derive(Default, Serialize)]
+pub struct CellPair {
+    /// Before.
+    pub was: Option<String>,
+    /// Now.
+    pub now: Option<String>,
+    /// `+0.012`, where both are there and differ.
+    pub difference: Option<String>,
+}
+
+/// Compares two runs.
+pub fn compare(store: &Store, old: Side, new: Side) -> Result<Compared, store::Error> {
+    let stages = compare::runs(store, old.run.id, new.run.id)?;
+    let claims = claims(&old.claims, &new.claims);
+    let (old, new) = (
+        gather::gather(store, old.run)?,
+        gather::gather(store, new.run)?,
+    );
+    Ok(Compared {
+        claims,
+        tables: tables(store, &old, &new),
+        stages,
+        old: summary::summary(&old),
+        new: summary::summary(&new),
+    })
+}
+
+/// The page of a comparison.
+pub fn html(compared: &Compared, served: bool) -> String {
+    let title = format!("runs {} and {}", compared.old.run, compared.new.run);
+    let parts = minijinja::context! { title => title, compared => page::value(compared) };
+    page::render("compare.html", "{}", served, parts)
+}
+
+fn claims(
+    old: &Result<Vec<ClaimRow>, String>,
+    new: &Result<Vec<ClaimRow>, String>,
+) -> Vec<ClaimPair> {
+    let none = Vec::new();
+    let sides = [old, new].map(|side| side.as_ref().unwrap_or(&none));
+    let mut ids: Vec<&ClaimRow> = sides[1].iter().collect();
+    ids.extend(
+        sides[0]
+            .iter()
+            .filter(|row| !sides[1].iter().any(|new| new.id == row.id)),
+    );
+    let pair = |row: &ClaimRow| {
+        let both = sides.map(|side| side.iter().find(|other| other.id == row.id));
+        let verdicts = both.map(|one| one.map(|one| one.verdict));
+        let numbers = both.map(|one| {
+            let numbers = one.into_iter().flat_map(|one| &one.ours);
+            let numbers = numbers.map(|(name, value)| format!("{name} {value}"));
+            numbers.collect::<Vec<_>>().join(", ")
+        });
+        ClaimPair {
+            id: row.id.clone(),
+            text: row.text.clone(),
+            changed: verdicts[0] != verdicts[1],
+            verdicts,
+            numbers,
+        }
+    };
+    ids.into_iter().map(pair).collect()
+}
+
+fn tables(store: &Store, old: &Recorded, new: &Recorded) -> Vec<TablePair> {
+    let (old, new) = (paper_tables(store, old), paper_tables(store, new));
+    let same = |a: &PaperTable, b: &PaperTable| a.name == b.name && a.paper == b.paper;
+    let gone = old
+        .iter()
+        .filter(|table| !new.iter().any(|other| same(table, other)));
+    let left = gone.map(|table| (Some(table), None));
+    let now = new
+        .iter()
+        .map(|table| (old.iter().find(|other| same(table, other)), Some(table)));
+    now.chain(left).map(|(was, now)| pair(was, now)).collect()
+}
+
+fn pair(was: Option<&PaperTable>, now: Option<&PaperTable>) -> TablePair {
+    let both = || now.into_iter().chain(was);
+    let named = |names: fn(&PaperTable) -> &Vec<String>| {
+        let mut list: Vec<String> = Vec::new();
+        for name in both().flat_map(names) {
+            if !list.contains(name) {
+                list.push(name.clone());
+            }
+        }
+        list
+    };
+    let (rows, cols) = (named(|table| &table.rows), named(|table| &table.cols));
+    let numbers = [was, now].map(|table| table.map(means).unwrap_or_default());
+    let whole = both().all(PaperTable::is_whole);
+    let mut differ = 0;
+    let mut cell = |row: &str, col: &str| {
+        let [was, now] = [0, 1].map(|side| numbers[side].get(&(row, col)).copied());
+        let difference = match (was, now) {
+            (Some(was), Some(now)) if was != now => Some(now - was),
+            _ => None,
+        };
+        differ += usize::from(was != now);
+        let shown = |number: f64| number_as(number, whole);
+        CellPair {
+            was: was.map(shown),
+            now: now.map(shown),
+            difference: difference.map(|by| {
+                let sign = if by < 0.0 { '−' } else { '+' };
+                format!("{sign}{}", shown(by.abs()))
+            }),
+        }
+    };
+    let grid = rows.iter().map(|row| {
+        let cells = cols.iter().map(|col| cell(row, col)).collect();
+        (row.clone(), cells)
+    });
+    let rows = grid.collect();
+    let first = both().next();
+    TablePair {
+        name: first.map_or_else(String::new, |table| table.name.clone()),
+        paper: first.map_or_else(String::new, |table| table.paper.clone()),
+        cols,
+        rows,
+        differ,
+    }
+}
+
+fn means(table: &PaperTable) -> BTreeMap<(&str, &str), f64> {
+    let cells = table.cells.iter().filter_map(|((r, c), cell)| {
+        Some((
+            (table.rows[*r].as_str(), table.cols[*c].as_str()),
+            cell.mean?,
+        ))
+    });
+    cells.collect()
+}

@@ -1,0 +1,37 @@
+//! Points of two numbers: lines, paths and clouds.
+
+use plotters::prelude::*;
+
+use super::{Axes, COLOURS, HEIGHT, Mark, Series, drawing, mesh, plane, span};
+
+/// Points of two numbers: lines, paths or clouds.
+pub fn plane_of(axes: &Axes<'_>, series: &[Series<Vec<(f64, f64)>>], mark: Mark) -> Option<String> {
+    let all = || series.iter().flat_map(|one| &one.values);
+    let x = span(all().map(|point| point.0), false)?;
+    let y = span(all().map(|point| point.1), false)?;
+    drawing(640, if mark == Mark::Line { HEIGHT } else { 420 }, |area| {
+        let mut chart = plane(&area, x, y, 50)?;
+        mesh(&mut chart, axes, true)?;
+        for (s, one) in series.iter().enumerate() {
+            let colour = COLOURS[s % COLOURS.len()];
+            let seen = |point: &&(f64, f64)| point.0.is_finite() && point.1.is_finite();
+            let mut points: Vec<(f64, f64)> = one.values.iter().filter(seen).copied().collect();
+            if mark == Mark::Line {
+                points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            }
+            let dots: &[(f64, f64)] = match mark {
+                Mark::Point => &points,
+                Mark::Path => &points[..points.len().min(1)],
+                Mark::Line if points.len() <= 30 => &points,
+                Mark::Line => &[],
+            };
+            let size = if mark == Mark::Point { 2 } else { 3 };
+            let ink = colour.mix(if mark == Mark::Point { 0.6 } else { 1.0 });
+            chart.draw_series(dots.iter().map(|dot| Circle::new(*dot, size, ink.filled())))?;
+            if mark != Mark::Point {
+                chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
+            }
+        }
+        Ok(())
+    })
+}

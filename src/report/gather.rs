@@ -1,0 +1,203 @@
+//! A run as it was recorded: its stage instances in reading order, each with the execution
+//! behind it and wired to what it read. Reads the provenance alone: the pipeline file may have
+//! changed since, or be gone.
+
+use std::cmp::Reverse;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::time::Duration;
+
+use arrow::record_batch::RecordBatch;
+use store::{CodeFiles, Digest, Error, Execution, InputUsed, Output, Run, Status, Store};
+
+use crate::results;
+
+/// A run and all that it used.
+pub struct Recorded {
+    /// The run.
+    pub run: Run,
+    /// Its stage instances, readers after what they read.
+    pub steps: Vec<Step>,
+    /// The source files behind each code fingerprint.
+    pub codes: BTreeMap<Digest, CodeFiles>,
+}
+
+/// One stage instance of a run.
+pub struct Step {
+    /// `name` or `name[axis=value]`.
+    pub label: String,
+    /// What became of it in this run.
+    pub status: Status,
+    /// The time that this run spent on it.
+    pub wall: Duration,
+    /// The execution behind it: this run's own, or the one that was found.
+    pub execution: Option<Execution>,
+    /// What each of the execution's inputs came from.
+    pub reads: Vec<Read>,
+}
+
+/// An input with where it came from in this run.
+pub struct Read {
+    /// The position of the step that made it, if this run has it.
+    pub step: Option<usize>,
+    /// Which of that step's outputs it is.
+    pub output: Option<usize>,
+    /// As recorded.
+    pub input: InputUsed,
+}
+
+impl Step {
+    /// The stage's name, without its axes.
+    pub fn name(&self) -> &str {
+        self.label.split('[').next().unwrap_or(&self.label)
+    }
+
+    /// `axis=value,…`, or nothing.
+    pub fn axes(&self) -> &str {
+        let own = &self.label[self.name().len()..];
+        let own = own.strip_prefix('[').unwrap_or(own);
+        own.strip_suffix(']').unwrap_or(own)
+    }
+
+    /// The stage's kind, where it was executed.
+    pub fn kind(&self) -> &str {
+        self.execution.as_ref().map_or("", |found| &found.key.kind)
+    }
+
+    /// What it made.
+    pub fn outputs(&self) -> &[Output] {
+        self.execution.as_ref().map_or(&[], |found| &found.outputs)
+    }
+
+    /// An output by name.
+    pub fn output(&self, name: &str) -> Option<&Output> {
+        self.outputs().iter().find(|output| output.name == name)
+    }
+
+    /// `label` for the only output, `label.output` otherwise: what `ablate show` takes.
+    pub fn source(&self, output: &Output) -> String {
+        match self.outputs().len() {
+            1 => self.label.clone(),
+            _ => format!("{}.{}", self.label, output.name),
+        }
+    }
+
+    /// Where the input of this port came from; the first, if it collected several.
+    pub fn read_by(&self, port: &str) -> Option<&Read> {
+        self.reads.iter().find(|read| read.input.port == port)
+    }
+}
+
+/// Reads a run back.
+pub fn gather(store: &Store, run: Run) -> Result<Recorded, Error> {
+    let _snapshot = store.snapshot();
+    let mut steps = Vec::new();
+    for used in store.uses(run.id)? {
+        let execution = match used.execution {
+            Some(id) => store.execution(id)?,
+            None => None,
+        };
+        steps.push(Step {
+            label: used.instance,
+            status: used.status,
+            wall: used.wall,
+            execution,
+            reads: Vec::new(),
+        });
+    }
+    wire(&mut steps);
+    let steps = in_order(steps);
+    let mut codes = BTreeMap::new();
+    for execution in steps.iter().filter_map(|step| step.execution.as_ref()) {
+        let code = execution.key.code;
+        if let Entry::Vacant(place) = codes.entry(code) {
+            place.insert(store.code_files(&code)?.unwrap_or_default());
+        }
+    }
+    Ok(Recorded { run, steps, codes })
+}
+
+/// The table behind an output, if it is still in the store and whole. A report shows what is
+/// there; `ablate fsck` is for what is not.
+pub fn table(store: &Store, output: &Output) -> Option<RecordBatch> {
+    match store.has_whole(output) {
+        true => store.read(&output.digest).ok(),
+        false => None,
+    }
+}
+
+/// Connects inputs to the steps that made them. Names are not part of a key, so an execution of
+/// an older run may name a producer that is called otherwise now: contents decide, and the name
+/// only chooses among equals.
+fn wire(steps: &mut [Step]) {
+    let mut makers: HashMap<Digest, Vec<(usize, usize)>> = HashMap::new();
+    for (at, step) in steps.iter().enumerate() {
+        for (n, output) in step.outputs().iter().enumerate() {
+            makers.entry(output.digest).or_default().push((at, n));
+        }
+    }
+    let wired: Vec<Vec<Read>> = steps
+        .iter()
+        .map(|step| {
+            let inputs = step.execution.iter().flat_map(|found| &found.inputs);
+            let each = inputs.map(|input| {
+                let (label, _) = results::split(&input.producer);
+                let equal = makers.get(&input.digest).map_or(&[][..], Vec::as_slice);
+                let named = equal.iter().find(|(at, _)| steps[*at].label == label);
+                let found = named.or(equal.first()).copied();
+                Read {
+                    step: found.map(|(at, _)| at),
+                    output: found.map(|(_, n)| n),
+                    input: input.clone(),
+                }
+            });
+            each.collect()
+        })
+        .collect();
+    for (step, reads) in steps.iter_mut().zip(wired) {
+        step.reads = reads;
+    }
+}
+
+/// Readers after what they read, otherwise in the order of names.
+fn in_order(steps: Vec<Step>) -> Vec<Step> {
+    let mut waits = vec![0_usize; steps.len()];
+    let mut readers: Vec<Vec<usize>> = vec![Vec::new(); steps.len()];
+    for (at, step) in steps.iter().enumerate() {
+        for from in step.reads.iter().filter_map(|read| read.step) {
+            // Bytes that two steps share may make one seem to read itself.
+            if from != at {
+                waits[at] += 1;
+                readers[from].push(at);
+            }
+        }
+    }
+    let free = (0..steps.len()).filter(|at| waits[*at] == 0);
+    let mut free: BinaryHeap<Reverse<usize>> = free.map(Reverse).collect();
+    let mut order = Vec::with_capacity(steps.len());
+    while let Some(Reverse(at)) = free.pop() {
+        order.push(at);
+        for reader in &readers[at] {
+            waits[*reader] -= 1;
+            if waits[*reader] == 0 {
+                free.push(Reverse(*reader));
+            }
+        }
+    }
+    // Equal bytes in a circle cannot be put in order: what is left keeps the order of names.
+    let mut place = vec![usize::MAX; steps.len()];
+    for (new, at) in order.iter().enumerate() {
+        place[*at] = new;
+    }
+    let left = place.iter_mut().filter(|slot| **slot == usize::MAX);
+    for (next, slot) in (order.len()..).zip(left) {
+        *slot = next;
+    }
+    let mut placed: Vec<(usize, Step)> = place.iter().copied().zip(steps).collect();
+    placed.sort_by_key(|(new, _)| *new);
+    let mut steps: Vec<Step> = placed.into_iter().map(|(_, step)| step).collect();
+    for read in steps.iter_mut().flat_map(|step| &mut step.reads) {
+        read.step = read.step.map(|old| place[old]);
+    }
+    steps
+}

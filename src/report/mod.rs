@@ -1,0 +1,156 @@
+//! One page for a run: summary, results, figures, adversarial examples, graph, provenance.
+//!
+//! ```text
+//! store -> gather (the run as recorded) -> tables, figures, examples, graph, data -> page
+//! ```
+//!
+//! Everything comes from the store; only claims and `figures.toml` are read beside the pipeline
+//! file, by the caller. Text of data sets is hostile: templates escape it, and what the script
+//! shows it shows as text.
+
+mod cell_source;
+pub mod columns;
+pub mod compare;
+mod data;
+pub mod examples;
+pub mod export;
+pub mod figures;
+pub mod gather;
+mod graph;
+pub mod lookup;
+pub mod page;
+mod plain;
+mod reading;
+pub mod serve;
+mod signals;
+mod summary;
+pub mod tables;
+mod view;
+
+use jiff::Timestamp;
+use serde_json::json;
+use store::{Run, Store};
+
+use figures::asked::Asked;
+use figures::{Figure, automatic, paper};
+use gather::Recorded;
+use tables::PaperTable;
+
+pub use summary::ClaimRow;
+
+/// What a report is made of, besides the store.
+pub struct Request<'a> {
+    /// The run.
+    pub run: Run,
+    /// Its claims, judged; or why they could not be.
+    pub claims: Result<Vec<ClaimRow>, String>,
+    /// The figures that were asked for.
+    pub figures: &'a [Asked],
+    /// The most examples that are embedded.
+    pub examples: usize,
+    /// Whether the page is served, beside others.
+    pub served: bool,
+}
+
+/// A page, and what a person should know of it.
+pub struct Report {
+    /// The page.
+    pub html: String,
+    /// Figures that were asked for and could not be drawn.
+    pub notes: Vec<String>,
+}
+
+/// Makes the page of a run.
+pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error> {
+    let recorded = gather::gather(store, request.run)?;
+    let tables = paper_tables(store, &recorded);
+    let (figures, notes) = all_figures(store, &recorded, &tables, request.figures);
+    let examples = examples::collect(store, &recorded, request.examples);
+    let plain = plain::tables(store, &recorded);
+    let mut lineage = data::lineage(&recorded);
+    lineage["cells"] = view::cells(&tables);
+    lineage["examples"] = json!(examples);
+    let graph = graph::lay_out(&recorded);
+    let nodes = graph.nodes.iter();
+    lineage["stages"] = nodes
+        .map(|node| json!({ "name": node.name, "steps": node.steps }))
+        .collect();
+    let html = page::render(
+        "report.html",
+        &data::embeddable(&lineage),
+        request.served,
+        minijinja::context! {
+            title => format!("{}, run {}", recorded.run.pipeline, recorded.run.id),
+            summary => page::value(summary::summary(&recorded)),
+            claims => page::value(summary::claims(&request.claims)),
+            tables => page::value(view::tables(&recorded, &tables)),
+            plain => page::value(plain),
+            figures => page::value(figures),
+            undrawn => page::value(&notes),
+            attacks => page::value(view::attacks(&examples)),
+            drawings => page::value(examples.drawings),
+            graph => page::value(graph),
+            node => page::value(graph::BOX),
+            machine => page::value(summary::machine(&recorded.run.environment)),
+        },
+    );
+    Ok(Report { html, notes })
+}
+
+/// Every table of a paper in the results of a run.
+pub fn paper_tables(store: &Store, recorded: &Recorded) -> Vec<PaperTable> {
+    let mut found = Vec::new();
+    for (at, step) in recorded.steps.iter().enumerate() {
+        for (n, output) in step.outputs().iter().enumerate() {
+            if tables::is_tidy(&output.schema)
+                && let Some(table) = gather::table(store, output)
+            {
+                found.extend(tables::read(at, n, step, &table).unwrap_or_default());
+            }
+        }
+    }
+    found
+}
+
+/// What was asked for first, then what the tables suggest.
+fn all_figures(
+    store: &Store,
+    recorded: &Recorded,
+    tables: &[PaperTable],
+    asked: &[Asked],
+) -> (Vec<Figure>, Vec<String>) {
+    let (mut figures, mut notes) = (Vec::new(), Vec::new());
+    for one in asked {
+        match asked_for(store, recorded, one) {
+            Ok(figure) => figures.push(figure),
+            Err(why) => notes.push(format!("figure `{}` is not drawn: {why}", one.id)),
+        }
+    }
+    let suggested = tables
+        .iter()
+        .filter_map(|table| paper::of_table(table, recorded));
+    figures.extend(suggested);
+    figures.extend(automatic::of_run(store, recorded, !tables.is_empty()));
+    (figures, notes)
+}
+
+fn asked_for(store: &Store, recorded: &Recorded, asked: &Asked) -> Result<Figure, String> {
+    let (table, step) = lookup::table(store, recorded, &asked.table)?;
+    let table = match &asked.query {
+        Some(query) => {
+            let tables = [("t".to_owned(), table)].into();
+            stages::sql::query(tables, query, || false)
+                .map_err(|failure| format!("its query failed: {}", failure.message))?
+        }
+        None => table,
+    };
+    figures::make(asked, &table, Some(step))
+}
+
+/// A time to the second, in UTC.
+pub fn time(micros: i64) -> String {
+    match Timestamp::from_microsecond(micros) {
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        Err(_) => "?".to_owned(),
+    }
+}

@@ -1,0 +1,103 @@
+// Adversarial examples: filters, search, pages. A row is
+// [id, [class, before, after], success, attacked, words changed, words, changes, p before, p after].
+const PAGE = 20;
+
+function startExamples() {
+  const { tables, words } = data.examples;
+  let table = tables[0];
+  let found = [];
+  let page = 0;
+  const texts = new Map();
+
+  const name = (number) => (number === null ? "?" : table.classes[number] || `class ${number}`);
+
+  /** The words of both sides, in lower case, for the search. */
+  function text(row) {
+    let text = texts.get(row);
+    if (text === undefined) {
+      const put = row[6].flatMap((change) => change[2]);
+      text = [row[0], ...row[5].concat(put).map((word) => words[word])].join(table.joiner).toLowerCase();
+      texts.set(row, text);
+    }
+    return text;
+  }
+
+  function filter() {
+    const outcome = byId("ex-outcome").value;
+    const wanted = byId("ex-class").value;
+    const least = byId("ex-least").value === "" ? -Infinity : Number(byId("ex-least").value);
+    const most = byId("ex-most").value === "" ? Infinity : Number(byId("ex-most").value);
+    const search = byId("ex-search").value.trim().toLowerCase();
+    const is = {
+      all: () => true,
+      success: (row) => row[2],
+      held: (row) => row[1][2] === row[1][0],
+      wrong: (row) => row[1][1] !== row[1][0],
+    }[outcome];
+    found = table.rows.filter((row) => is(row)
+      && (wanted === "all" || String(row[1][0]) === wanted)
+      && row[4] >= least && row[4] <= most
+      && (search === "" || text(row).includes(search)));
+    page = 0;
+    show();
+  }
+
+  function side(label, row, after) {
+    const parts = [];
+    let at = 0;
+    const plain = (to) => { if (to > at) parts.push(row[5].slice(at, to).map((word) => words[word]).join(table.joiner) + table.joiner); at = to; };
+    for (const [from, gone, put] of row[6]) {
+      plain(from);
+      const list = after ? put : row[5].slice(from, from + gone);
+      if (list.length) parts.push(el(after ? "ins" : "del", {}, list.map((word) => words[word]).join(table.joiner)), table.joiner);
+      at = from + gone;
+    }
+    plain(row[5].length);
+    return el("p", {}, el("span", { class: "side" }, label), parts);
+  }
+
+  function likely(row, from, label) {
+    const p = row[from][row[1][0]];
+    if (p === undefined) return null;
+    return el("span", { class: "likely" }, `${label} ${p.toFixed(3)} `,
+      el("meter", { min: 0, max: 1, value: p, "aria-label": `probability of the true class ${label}` }));
+  }
+
+  function item(row) {
+    const [label, before, after] = row[1];
+    const verdict = row[2] ? "fooled" : before !== label ? "wrong before" : "held";
+    const drawing = document.querySelector(`[data-drawing="${tables.indexOf(table)}-${table.rows.indexOf(row)}"]`);
+    return el("li", { class: "example" },
+      el("header", {},
+        el("b", {}, row[0]),
+        el("span", { class: `verdict ${row[2] ? "not-reproduced" : before === label ? "reproduced" : ""}` }, verdict),
+        el("span", {}, `${name(label)}: answered ${name(before)}, then ${name(after)}`),
+        el("span", { class: "aside" }, row[3] ? `${count(row[4], "word")} changed` : "not attacked"),
+        el("span", { class: "likely" }, `P(${name(label)}) `, likely(row, 7, "before"), " ", likely(row, 8, "after"))),
+      drawing ? drawing.cloneNode(true) : null,
+      row[5].length ? [side("Before", row, false), side("After", row, true)] : null);
+  }
+
+  function show() {
+    const pages = Math.ceil(found.length / PAGE);
+    const part = table.total > table.rows.length ? ` (${table.rows.length} of its ${table.total} rows are in this page, at equal distances)` : "";
+    byId("ex-count").textContent = `${found.length} of ${table.rows.length} examples of ${table.name}${part}`;
+    byId("ex-list").replaceChildren(...found.slice(page * PAGE, (page + 1) * PAGE).map(item));
+    pager(byId("ex-pages"), page, pages, (to) => { page = to; show(); byId("examples").scrollIntoView(); });
+  }
+
+  function choose() {
+    table = tables[Number(byId("ex-attack").value)];
+    const classes = [...new Set(table.rows.map((row) => row[1][0]))].filter((number) => number !== null).sort((a, b) => a - b);
+    byId("ex-class").replaceChildren(el("option", { value: "all" }, "all"), ...classes.map((number) => el("option", { value: number }, name(number))));
+    filter();
+  }
+
+  byId("filters").addEventListener("submit", (event) => event.preventDefault());
+  byId("ex-attack").addEventListener("change", choose);
+  for (const id of ["ex-outcome", "ex-class"]) byId(id).addEventListener("change", filter);
+  for (const id of ["ex-least", "ex-most", "ex-search"]) byId(id).addEventListener("input", filter);
+  choose();
+}
+
+if (byId("ex-list") && data.examples.tables.length) startExamples();

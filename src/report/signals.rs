@@ -1,0 +1,89 @@
+//! Signals before and after an attack, drawn: lines over time, or pictures side by side.
+
+use arrow::record_batch::RecordBatch;
+use serde::Serialize;
+
+use super::columns;
+use super::figures::draw::{self, Axes, Mark, Series};
+use super::figures::{Picture, picture};
+
+/// A signal before and after, drawn.
+#[derive(Serialize)]
+pub struct Drawing {
+    /// Which table.
+    pub table: usize,
+    /// Which of its rows.
+    pub row: usize,
+    /// Lines over time; safe to embed.
+    pub svg: Option<String>,
+    /// Or pictures.
+    pub pictures: Vec<Picture>,
+}
+
+/// How many signals of a table are drawn.
+const DRAWN: usize = 24;
+/// From so many channels on a signal is a picture.
+const CHANNELS: usize = 8;
+
+/// Draws the first of some rows.
+pub fn drawn(
+    number: usize,
+    table: &RecordBatch,
+    rows: &[usize],
+    shape: Option<(usize, usize)>,
+) -> Vec<Drawing> {
+    let [Some(before), Some(after)] =
+        ["original", "adversarial"].map(|name| columns::lists(table, name))
+    else {
+        return Vec::new();
+    };
+    let channels = shape.map_or(1, |(_, channels)| channels.max(1));
+    let draw = |(place, row): (usize, &usize)| {
+        let (old, new) = (&before[*row], &after[*row]);
+        let change: Vec<f64> = new.iter().zip(old).map(|(new, old)| new - old).collect();
+        if channels >= CHANNELS {
+            let most = change.iter().map(|x| x.abs()).fold(1e-12, f64::max);
+            let ends = old.iter().chain(new).filter(|x| x.is_finite());
+            let (low, high) = ends.fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(*x), h.max(*x)));
+            let sides = [
+                ("before", old, low, high),
+                ("after", new, low, high),
+                ("change", &change, -most, most),
+            ];
+            let pictures = sides.into_iter();
+            let pictures = pictures
+                .filter_map(|(name, side, low, high)| picture(name, side, channels, low, high));
+            return Drawing {
+                table: number,
+                row: place,
+                svg: None,
+                pictures: pictures.collect(),
+            };
+        }
+        // Of a signal with a few channels the first is drawn.
+        let over = |side: &[f64]| -> Vec<(f64, f64)> {
+            let first = side.iter().step_by(channels).enumerate();
+            first.map(|(step, x)| (step as f64, *x)).collect()
+        };
+        let lines = [("before", old), ("after", new), ("change", &change)];
+        let lines = lines.map(|(name, side)| Series {
+            name: name.to_owned(),
+            values: over(side),
+        });
+        let svg = draw::plane_of(
+            &Axes {
+                x: "step",
+                y: "value",
+            },
+            &lines,
+            Mark::Line,
+        );
+        Drawing {
+            table: number,
+            row: place,
+            svg,
+            pictures: Vec::new(),
+        }
+    };
+    rows.iter().enumerate().take(DRAWN).map(draw).collect()
+}

@@ -1,0 +1,218 @@
+//! `ablate export`: results for other tools, read back by them where they are installed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::lab::Lab;
+use crate::report::RESULTS;
+
+#[test]
+fn tables_are_written_as_papers_print_them() {
+    let lab = Lab::new(RESULTS);
+    lab.run();
+    let said = |arguments: &[&str]| {
+        lab.ablate(&[&["export", "results"], arguments].concat())
+            .good()
+            .stdout
+    };
+    assert_eq!(
+        said(&["--markdown"]),
+        "|  | clean | jsma |\n|---|---:|---:|\n| lstm | 0.850 ± 0.071 (0.820) | 0.100 |\n| svm | 0.750 (0.750) |  |\n"
+    );
+    assert_eq!(
+        said(&["--latex", "--table", "accuracy"]),
+        "% accuracy\n\\begin{tabular}{lrr}\n\\toprule\n & clean & jsma \\\\\n\\midrule\n\
+         lstm & 0.850 $\\pm$ 0.071 (0.820) & 0.100 \\\\\nsvm & 0.750 (0.750) &  \\\\\n\\bottomrule\n\\end{tabular}\n"
+    );
+    let csv = said(&["--csv"]);
+    let mut lines = csv.lines();
+    assert_eq!(
+        lines.next(),
+        Some("paper,table,row,col,seed,value,n,paper_value")
+    );
+    assert_eq!(lines.next(), Some("P,accuracy,lstm,clean,1,0.8,10,0.82"));
+    let wrong = lab.ablate(&["export", "results", "--latex", "--table", "acuracy"]);
+    assert_eq!(wrong.code, 2);
+    assert_eq!(
+        wrong.stderr,
+        "error: `results` has no table `acuracy`\n |\n = help: did you mean `accuracy`?\n = help: tables: accuracy\n"
+    );
+    let wrong = lab.ablate(&["export", "result", "--csv"]);
+    assert_eq!(
+        wrong.stderr,
+        "error: cannot export `result`: run 1 has no stage `result`\n |\n = help: `ablate runs 1` lists what that run made\n"
+    );
+    let wrong = lab.ablate(&["export", "results"]);
+    assert_eq!(wrong.code, 2, "a form must be named");
+}
+
+#[test]
+fn parquet_is_the_object_itself_and_instances_become_one_table() {
+    let lab = Lab::demo();
+    lab.run();
+    lab.ablate(&["export", "summary", "--parquet", "-o", "summary.parquet"])
+        .good();
+    let bytes = std::fs::read(lab.path("summary.parquet")).unwrap();
+    assert_eq!(bytes, std::fs::read(lab.object("summary")).unwrap());
+    let csv = lab.ablate(&["export", "scaled", "--csv"]).good().stdout;
+    assert_eq!(csv, "scale,x\n1,1\n1,2\n2,2\n2,4\n3,3\n3,6\n");
+    lab.ablate(&["export", "scaled", "--parquet", "-o", "scaled.parquet"])
+        .good();
+    assert!(
+        std::fs::read(lab.path("scaled.parquet"))
+            .unwrap()
+            .starts_with(b"PAR1")
+    );
+}
+
+/// Naive Bayes on a few reviews, and an attack on it.
+const ATTACK: &str = r#"
+[pipeline]
+name = "attack"
+
+[stage.reviews]
+kind = "dataset"
+name = "reviews-grammar"
+generate = { train = 300, dev = 10, test = 20 }
+
+[stage.tokens]
+kind = "tokenize"
+inputs = { rows = "reviews" }
+scheme = "words"
+
+[stage.bayes]
+kind = "train"
+inputs = { rows = "tokens" }
+model = "naive-bayes"
+
+[stage.swap]
+kind = "attack"
+inputs = { weights = "bayes", rows = "tokens", vocab = "tokens.vocab", bayes = "bayes" }
+attack = "swap"
+n = 2
+"#;
+
+#[test]
+fn examples_are_in_the_layout_of_textattacks_log() {
+    let lab = Lab::new(ATTACK);
+    lab.run();
+    lab.ablate(&["export", "swap", "--textattack", "-o", "log.csv"])
+        .good();
+    let mut reader = csv::Reader::from_path(lab.path("log.csv")).unwrap();
+    let names: Vec<String> = reader
+        .headers()
+        .unwrap()
+        .iter()
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(names[..2], ["original_text", "perturbed_text"]);
+    let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let examples = lab.rows("swap.examples");
+    assert_eq!(rows.len(), examples.len());
+    for (row, example) in rows.iter().zip(&examples) {
+        let success = example["success"].as_bool().unwrap();
+        assert_eq!(&row[8] == "Successful", success, "{row:?}");
+        assert_eq!(
+            row[0].matches("[[").count() as u64,
+            example["words_changed"].as_u64().unwrap()
+        );
+        assert_eq!(
+            row[5].parse::<u64>().ok(),
+            example["predicted_after"].as_u64()
+        );
+    }
+    let wrong = lab.ablate(&["export", "reviews", "--textattack"]);
+    assert_eq!(
+        wrong.stderr,
+        "error: `reviews` holds no examples of an attack on texts\n |\n = help: --textattack needs a stage of kind attack\n"
+    );
+}
+
+#[test]
+fn a_run_has_the_layout_of_mlflows_files() {
+    let lab = Lab::new(RESULTS);
+    lab.run();
+    let said = lab.ablate(&["export", "--mlflow"]).good();
+    assert!(
+        said.stdout.starts_with("run 1: ") && said.stdout.ends_with(" files in mlruns\n"),
+        "{}",
+        said.stdout
+    );
+    let run = only_run(&lab.path("mlruns"));
+    let read = |name: &str| std::fs::read_to_string(run.join(name)).unwrap();
+    let metric = read("metrics/accuracy/lstm/clean");
+    let lines: Vec<Vec<&str>> = metric
+        .lines()
+        .map(|line| line.split(' ').collect())
+        .collect();
+    assert_eq!(
+        [lines[0][1], lines[0][2], lines[1][1], lines[1][2]],
+        ["0.8", "1", "0.9", "2"]
+    );
+    assert!(read("params/results/columns").starts_with("[\"paper\", \"table\""));
+    assert!(read("meta.yaml").contains("status: 3\n"), "finished");
+    // Again: the same folder, nothing left over.
+    std::fs::write(run.join("tags/stale"), "x").unwrap();
+    lab.ablate(&["export", "--mlflow"]).good();
+    assert_eq!(only_run(&lab.path("mlruns")), run);
+    assert!(!run.join("tags/stale").exists());
+}
+
+/// The folder of the only run below `mlruns`.
+fn only_run(root: &Path) -> PathBuf {
+    let folders = |dir: &Path| -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.is_dir()).collect()
+    };
+    let experiments = folders(root);
+    assert_eq!(experiments.len(), 1);
+    let runs = folders(&experiments[0]);
+    assert_eq!(runs.len(), 1);
+    runs[0].clone()
+}
+
+/// The real client reads it, where a Python has it: `ABLATE_MLFLOW_PYTHON` names that Python.
+#[test]
+fn mlflow_itself_reads_the_run_back() {
+    let python = std::env::var_os("ABLATE_MLFLOW_PYTHON").unwrap_or("python3".into());
+    let has = Command::new(&python).args(["-c", "import mlflow"]).output();
+    if !has.is_ok_and(|has| has.status.success()) {
+        eprintln!("skipped: this Python has no mlflow");
+        return;
+    }
+    let lab = Lab::new(RESULTS);
+    lab.write(
+        "claims.toml",
+        "[claims]\ntables = { results = \"results\" }\n\n[claim.good]\nlevel = \"must\"\ntext = \"Good.\"\n\
+         query = \"SELECT MAX(value) > 0.85 AS holds, MAX(value) AS best FROM results\"\n",
+    );
+    lab.run();
+    lab.ablate(&["export", "--mlflow"]).good();
+    let script = r#"
+import mlflow, sys
+client = mlflow.MlflowClient(tracking_uri="file://" + sys.argv[1])
+[experiment] = [e for e in client.search_experiments() if e.name == "paper"]
+[run] = client.search_runs([experiment.experiment_id])
+assert run.info.status == "FINISHED", run.info.status
+assert run.info.run_name == "run 1", run.info.run_name
+history = client.get_metric_history(run.info.run_id, "accuracy/lstm/clean")
+assert sorted((m.step, m.value) for m in history) == [(1, 0.8), (2, 0.9)], history
+assert run.data.metrics["accuracy/svm/clean"] == 0.75
+assert run.data.params["results/columns"].startswith('["paper"')
+assert run.data.tags["claim.good"] == "reproduced", run.data.tags
+print("read")
+"#;
+    let output = Command::new(&python)
+        .args(["-c", script])
+        .arg(lab.path("mlruns"))
+        .env("MLFLOW_ALLOW_FILE_STORE", "true")
+        .output()
+        .unwrap();
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert_eq!(out.trim(), "read", "{err}");
+}

@@ -1,0 +1,234 @@
+//! `ablate report`: one file with everything, from the store alone.
+
+use serde_json::Value;
+
+use crate::lab::{DEMO, Lab};
+
+/// Tidy results of two seeds, with the paper's numbers beside them.
+pub const RESULTS: &str = r#"
+[pipeline]
+name = "paper"
+
+[stage.results]
+kind = "table"
+columns = ["paper", "table", "row", "col", "seed", "value", "n", "paper_value"]
+rows = [
+    { paper = "P", table = "accuracy", row = "lstm", col = "clean", seed = 1, value = 0.80, n = 10, paper_value = 0.82 },
+    { paper = "P", table = "accuracy", row = "lstm", col = "clean", seed = 2, value = 0.90, n = 10, paper_value = 0.82 },
+    { paper = "P", table = "accuracy", row = "lstm", col = "jsma", seed = 1, value = 0.10, n = 10 },
+    { paper = "P", table = "accuracy", row = "svm", col = "clean", seed = 1, value = 0.75, n = 10, paper_value = 0.75 },
+]
+"#;
+
+/// The data inside a page.
+pub fn data(html: &str) -> Value {
+    let start = html.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+    let text = &html[start..];
+    serde_json::from_str(&text[..text.find("</script>").unwrap()]).unwrap()
+}
+
+/// Runs the report and reads it.
+pub fn report(lab: &Lab, arguments: &[&str]) -> String {
+    lab.ablate(&[&["report"], arguments].concat()).good();
+    std::fs::read_to_string(lab.path("report.html")).unwrap()
+}
+
+#[test]
+fn it_is_one_file_with_all_parts_and_says_so() {
+    let lab = Lab::demo();
+    lab.run();
+    let said = lab.ablate(&["report"]).good();
+    let file = std::fs::metadata(lab.path("report.html")).unwrap().len();
+    assert_eq!(
+        said.stdout,
+        format!("run 1: report.html ({} kB)\n", file.div_ceil(1000))
+    );
+    assert_eq!(said.stderr, "");
+    let html = std::fs::read_to_string(lab.path("report.html")).unwrap();
+    for part in ["summary", "results", "graph", "provenance"] {
+        assert!(html.contains(&format!("<section id=\"{part}\"")), "{part}");
+    }
+    let data = data(&html);
+    let labels: Vec<&str> = data["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["label"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        labels,
+        [
+            "numbers",
+            "scaled[scale=1]",
+            "scaled[scale=2]",
+            "scaled[scale=3]",
+            "summary"
+        ]
+    );
+    assert_eq!(data["steps"][4]["inputs"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        data["stages"][1]["steps"],
+        serde_json::json!([1, 2, 3]),
+        "axes are folded"
+    );
+    assert!(html.contains("Content-Security-Policy"));
+    // Nothing is loaded from anywhere.
+    for far in ["http://", "https://", "src=\"//", "@import"] {
+        let known = html.replace("http://www.w3.org/2000/svg", "");
+        assert!(!known.contains(far), "{far}");
+    }
+}
+
+#[test]
+fn programs_get_json_and_a_report_can_have_any_name() {
+    let lab = Lab::demo();
+    lab.run();
+    let said = lab
+        .ablate(&["report", "1", "-o", "a.html", "--json"])
+        .good();
+    let said: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&said["run"], &said["file"]), (&1.into(), &"a.html".into()));
+    assert_eq!(
+        said["bytes"],
+        std::fs::metadata(lab.path("a.html")).unwrap().len()
+    );
+    let said = lab.ablate(&["report", "-o", "none/a.html"]);
+    assert_eq!(said.code, 2);
+    assert_eq!(
+        said.stderr
+            .replace("temporary file", "file")
+            .lines()
+            .next()
+            .unwrap()
+            .split(':')
+            .next(),
+        Some("error")
+    );
+    assert!(
+        said.stderr
+            .contains("-o names another file, in a folder that is there"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn a_past_run_is_shown_as_it_was() {
+    let lab = Lab::demo();
+    lab.run();
+    lab.edit("{ x = 2 }", "{ x = 5 }");
+    lab.run();
+    let data = data(&report(&lab, &["1"]));
+    let rows = data["steps"][0]["params"]["rows"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(rows, "[{ x = 1 }, { x = 2 }]");
+    // A pipeline file that is gone or broken takes the claims with it, and nothing else.
+    lab.write("pipeline.toml", "[stage");
+    let said = lab.ablate(&["report", "2"]).good();
+    assert!(
+        said.stderr
+            .starts_with("ablate: the claims cannot be judged: not valid TOML"),
+        "{}",
+        said.stderr
+    );
+    let said = lab.ablate(&["report", "7"]);
+    assert_eq!(
+        (said.code, said.stderr.lines().next()),
+        (2, Some("error: no run `7`"))
+    );
+}
+
+#[test]
+fn seeds_are_mean_and_spread_and_the_papers_number_is_beside() {
+    let lab = Lab::new(RESULTS);
+    lab.run();
+    let html = report(&lab, &[]);
+    let data = data(&html);
+    let cell = &data["cells"][0];
+    assert_eq!(
+        (&cell["row"], &cell["col"]),
+        (&"lstm".into(), &"clean".into())
+    );
+    assert!((cell["mean"].as_f64().unwrap() - 0.85).abs() < 1e-12);
+    assert_eq!(cell["values"].as_array().unwrap().len(), 2);
+    assert!(
+        html.contains("0.850 <span class=\"spread\">± 0.071</span>"),
+        "mean and spread"
+    );
+    assert!(
+        html.contains("<td class=\"shade-1\"><button"),
+        "3 points off is shaded"
+    );
+    assert!(html.contains("<span class=\"difference\">+0.030</span>"));
+    assert!(
+        html.contains("<td class=\"shade-0\"><button"),
+        "as the paper says"
+    );
+    assert!(
+        html.contains("<td class=\"none\">"),
+        "a cell that nobody measured"
+    );
+    assert!(
+        html.contains("the paper&#x27;s number") || html.contains("the paper's number"),
+        "a figure with strokes"
+    );
+}
+
+#[test]
+fn figures_are_drawn_as_the_file_asks() {
+    let lab = Lab::new(DEMO);
+    lab.run();
+    lab.write(
+        "figures.toml",
+        r#"
+[figure.totals]
+table = "summary"
+kind = "lines"
+x = "scale"
+y = "total"
+title = "Totals <by> scale"
+
+[figure.all]
+table = "scaled"
+kind = "bars"
+query = "SELECT scale, SUM(x) AS x FROM t GROUP BY scale ORDER BY scale"
+x = "scale"
+y = "x"
+
+[figure.gone]
+table = "nothing"
+kind = "histogram"
+x = "x"
+
+[figure.wrong]
+table = "summary"
+kind = "points"
+x = "scale"
+y = "totals"
+"#,
+    );
+    let said = lab.ablate(&["report"]).good();
+    assert_eq!(
+        said.stderr,
+        "ablate: figure `gone` is not drawn: run 1 has no stage `nothing`\n\
+         ablate: figure `wrong` is not drawn: its table has no column `totals` of numbers; it has scale, total\n"
+    );
+    let html = std::fs::read_to_string(lab.path("report.html")).unwrap();
+    assert!(html.contains("<figcaption>Totals &lt;by&gt; scale</figcaption>"));
+    assert_eq!(html.matches("class=\"chart scroll\"").count(), 2);
+}
+
+#[test]
+fn mistakes_in_the_figures_are_shown_where_they_are() {
+    let lab = Lab::demo();
+    lab.run();
+    lab.write(
+        "figures.toml",
+        "[figure.a]\ntable = \"summary\"\nkind = \"line\"\nx = 3\n\n[figure.b]\ntable = \"summary\"\nkind = \"images\"\ncolumns = [\"x\"]\n\n[figures]\n",
+    );
+    let said = lab.ablate(&["report"]);
+    assert_eq!(said.code, 2);
+    insta::assert_snapshot!(said.stderr);
+}

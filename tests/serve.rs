@@ -1,0 +1,249 @@
+//! `ablate serve`: read-only, for this machine alone, and live. `ablate compare`: two runs.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+
+use crate::browser::Browser;
+use crate::lab::Lab;
+use crate::report::RESULTS;
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    /// `127.0.0.1:40123`
+    host: String,
+}
+
+impl Server {
+    fn start(lab: &Lab) -> Server {
+        let mut child = lab
+            .command(&["serve", "--port", "0"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let host = line
+            .strip_prefix("ablate: http://")
+            .and_then(|rest| rest.split('/').next());
+        let host = host.unwrap_or_else(|| panic!("{line}")).to_owned();
+        Server { child, host }
+    }
+
+    /// The whole answer to a request.
+    fn ask(&self, method: &str, path: &str, host: &str) -> String {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        String::from_utf8(answer).unwrap()
+    }
+
+    fn get(&self, path: &str) -> String {
+        self.ask("GET", path, &self.host)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or_default()
+}
+
+#[test]
+fn it_answers_this_machine_and_changes_nothing() {
+    let lab = Lab::demo();
+    let server = Server::start(&lab);
+    let none = server.get("/");
+    assert_eq!(status(&none), "500");
+    assert!(
+        none.contains("there is no store") || none.contains("no store"),
+        "{none}"
+    );
+    assert!(!lab.path(".ablate").exists(), "looking makes no store");
+    lab.run();
+    let list = server.get("/");
+    assert_eq!(status(&list), "200");
+    assert!(list.contains("<a href=\"/run/1\">run 1</a>"), "{list}");
+    let (head, _) = list.split_once("\r\n\r\n").unwrap();
+    let head = head.to_lowercase();
+    for header in [
+        "content-security-policy: default-src 'none'; script-src 'sha256-",
+        "frame-ancestors 'none'",
+        "x-content-type-options: nosniff",
+        "referrer-policy: no-referrer",
+        "cache-control: no-store",
+        "content-type: text/html; charset=utf-8",
+    ] {
+        assert!(head.contains(header), "{header}\n{head}");
+    }
+    assert!(
+        !head.contains("unsafe-inline") && !head.contains("access-control"),
+        "{head}"
+    );
+    assert!(
+        server
+            .get("/run/1")
+            .contains("<h1>demo <small>run 1</small></h1>")
+    );
+    // Somebody else's name for this address, as a rebound DNS entry would give.
+    let port = server.host.split(':').next_back().unwrap();
+    for host in ["evil.example", &format!("evil.example:{port}"), "localhost"] {
+        let answer = server.ask("GET", "/run/1", host);
+        assert_eq!(status(&answer), "421", "{host}");
+        assert!(!answer.contains("demo"), "{answer}");
+    }
+    assert_eq!(
+        status(&server.ask("GET", "/", &format!("localhost:{port}"))),
+        "200"
+    );
+    for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
+        assert_eq!(
+            status(&server.ask(method, "/run/1", &server.host)),
+            "405",
+            "{method}"
+        );
+    }
+    for path in [
+        "/run/2",
+        "/run/x",
+        "/etc/passwd",
+        "/../Cargo.toml",
+        "/run/%3Cscript%3E",
+    ] {
+        let answer = server.get(path);
+        assert_eq!(status(&answer), "404", "{path}");
+        assert!(!answer.contains("<script>\"x"), "{answer}");
+    }
+    assert!(
+        server
+            .get("/run/%3Cscript%3E")
+            .contains("There is no run &lt;script&gt;.")
+    );
+    // A page that was looked at does not keep the house from being swept.
+    lab.ablate(&["gc"]).good();
+}
+
+#[test]
+fn a_port_that_is_taken_is_said() {
+    let lab = Lab::demo();
+    let server = Server::start(&lab);
+    let port = server.host.split(':').next_back().unwrap();
+    let said = lab.ablate(&["serve", "--port", port]);
+    assert_eq!(said.code, 2);
+    let first = said.stderr.lines().next().unwrap();
+    assert!(
+        first.starts_with(&format!("error: cannot serve at {}: ", server.host)),
+        "{first}"
+    );
+    assert!(
+        said.stderr
+            .contains("--port names another port; 0 takes any that is free")
+    );
+}
+
+#[test]
+fn live_progress_moves() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let mut pipeline = String::from(
+        "[pipeline]\nname = \"slow\"\n\n[stage.s0]\nkind = \"table\"\nrows = [{ x = 1 }]\n",
+    );
+    for n in 1..=6 {
+        let before = n - 1;
+        pipeline.push_str(&format!(
+            "\n[stage.s{n}]\nkind = \"command\"\ninputs = {{ t = \"s{before}\" }}\noutputs = [\"t\"]\n\
+             run = [\"sh\", \"-c\", \"sleep 0.5; cp $ABLATE_IN/t.parquet $ABLATE_OUT/t.parquet; : {n}\"]\n"
+        ));
+    }
+    let lab = Lab::new(&pipeline);
+    lab.ablate(&["run", "s0"]).good();
+    let server = Server::start(&lab);
+    browser.open(&format!("http://{}/", server.host));
+    browser.until("document.documentElement.dataset.live === '1 ok 1'");
+    let mut run = lab.start(&[]);
+    // It is seen half done, and then whole.
+    browser.until("/^2 unfinished [1-5]$/.test(document.documentElement.dataset.live)");
+    let what = browser.text("document.getElementById('live-what').textContent");
+    assert!(
+        what.starts_with("run 2 of slow") && what.ends_with("of 7 stages"),
+        "{what}"
+    );
+    assert_eq!(
+        browser.number("document.getElementById('live-bar').max"),
+        7.0
+    );
+    browser.screenshot("serve-live");
+    browser.until("document.documentElement.dataset.live === '2 ok 7'");
+    assert!(run.wait().unwrap().success());
+    assert_eq!(browser.errors(), Vec::<String>::new());
+}
+
+#[test]
+fn two_runs_are_compared_on_a_page_and_on_the_terminal() {
+    let lab = Lab::new(RESULTS);
+    lab.write(
+        "claims.toml",
+        "[claims]\ntables = { results = \"results\" }\n\n[claim.good]\nlevel = \"must\"\ntext = \"It is <good>.\"\n\
+         query = \"SELECT MAX(value) > 0.85 AS holds, MAX(value) AS best FROM results\"\n",
+    );
+    lab.run();
+    lab.edit("seed = 2, value = 0.90", "seed = 2, value = 0.84");
+    lab.run();
+    let said = lab.ablate(&["compare"]).good();
+    assert_eq!(
+        said.stdout,
+        "claim good: was reproduced, now not reproduced\n\
+         table accuracy, lstm, clean: was 0.850, now 0.820 (−0.030)\n\
+         ablate: 0 stages the same, 1 not in runs 1 and 2 (ablate diff 1 2)\n"
+    );
+    let said = lab.ablate(&["compare", "1", "2", "--html"]).good();
+    assert!(said.stdout.starts_with("compare.html ("), "{}", said.stdout);
+    let html = std::fs::read_to_string(lab.path("compare.html")).unwrap();
+    assert!(
+        html.contains("It is &lt;good&gt;.") && html.contains("was 0.850"),
+        "{html}"
+    );
+    let said = lab.ablate(&["compare", "-o", "x.html"]);
+    assert_eq!(said.code, 2, "-o without --html");
+
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let server = Server::start(&lab);
+    browser.open(&format!("http://{}/", server.host));
+    browser.click("#compare");
+    browser.until("document.title === 'runs 1 and 2'");
+    let tables = browser.text("document.getElementById('tables').innerText");
+    assert!(
+        tables.contains("was 0.850") && tables.contains("−0.030"),
+        "{tables}"
+    );
+    let claims = browser.text("document.getElementById('claims').innerText");
+    assert!(
+        claims.contains("not reproduced") && claims.contains("It is <good>."),
+        "{claims}"
+    );
+    let stages = browser.text("document.getElementById('stages').innerText");
+    assert!(stages.contains("params.rows was"), "{stages}");
+    browser.screenshot("serve-compare");
+    assert_eq!(browser.errors(), Vec::<String>::new());
+    // The report is the same page, served.
+    browser.open(&format!("http://{}/run/2", server.host));
+    browser.click("button[data-cell='0']");
+    browser.until("document.getElementById('panel').open");
+    assert_eq!(browser.errors(), Vec::<String>::new());
+}
