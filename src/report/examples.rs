@@ -10,7 +10,7 @@ use store::Store;
 use super::columns;
 use super::gather::{self, Recorded, Step};
 use super::reading::{Reading, shape};
-use super::signals::{Drawing, drawn};
+use super::signals::{ALL, Drawing, drawn};
 
 /// All examples of a run.
 #[derive(Default, Serialize)]
@@ -132,7 +132,9 @@ impl<'a> Collector<'a> {
         if columns::is_signal(&table, "original") {
             let shape = shape(store, recorded, step);
             let number = found.tables.len();
-            found.drawings.extend(drawn(number, &table, &rows, shape));
+            let left = ALL.saturating_sub(found.drawings.len());
+            let drawings = drawn(number, &table, &rows, shape, left);
+            found.drawings.extend(drawings);
             made.rows = read(&table, &rows, |_| (Vec::new(), Vec::new())).unwrap_or_default();
         } else if let Some(tokens) = Texts::of(&table) {
             let scheme = self.reading.scheme(store, recorded, at);

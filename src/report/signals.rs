@@ -22,8 +22,10 @@ pub struct Drawing {
 
 /// How many signals of a table are drawn.
 const DRAWN: usize = 24;
+/// How many of all tables: a page of thousands takes seconds to open.
+pub const ALL: usize = 240;
 /// From so many channels on a signal is a picture.
-const CHANNELS: usize = 8;
+const CHANNELS: usize = 16;
 
 /// Draws the first of some rows.
 pub fn drawn(
@@ -31,6 +33,7 @@ pub fn drawn(
     table: &RecordBatch,
     rows: &[usize],
     shape: Option<(usize, usize)>,
+    most: usize,
 ) -> Vec<Drawing> {
     let [Some(before), Some(after)] =
         ["original", "adversarial"].map(|name| columns::lists(table, name))
@@ -85,5 +88,9 @@ pub fn drawn(
             pictures: Vec::new(),
         }
     };
-    rows.iter().enumerate().take(DRAWN).map(draw).collect()
+    rows.iter()
+        .enumerate()
+        .take(DRAWN.min(most))
+        .map(draw)
+        .collect()
 }

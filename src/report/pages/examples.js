@@ -72,7 +72,7 @@ function startExamples() {
         el("b", {}, row[0]),
         el("span", { class: `verdict ${row[2] ? "not-reproduced" : before === label ? "reproduced" : ""}` }, verdict),
         el("span", {}, `${name(label)}: answered ${name(before)}, then ${name(after)}`),
-        el("span", { class: "aside" }, row[3] ? `${count(row[4], "word")} changed` : "not attacked"),
+        el("span", { class: "aside" }, !row[3] ? "not attacked" : row[5].length ? `${count(row[4], "word")} changed` : "changed"),
         el("span", { class: "likely" }, `P(${name(label)}) `, likely(row, 7, "before"), " ", likely(row, 8, "after"))),
       drawing ? drawing.cloneNode(true) : null,
       row[5].length ? [side("Before", row, false), side("After", row, true)] : null);
