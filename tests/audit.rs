@@ -190,9 +190,11 @@ fn a_proof_holds_here_and_elsewhere() {
         "ablate: holds: 5 of 5 stages confirmed, 0 unknown, 0 against, 5 objects hashed\n";
     assert!(said.ends_with(expected), "{said}");
     assert!(
-        said.starts_with("proof of summary[scale=2].total = 6, root "),
+        said.starts_with("proof of summary[scale=2].total, root "),
         "{said}"
     );
+    let value = "\nvalue    6 in `total`, row 1 (scale=2) of summary.rows\n";
+    assert!(said.contains(value), "{said}");
     // Another store, as on another machine.
     lab.run_with(&["--store", "other"]);
     let said = lab.ablate(&["audit", "--check", "p.json", "--store", "other"]);
@@ -208,6 +210,8 @@ fn a_proof_holds_here_and_elsewhere() {
     assert!(said.stdout.ends_with(expected), "{}", said.stdout);
     let said = lab.ablate(&["audit", "--check", "p.json", "--store", "none"]);
     assert_eq!(said.code, 1);
+    let alone = "ablate: agrees with itself, and no store has confirmed it: 0 of 5";
+    assert!(said.stdout.contains(alone), "{}", said.stdout);
     assert!(!lab.path("none").exists(), "looking makes no store");
 }
 
@@ -231,10 +235,18 @@ fn a_proof_that_was_changed_does_not_hold() {
     };
     // The value alone.
     let found = against("\"value\":\"6\"", "\"value\":\"7\"");
-    assert_eq!(found, ["the table has 6 in row 1 of `total`, not 7"]);
+    let changed = "the proof was changed: what it says does not have its root digest";
+    assert_eq!(
+        found,
+        [changed, "the table has 6 in row 1 of `total`, not 7"]
+    );
+    // What it says that it is about.
+    assert_eq!(
+        against("\"asked\":\"summary", "\"asked\":\"accuracy"),
+        [changed]
+    );
     // A parameter of the first stage: no store has made that key, and the root is another.
     let found = against("{\"x\":2}", "{\"x\":3}");
-    let changed = "the proof was changed: its stages do not have its root digest";
     assert_eq!(found, [changed]);
     // A name.
     assert_eq!(

@@ -8,7 +8,7 @@ use arrow::record_batch::RecordBatch;
 use rayon::prelude::*;
 use store::{Digest, Inspected, Store};
 
-use super::proof::{Proof, RECORD, seals, unhex};
+use super::proof::{Proof, RECORD, root_of, seals, unhex};
 use crate::diagnostic::Diagnostic;
 use crate::reference;
 
@@ -74,8 +74,10 @@ pub fn check(proof: &Proof, store: Option<&Store>) -> Result<Checked, store::Err
         Err(why) => checked
             .against
             .push(format!("the proof contradicts itself: {why}")),
-        Ok(seals) if seals.last() != Some(&proof.root) => {
-            let why = "the proof was changed: its stages do not have its root digest";
+        Ok(seals)
+            if root_of(&proof.asked, &proof.output, proof.cell.as_ref(), &seals) != proof.root =>
+        {
+            let why = "the proof was changed: what it says does not have its root digest";
             checked.against.push(why.to_owned());
         }
         Ok(_) => {}

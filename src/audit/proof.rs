@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use store::{Digest, RawFile, StageKey, Store, Value};
+use store::{Digest, Inspected, RawFile, StageKey, Store, Value};
 
 use super::Audit;
 use crate::diagnostic::Diagnostic;
@@ -29,7 +29,7 @@ pub struct Proof {
     pub record: String,
     /// What was asked for, as it was written.
     pub asked: String,
-    /// The seal of the last node.
+    /// The seal of everything, see [`root_of`].
     pub root: Digest,
     /// The output of the last node that the proof is about.
     pub output: String,
@@ -133,20 +133,33 @@ pub fn make(audit: &Audit, store: &Store) -> Result<Proof, Diagnostic> {
         seals(&nodes).map_err(|why| Diagnostic::new(format!("there is no proof: {why}")))?;
     let asked = &audit.lineage.links[*root].execution.outputs;
     let artifact = asked.iter().find(|known| known.name == *output);
+    if let Some(Inspected::Damaged(why)) = artifact.map(|output| store.inspect(&output.digest)) {
+        return Err(Diagnostic::new(format!(
+            "there is no proof: the bytes of `{}` are not those that were made: {why}",
+            audit.asked
+        ))
+        .help("`ablate run` sets them aside and makes them again"));
+    }
     let small = artifact.filter(|output| output.bytes <= SMALL);
     let bytes = small.and_then(|output| std::fs::read(store.object_path(&output.digest)).ok());
+    let cell = audit.cell.clone();
+    let cell = cell.map(|(wanted, found)| ProvenCell { wanted, found });
     Ok(Proof {
         record: RECORD.to_owned(),
         asked: audit.asked.clone(),
-        root: *seals.last().expect("there is a root"),
+        root: root_of(&audit.asked, output, cell.as_ref(), &seals),
         output: output.clone(),
-        cell: audit
-            .cell
-            .clone()
-            .map(|(wanted, found)| ProvenCell { wanted, found }),
+        cell,
         nodes,
         artifact: bytes.map(|bytes| hex(&bytes)),
     })
+}
+
+/// The root: what was asked for and what was found, over the seal of the last node.
+pub fn root_of(asked: &str, output: &str, cell: Option<&ProvenCell>, seals: &[Digest]) -> Digest {
+    let sealed = ("proof/1", asked, output, cell, seals.last());
+    let text = serde_json::to_string(&sealed).expect("plain values");
+    Digest::of(text.as_bytes())
 }
 
 /// The seal of each node, or what does not fit together. Needs no store.
@@ -154,6 +167,11 @@ pub fn seals(nodes: &[Node]) -> Result<Vec<Digest>, String> {
     let mut seals: Vec<Digest> = Vec::with_capacity(nodes.len());
     for (n, node) in nodes.iter().enumerate() {
         let wrong = |what: String| Err(format!("`{}`: {what}", node.stage));
+        // A stage that nothing reads would count as confirmed and prove nothing.
+        let read = nodes[n + 1..].iter().flat_map(|later| &later.inputs);
+        if n + 1 < nodes.len() && !read.into_iter().any(|edge| edge.node == n) {
+            return wrong("nothing reads it".to_owned());
+        }
         let mut ports: BTreeMap<&str, Vec<&Edge>> = BTreeMap::new();
         for edge in &node.inputs {
             if edge.node >= n {

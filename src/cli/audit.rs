@@ -183,14 +183,29 @@ fn check_proof(global: &Global, file: &Path) -> Result<(), Exit> {
     if global.json {
         out!(
             "{}",
-            json!({ "asked": proof.asked, "root": proof.root, "holds": checked.holds(), "checked": checked })
+            json!({ "asked": proof.asked, "root": proof.root, "holds": checked.holds() && store.is_some(), "checked": checked })
         );
     } else {
-        let value = match &proof.cell {
-            Some(cell) => format!("{} = {}", proof.asked, cell.found.value),
-            None => proof.asked.clone(),
-        };
-        out!("proof of {value}, root {}", proof.root);
+        // What was asked for are somebody's words: what is proven is said beside them.
+        out!("proof of {}, root {}", proof.asked, proof.root);
+        let stage = proof.nodes.last().map_or("", |node| node.stage.as_str());
+        match &proof.cell {
+            Some(cell) => {
+                let filters = cell.wanted.filters.iter();
+                let filters: Vec<String> = filters.map(|(k, v)| format!("{k}={v}")).collect();
+                let whose = match filters.is_empty() {
+                    true => format!("row {}", cell.found.row),
+                    false => format!("row {} ({})", cell.found.row, filters.join(", ")),
+                };
+                out!(
+                    "value    {} in `{}`, {whose} of {stage}.{}",
+                    cell.found.value,
+                    cell.found.column,
+                    proof.output
+                );
+            }
+            None => out!("table    {stage}.{}", proof.output),
+        }
         for fault in &checked.against {
             out!("against  {fault}");
         }
@@ -201,6 +216,7 @@ fn check_proof(global: &Global, file: &Path) -> Result<(), Exit> {
             out!("unseen   the table itself is neither in the proof nor in this store");
         }
         let verdict = match (checked.holds(), checked.against.is_empty()) {
+            (true, _) if store.is_none() => "agrees with itself, and no store has confirmed it",
             (true, _) => "holds",
             (false, true) => "NOT confirmed",
             (false, false) => "does NOT hold",

@@ -29,6 +29,7 @@ mod view;
 
 use jiff::Timestamp;
 use serde_json::json;
+use std::collections::HashSet;
 use store::{Run, Store};
 
 use figures::asked::Asked;
@@ -99,10 +100,18 @@ pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error>
 
 /// Every table of a paper in the results of a run.
 pub fn paper_tables(store: &Store, recorded: &Recorded) -> Vec<PaperTable> {
+    let reads = recorded.steps.iter().flat_map(|step| &step.reads);
+    let read: HashSet<(usize, usize)> = reads
+        .filter_map(|read| Some((read.step?, read.output?)))
+        .collect();
     let mut found = Vec::new();
     for (at, step) in recorded.steps.iter().enumerate() {
         for (n, output) in step.outputs().iter().enumerate() {
-            if tables::is_tidy(&output.schema)
+            // A table that somebody typed for another stage to read, such as the paper's own
+            // numbers, is no result.
+            let typed = step.kind() == "table" && read.contains(&(at, n));
+            if !typed
+                && tables::is_tidy(&output.schema)
                 && let Some(table) = gather::table(store, output)
             {
                 found.extend(tables::read(at, n, step, &table).unwrap_or_default());

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use stages::{DataHome, Determinism};
-use store::{Environment, Execution, Output, Store};
+use store::{Environment, Execution, Inspected, Output, Store};
 
 use crate::plan::{Plan, Source};
 use crate::resolve::{Unreadable, Unresolved, resolve};
@@ -118,9 +118,15 @@ pub fn again(
             let tolerant = may_round(&promise, &execution, request, n);
             let pairs = execution.outputs.iter().zip(&tables);
             let graded = pairs.map(|(old, (staged, table))| {
-                let grade = match old.digest == staged.digest {
-                    true => Grade::BitIdentical,
-                    false => compare(store, old, table, &promise, tolerant),
+                // What is stored must be what was recorded, or nobody would get the bytes that are verified.
+                let grade = match (store.inspect(&old.digest), old.digest == staged.digest) {
+                    (Inspected::Damaged(why), _) => Grade::Different {
+                        row: None,
+                        column: None,
+                        detail: format!("the stored bytes are not those that were made: {why}"),
+                    },
+                    (_, true) => Grade::BitIdentical,
+                    (_, false) => compare(store, old, table, &promise, tolerant),
                 };
                 (old.name.clone(), grade)
             });

@@ -68,6 +68,15 @@ fn parse_anew(query: &str) -> Result<Parsed, ParamError> {
             Some("put the values into a table and join it"),
         ));
     }
+    let brackets = brackets(query);
+    if brackets > BRACKETS {
+        return Err(wrong(
+            format!(
+                "the query has {brackets} brackets inside each other, and {BRACKETS} is the most"
+            ),
+            Some("name parts of it: WITH part AS (SELECT …) SELECT …"),
+        ));
+    }
     // The same dialect and options as `SQLContext::execute`.
     let options = ParserOptions {
         trailing_commas: true,
@@ -116,6 +125,28 @@ fn parse_anew(query: &str) -> Result<Parsed, ParamError> {
         ordered: is_ordered(query),
         tables: tables(query),
     })
+}
+
+/// How many brackets may stand inside each other: the parser tries what is in them more than once,
+/// so that each takes twice the time of the one before.
+const BRACKETS: usize = 16;
+
+/// The most brackets inside each other, texts and names in quotes left out.
+fn brackets(query: &str) -> usize {
+    let (mut open, mut most, mut quote) = (0_usize, 0, None);
+    for c in query.chars() {
+        match (quote, c) {
+            (Some(end), c) => quote = Some(end).filter(|end| *end != c),
+            (None, '\'' | '"' | '`') => quote = Some(c),
+            (None, '(' | '[') => {
+                open += 1;
+                most = most.max(open);
+            }
+            (None, ')' | ']') => open = open.saturating_sub(1),
+            (None, _) => {}
+        }
+    }
+    most
 }
 
 /// How deep expressions may nest: polars walks them by recursion.

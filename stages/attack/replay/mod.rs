@@ -9,7 +9,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::{Array, AsArray};
 use arrow::compute::cast;
@@ -43,6 +43,7 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
         .map(|row| (rows.ids[row].as_str(), row))
         .collect();
     let repeated = settings.whole("repeats", 1, 1).unwrap_or(1) > 1;
+    selection(&table, &places, settings, task.seed, &mut report);
     let mut pairs: Vec<(usize, &Sequence, Sequence)> = Vec::with_capacity(table.len());
     for n in 0..table.len() {
         let id = table.id(n);
@@ -145,6 +146,60 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
         budget: budget.to_string(),
         disagreements: report.list,
     })
+}
+
+/// Whether these are the rows that were to be attacked, each once: leaving failures out, or
+/// listing a success twice, would change the summary and no row.
+fn selection(
+    table: &Examples<'_>,
+    places: &BTreeMap<&str, usize>,
+    settings: Settings<'_>,
+    seed: u64,
+    report: &mut Report,
+) {
+    let mut seen = BTreeSet::new();
+    for n in 0..table.len() {
+        let id = table.id(n);
+        if !seen.insert(id) {
+            report.add(n, id, "id", "twice", "each row once");
+        }
+    }
+    // Which rows `among`, `label` and `repeats` leave depends on the model: only doubles are told.
+    let plain = ["among", "label", "repeats"];
+    if plain.iter().any(|name| settings.0.contains_key(*name)) {
+        return;
+    }
+    let mut drawn: Vec<(String, &str)> = places
+        .keys()
+        .map(|id| {
+            let name = format!("{seed}/{id}");
+            (store::Digest::of(name.as_bytes()).to_string(), *id)
+        })
+        .collect();
+    drawn.sort_unstable();
+    match settings.whole("items", 0, 0) {
+        Ok(items) if items > 0 => drawn.truncate(items),
+        _ => {}
+    }
+    if let Some((_, id)) = drawn.iter().find(|(_, id)| !seen.contains(id)) {
+        report.add(
+            table.len(),
+            id,
+            "id",
+            "missing",
+            "a row for each item drawn",
+        );
+    }
+    if seen.len() > drawn.len() {
+        let more = format!("{} rows", seen.len());
+        report.add(
+            table.len(),
+            "",
+            "id",
+            &more,
+            &format!("{} items", drawn.len()),
+        );
+    }
 }
 
 /// What an attack may do to a row, by its parameters.

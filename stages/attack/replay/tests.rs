@@ -140,6 +140,38 @@ fn the_truth_passes_and_every_lie_is_found() {
 }
 
 #[test]
+fn rows_that_are_left_out_or_listed_twice_are_found() {
+    let world = swapped();
+    let examples = &world.outputs["examples"];
+    let with = |rows: &[u32]| {
+        let rows = arrow::array::UInt32Array::from(rows.to_vec());
+        let mut outputs = world.outputs.clone();
+        let table = arrow::compute::take_record_batch(examples, &rows).unwrap();
+        outputs.insert("examples".to_owned(), table);
+        world.replay(&outputs).disagreements
+    };
+    let all: Vec<u32> = (0..40).collect();
+    assert_eq!(with(&all), []);
+    let id = |n: usize| examples["id"].as_string::<i32>().value(n).to_owned();
+    let missing = found(
+        Some(39),
+        &id(39),
+        "id",
+        "missing",
+        "a row for each item drawn",
+    );
+    assert_eq!(with(&all[..39]), std::slice::from_ref(&missing));
+    let mut twice = all.clone();
+    twice[39] = 0;
+    let doubled = found(Some(39), &id(0), "id", "twice", "each row once");
+    let missing = Disagreement {
+        row: Some(40),
+        ..missing
+    };
+    assert_eq!(with(&twice), [doubled, missing]);
+}
+
+#[test]
 fn changes_that_are_not_listed_and_budgets_that_are_not_kept_are_found() {
     let world = swapped();
     let examples = &world.outputs["examples"];
