@@ -85,6 +85,29 @@ fn what_does_not_come_out_again_is_named_with_row_and_column() {
 }
 
 #[test]
+fn stored_bytes_that_somebody_edited_are_different_though_the_stage_comes_out_again() {
+    let lab = Lab::demo();
+    lab.run();
+    let shown = lab.ablate(&["show", "numbers", "--json"]).good().stdout;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let path = lab.path(shown["artifacts"][0]["path"].as_str().unwrap());
+    let mut bytes = std::fs::read(&path).unwrap();
+    let half = bytes.len() / 2;
+    bytes[half] ^= 1;
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, &bytes).unwrap();
+    let said = lab.ablate(&["verify", "numbers", "--threads", "1"]);
+    assert_eq!(said.code, 1, "{}", said.stdout);
+    let why = "the stored bytes are not those that were made";
+    assert!(said.stdout.contains(why), "{}", said.stdout);
+    let said = lab.ablate(&["audit", "numbers", "--proof", "p.json"]);
+    assert_ne!(said.code, 0);
+    let why = "there is no proof: the bytes of `numbers` are not those that were made";
+    assert!(said.stderr.contains(why), "{}", said.stderr);
+    assert!(!lab.path("p.json").exists());
+}
+
+#[test]
 fn a_sample_is_a_part_that_can_be_drawn_again() {
     let lab = Lab::demo();
     lab.run();
