@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Builder, Int32Builder, Int64Builder, ListBuilder,
-};
+use arrow::array::{ArrayRef, AsArray, Float64Builder, Int32Builder, Int64Builder, ListBuilder};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use nn::models::{Gram, KneserNey};

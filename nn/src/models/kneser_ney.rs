@@ -192,6 +192,16 @@ impl KneserNey {
     }
 }
 
+impl KneserNey {
+    /// Some tokens (ascending), the likeliest after `before` first, equally likely ones in their order.
+    pub fn ranked(&self, before: &[u32], of: &[u32]) -> Vec<u32> {
+        let p = self.probabilities(before, of);
+        let mut places: Vec<usize> = (0..of.len()).collect();
+        places.sort_unstable_by(|a, b| p[*b].total_cmp(&p[*a]).then(a.cmp(b)));
+        places.into_iter().map(|place| of[place]).collect()
+    }
+}
+
 impl Order {
     fn new(counted: &[(u128, u64)], least: u64) -> Order {
         let with = |count: u64| counted.iter().filter(|(_, k)| *k == count).count() as f64;

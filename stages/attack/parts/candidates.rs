@@ -4,6 +4,7 @@
 //! What stands in for the paper's tools: an n-gram model for GPT-2, the tagger of `harper-brill` for
 //! NLTK's, and the cosine of the victim's own word vectors for "similar".
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, StringArray};
@@ -35,6 +36,8 @@ pub struct Candidates<'a> {
     units: Vec<f32>,
     /// The eligible words that are like a word, once it has been asked for.
     like: Vec<OnceLock<Vec<u32>>>,
+    /// The usual part of speech of words that no patch of the tagger names.
+    usual: Vec<Option<UPOS>>,
 }
 
 impl<'a> Candidates<'a> {
@@ -52,6 +55,7 @@ impl<'a> Candidates<'a> {
         let units = eligible.iter().flat_map(|token| unit(vectors, *token));
         let units = units.collect();
         let like = (0..words.len()).map(|_| OnceLock::new()).collect();
+        let usual = usual(&tagger, words)?;
         Ok(Candidates {
             language,
             words,
@@ -61,6 +65,7 @@ impl<'a> Candidates<'a> {
             eligible,
             units,
             like,
+            usual,
         })
     }
 
@@ -74,16 +79,20 @@ impl<'a> Candidates<'a> {
             return Vec::new();
         };
         let like = self.like[word as usize].get_or_init(|| self.like(word));
-        let p = self.language.probabilities(before, like);
-        let mut order: Vec<usize> = (0..like.len()).collect();
-        order.sort_unstable_by(|a, b| p[*b].total_cmp(&p[*a]).then(a.cmp(b)));
+        // What patches of the tagger do not name is told apart by its usual part of speech alone.
+        let mut told: BTreeMap<UPOS, bool> = BTreeMap::new();
         let mut set = Vec::with_capacity(self.taste.most);
-        for token in order.into_iter().map(|place| like[place]) {
+        for token in self.language.ranked(before, like) {
             if set.len() == self.taste.most {
                 break;
             }
             sentence[back] = self.text(token);
-            if tag(&self.tagger, &sentence) == Some(part) {
+            let same = || tag(&self.tagger, &sentence) == Some(part);
+            let same = match self.usual[token as usize] {
+                Some(usual) => *told.entry(usual).or_insert_with(same),
+                None => same(),
+            };
+            if same {
                 set.push(token);
             }
         }
@@ -113,6 +122,44 @@ impl<'a> Candidates<'a> {
 fn tag(tagger: &BrillTagger<FreqDict>, sentence: &[&str]) -> Option<UPOS> {
     let sentence: Vec<String> = sentence.iter().map(|word| (*word).to_owned()).collect();
     tagger.tag_sentence(&sentence).pop().flatten()
+}
+
+/// The part of speech that a word has before patches, unless a patch compares words with it: those go by their first
+/// letters, as many as both have.
+fn usual(
+    tagger: &BrillTagger<FreqDict>,
+    words: &StringArray,
+) -> Result<Vec<Option<UPOS>>, Failure> {
+    let wrong = |error: serde_json::Error| Failure::new(format!("the tagger: {error}"));
+    let whole = serde_json::to_value(tagger).map_err(wrong)?;
+    let base: FreqDict = serde_json::from_value(whole["base"].clone()).map_err(wrong)?;
+    let mut named = Vec::new();
+    name(&whole["patches"], &mut named);
+    let begins = |a: &str, b: &str| {
+        let mut pairs = a.chars().zip(b.chars());
+        pairs.all(|(a, b)| a.eq_ignore_ascii_case(&b))
+    };
+    let of = |word: Option<&str>| {
+        let word = word.unwrap_or_default();
+        let known = base.get(word)?;
+        let compared = named.iter().any(|named| begins(word, named));
+        (!compared).then_some(known)
+    };
+    Ok(words.iter().map(of).collect())
+}
+
+/// The words that patches name, wherever they do.
+fn name(value: &serde_json::Value, named: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Array(list) => list.iter().for_each(|value| name(value, named)),
+        serde_json::Value::Object(map) => {
+            if let Some(word) = map.get("word").and_then(|word| word.as_str()) {
+                named.push(word.to_owned());
+            }
+            map.values().for_each(|value| name(value, named));
+        }
+        _ => {}
+    }
 }
 
 /// A word's vector at length 1; zeros stay.
