@@ -282,10 +282,12 @@ fn in_pipeline<T>(pipeline: &Pipeline, result: Result<T, Vec<Diagnostic>>) -> Re
 /// Prints a line. What a terminal would obey and not show is shown: texts of data sets, logs and
 /// other people's stores are printed, and may say anything.
 pub(crate) fn print_line(line: std::fmt::Arguments<'_>) -> Result<(), Exit> {
+    // In one piece: standard output would pass on a megabyte of JSON by the kilobyte.
+    let line = format!("{line}\n");
     let mut out = std::io::stdout().lock();
     match out.is_terminal() {
-        true => writeln!(out, "{}", terminal::harmless(&line.to_string())),
-        false => writeln!(out, "{line}"),
+        true => out.write_all(terminal::harmless(&line).as_bytes()),
+        false => out.write_all(line.as_bytes()),
     }
     .map_err(unprinted)
 }
