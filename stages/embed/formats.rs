@@ -1,6 +1,7 @@
 //! Word vectors in other programs' files: GloVe's text, word2vec's text, safetensors.
 //! Knows nothing of vocabularies.
 
+use arrow::array::StringArray;
 use rayon::prelude::*;
 use safetensors::{Dtype, SafeTensors};
 
@@ -9,7 +10,7 @@ use crate::Failure;
 
 /// Words and their vectors from text: a word and its numbers a line, and perhaps a first line
 /// that says how many words and numbers there are (word2vec's form).
-pub fn text(name: &str, bytes: &[u8]) -> Result<(Vec<String>, Matrix), Failure> {
+pub fn text(name: &str, bytes: &[u8]) -> Result<(StringArray, Matrix), Failure> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
         Failure::new(format!("{name} is not UTF-8 at byte {at}")).at("file")
@@ -37,9 +38,23 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<(Vec<String>, Matrix), Failure> 
     }
     let before = usize::from(counted.is_some());
     let parts: Vec<&str> = pieces(body);
-    let parsed: Vec<Result<Part, Wrong>> = parts.par_iter().map(|part| parse(part, dim)).collect();
-    let (mut words, mut values, mut lines) = (Vec::new(), Vec::new(), before);
-    for part in parsed {
+    // Room for a row a line, which the parts fill side by side.
+    let counts: Vec<usize> = parts.par_iter().map(|part| part.lines().count()).collect();
+    let mut values = vec![0.0; counts.iter().sum::<usize>() * dim];
+    let mut rooms = Vec::with_capacity(parts.len());
+    let mut rest = &mut values[..];
+    for count in &counts {
+        let (room, more) = rest.split_at_mut(count * dim);
+        rooms.push(room);
+        rest = more;
+    }
+    let parsed: Vec<Result<Part<'_>, Wrong>> = parts
+        .par_iter()
+        .zip(rooms)
+        .map(|(part, room)| parse(part, dim, room))
+        .collect();
+    let (mut words, mut lines, mut filled) = (Vec::with_capacity(counts.len()), before, 0);
+    for (part, count) in parsed.into_iter().zip(&counts) {
         let part = part.map_err(|wrong| {
             let line = lines + wrong.line + 1;
             Failure::new(format!("{name}: line {line} {}", wrong.what))
@@ -48,10 +63,14 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<(Vec<String>, Matrix), Failure> 
                 ))
                 .at("file")
         })?;
-        lines += part.lines;
+        // Empty lines leave room at the end of their part.
+        let start = (lines - before) * dim;
+        values.copy_within(start..start + part.words.len() * dim, filled);
+        filled += part.words.len() * dim;
+        lines += count;
         words.extend(part.words);
-        values.extend(part.values);
     }
+    values.truncate(filled);
     if let Some((expected, _)) = counted
         && expected != words.len()
     {
@@ -62,6 +81,7 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<(Vec<String>, Matrix), Failure> 
         .help("the file is cut off: get it again")
         .at("file"));
     }
+    let words = StringArray::from_iter_values(words);
     Ok((words, Matrix { dim, values }))
 }
 
@@ -79,10 +99,8 @@ fn pieces(mut text: &str) -> Vec<&str> {
     pieces
 }
 
-struct Part {
-    words: Vec<String>,
-    values: Vec<f32>,
-    lines: usize,
+struct Part<'a> {
+    words: Vec<&'a str>,
 }
 
 struct Wrong {
@@ -90,40 +108,49 @@ struct Wrong {
     what: String,
 }
 
-fn parse(text: &str, dim: usize) -> Result<Part, Wrong> {
-    let mut part = Part {
-        words: Vec::new(),
-        values: Vec::new(),
-        lines: 0,
-    };
+/// Words, and their numbers into `room`, which has a row for each line.
+fn parse<'a>(text: &'a str, dim: usize, room: &mut [f32]) -> Result<Part<'a>, Wrong> {
+    let mut words = Vec::with_capacity(room.len() / dim);
     for (line, row) in text.lines().enumerate() {
-        part.lines += 1;
         let row = row.trim_end_matches([' ', '\r']);
         if row.is_empty() {
             continue;
         }
-        // From the right, because some words of large collections have spaces inside.
-        let mut fields = row.rsplitn(dim + 1, ' ');
-        let start = part.values.len();
-        for field in fields.by_ref().take(dim) {
-            match field.parse() {
-                Ok(number) => part.values.push(number),
-                Err(_) => {
-                    let what = format!("has `{field}` where a number should be");
-                    return Err(Wrong { line, what });
-                }
-            }
-        }
-        part.values[start..].reverse();
-        match fields.next() {
-            Some(word) => part.words.push(word.to_owned()),
-            None => {
-                let what = format!("has fewer than {dim} numbers");
-                return Err(Wrong { line, what });
-            }
-        }
+        let start = words.len() * dim;
+        let into = &mut room[start..start + dim];
+        let word = match one_word(row, into) {
+            Some(word) => word,
+            None => several_words(row, into).map_err(|what| Wrong { line, what })?,
+        };
+        words.push(word);
     }
-    Ok(part)
+    Ok(Part { words })
+}
+
+/// A line in which a space is the end of the word, which nearly all are; or nothing.
+fn one_word<'a>(row: &'a str, into: &mut [f32]) -> Option<&'a str> {
+    let (word, mut rest) = row.split_at_checked(row.bytes().position(|byte| byte == b' ')?)?;
+    for number in into {
+        let field = rest.strip_prefix(' ')?;
+        let end = field.bytes().position(|byte| byte == b' ');
+        let (field, more) = field.split_at(end.unwrap_or(field.len()));
+        *number = field.parse().ok()?;
+        rest = more;
+    }
+    rest.is_empty().then_some(word)
+}
+
+/// The numbers from the right, because some words of large collections have spaces inside.
+fn several_words<'a>(row: &'a str, into: &mut [f32]) -> Result<&'a str, String> {
+    let dim = into.len();
+    let mut fields = row.rsplitn(dim + 1, ' ');
+    for (number, field) in into.iter_mut().rev().zip(fields.by_ref()) {
+        let parsed = field.parse();
+        *number = parsed.map_err(|_| format!("has `{field}` where a number should be"))?;
+    }
+    fields
+        .next()
+        .ok_or_else(|| format!("has fewer than {dim} numbers"))
 }
 
 /// A matrix from a safetensors file: the tensor of that name, or the only one with rows.
@@ -194,18 +221,30 @@ fn half(bits: u16) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::Array;
+
     use super::*;
 
     #[test]
     fn both_text_forms_by_hand() {
         let glove = "the 0.5 -1e-3\n. . 1 2\nnew york 3 4\n";
         let (words, matrix) = text("g.txt", glove.as_bytes()).unwrap();
+        let words: Vec<&str> = words.iter().flatten().collect();
         assert_eq!(words, ["the", ". .", "new york"]);
         assert_eq!(matrix.values, [0.5, -0.001, 1.0, 2.0, 3.0, 4.0]);
         let word2vec = "2 3\na 1 2 3 \r\nb 4 5 6\n";
         let (words, matrix) = text("w.txt", word2vec.as_bytes()).unwrap();
         assert_eq!((words.len(), matrix.dim), (2, 3));
         assert_eq!(matrix.row(1), [4.0, 5.0, 6.0]);
+        // Empty lines leave no row behind, in whichever part they are.
+        let mut long = "a 1 2\n\n".repeat(200_000);
+        long.push_str("b 3 4\n");
+        let (words, matrix) = text("l.txt", long.as_bytes()).unwrap();
+        assert_eq!((words.len(), matrix.values.len()), (200_001, 400_002));
+        assert_eq!(
+            (matrix.row(199_999), matrix.row(200_000)),
+            (&[1.0, 2.0][..], &[3.0, 4.0][..])
+        );
     }
 
     #[test]

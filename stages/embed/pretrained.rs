@@ -27,10 +27,7 @@ pub fn read(
                 formats::safetensors(name, &bytes(task, name)?, settings.tensor.as_deref())?;
             return by_place(name, matrix, vocab);
         }
-        (Some(name), None) => {
-            let (words, matrix) = formats::text(name, &bytes(task, name)?)?;
-            (StringArray::from(words), matrix)
-        }
+        (Some(name), None) => formats::text(name, &bytes(task, name)?)?,
         (None, Some(table)) => (tables::words(table, "vectors")?, tables::vectors(table)?),
         (Some(_), Some(_)) => {
             return Err(

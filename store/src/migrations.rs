@@ -17,6 +17,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/2.sql"),
     include_str!("migrations/3.sql"),
     include_str!("migrations/4.sql"),
+    include_str!("migrations/5.sql"),
 ];
 
 /// How long to wait for another process's transaction. They take milliseconds.
@@ -141,6 +142,7 @@ mod tests {
             "2ba2c0e054eb",
             "1035f22c7906",
             "259762849a47",
+            "fb38b6c176fd",
         ];
         for (step, pin) in STEPS.iter().zip(pins) {
             assert_eq!(Digest::of(step.as_bytes()).short(), pin);

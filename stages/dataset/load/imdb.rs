@@ -19,9 +19,7 @@ pub fn imdb(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
     let opened = &mut files[0];
     let (path, encoding) = (&opened.entry.path, opened.entry.encoding);
     let limit = limit(opened);
-    // All texts in one piece, in the order of the archive: 50,000 small strings are slow to make.
-    let mut all = String::with_capacity(limit as usize);
-    let mut reviews: Vec<(Key, Range<usize>)> = Vec::with_capacity(50_000);
+    let mut groups: [Group; 4] = Default::default();
     let packed = BufReader::with_capacity(1 << 18, &mut opened.file);
     ahead(flate2::bufread::GzDecoder::new(packed), |unpacked| {
         archive::tar(
@@ -30,29 +28,51 @@ pub fn imdb(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
             limit,
             |name| key(name).is_some(),
             |name, bytes| {
-                let key = key(name).expect("only these are wanted");
-                let start = all.len();
+                let (group, id) = key(name).expect("only these are wanted");
+                let group = &mut groups[group];
+                let start = group.texts.len();
                 match str::from_utf8(bytes) {
-                    Ok(text) if plain(text, encoding) => all.push_str(text),
+                    Ok(text) if plain(text, encoding) => group.texts.push_str(text),
                     _ => {
                         let name = format!("{path}: {name}");
-                        all.push_str(&text::decode(bytes.to_vec(), encoding, &name)?);
+                        let text = text::decode(bytes.to_vec(), encoding, &name)?;
+                        group.texts.push_str(&text);
                     }
                 }
-                reviews.push((key, start..all.len()));
+                group.reviews.push((id, start..group.texts.len()));
                 Ok(())
             },
         )
     })?;
-    reviews.sort_unstable_by_key(|(key, _)| *key);
-    let mut rows = Texts::with_capacity(reviews.len(), all.len());
-    for ((split, label, id), text) in reviews {
-        let split = if split == 0 { "train" } else { "test" };
-        let class = if label == 0 { "neg" } else { "pos" };
-        let id = format!("{split}/{class}/{id}");
-        rows.push(&id, split, Some(label), &all[text]);
+    let (count, bytes) = groups.iter().fold((0, 0), |(count, bytes), group| {
+        (count + group.reviews.len(), bytes + group.texts.len())
+    });
+    let mut rows = Texts::with_capacity(count, bytes);
+    // Each group is gone when its rows are made, so that all texts are never there twice.
+    for (mut group, (split, class, label)) in groups.into_iter().zip(GROUPS) {
+        group.reviews.sort_unstable_by_key(|(id, _)| *id);
+        for (id, text) in group.reviews {
+            let id = format!("{split}/{class}/{id}");
+            rows.push(&id, split, Some(label), &group.texts[text]);
+        }
     }
     Ok(rows.finish())
+}
+
+/// Split, class and label, in the order of the rows.
+const GROUPS: [(&str, &str, i64); 4] = [
+    ("train", "neg", 0),
+    ("train", "pos", 1),
+    ("test", "neg", 0),
+    ("test", "pos", 1),
+];
+
+/// Reviews of one split and class, in the order of the archive. Their texts are in one piece:
+/// 50,000 small strings are slow to make.
+#[derive(Default)]
+struct Group {
+    texts: String,
+    reviews: Vec<(u32, Range<usize>)>,
 }
 
 /// Whether a text is as it should be without any decoding.
@@ -60,22 +80,12 @@ fn plain(text: &str, encoding: Encoding) -> bool {
     encoding == Encoding::Utf8 && !text.starts_with('\u{feff}')
 }
 
-/// The place of a review in the order: split, class, id.
-type Key = (u8, i64, u32);
-
-/// The key of a review, or nothing for other files (the unlabelled ones too).
-fn key(name: &str) -> Option<Key> {
+/// The group and the id of a review, or nothing for other files (the unlabelled ones too).
+fn key(name: &str) -> Option<(usize, u32)> {
     let mut parts = name.strip_prefix("aclImdb/")?.split('/');
-    let split = match parts.next()? {
-        "train" => 0,
-        "test" => 1,
-        _ => return None,
-    };
-    let label = match parts.next()? {
-        "neg" => 0,
-        "pos" => 1,
-        _ => return None,
-    };
+    let (split, class) = (parts.next()?, parts.next()?);
+    let mut groups = GROUPS.iter();
+    let group = groups.position(|group| (group.0, group.1) == (split, class))?;
     let id = parts
         .next()?
         .strip_suffix(".txt")?
@@ -83,7 +93,7 @@ fn key(name: &str) -> Option<Key> {
         .0
         .parse()
         .ok()?;
-    Some((split, label, id))
+    Some((group, id))
 }
 
 #[cfg(test)]
@@ -92,7 +102,7 @@ mod tests {
 
     #[test]
     fn reviews_are_told_from_other_files() {
-        assert_eq!(key("aclImdb/test/pos/127_9.txt"), Some((1, 1, 127)));
+        assert_eq!(key("aclImdb/test/pos/127_9.txt"), Some((3, 127)));
         for other in [
             "aclImdb/train/unsup/0_0.txt",
             "aclImdb/README",
