@@ -241,10 +241,11 @@ impl<'m, T: Real> Stepper<'m, T> {
 
 /// Columns `at..at + width` of rows of `n` numbers.
 fn gather<T: Copy>(rows: &[T], n: usize, at: usize, width: usize, items: usize) -> Vec<T> {
-    (0..items)
-        .flat_map(|b| &rows[b * n + at..b * n + at + width])
-        .copied()
-        .collect()
+    let mut part = Vec::with_capacity(items * width);
+    for b in 0..items {
+        part.extend_from_slice(&rows[b * n + at..b * n + at + width]);
+    }
+    part
 }
 
 /// Puts `part` at column `at` of rows of `n` numbers; returns its width.
