@@ -20,6 +20,17 @@ rows = [
 ]
 "#;
 
+/// A claim about them.
+pub const CLAIM: &str = r#"
+[claims]
+tables = { results = "results" }
+
+[claim.good]
+level = "must"
+text = "It is <good>."
+query = "SELECT MAX(value) > 0.85 AS holds, MAX(value) AS best FROM results"
+"#;
+
 /// The data inside a page.
 pub fn data(html: &str) -> Value {
     let start = html.find("id=\"data\">").unwrap() + "id=\"data\">".len();
@@ -92,24 +103,114 @@ fn programs_get_json_and_a_report_can_have_any_name() {
         said["bytes"],
         std::fs::metadata(lab.path("a.html")).unwrap().len()
     );
-    let said = lab.ablate(&["report", "-o", "none/a.html"]);
-    assert_eq!(said.code, 2);
+    // No temporary name leaks out, whatever is wrong with the place.
+    lab.write("file", "").write("folder/x", "");
+    for (place, why) in [
+        ("none/a.html", "there is no folder `none`"),
+        ("file/a.html", "`file` is no folder"),
+        ("folder", "it is a folder"),
+    ] {
+        let said = lab.ablate(&["report", "-o", place]);
+        let expected = format!(
+            "error: cannot write `{place}`: {why}\n |\n = help: -o names another file, in a folder that is there\n"
+        );
+        assert_eq!((said.code, said.stderr), (2, expected));
+    }
+}
+
+#[test]
+fn a_profile_and_settings_choose_the_run() {
+    let lab = Lab::demo();
+    lab.write(
+        "pipeline.toml",
+        &format!("{DEMO}\n[profile.small.stage.numbers]\nrows = [{{ x = 7 }}]\n"),
+    );
+    let set = ["--set", "numbers.rows=[{x = 9}]"];
+    lab.run_with(&["--profile", "small"]);
+    lab.run_with(&set);
+    lab.run();
+    let said = |arguments: &[&str]| {
+        let said = lab.ablate(&[&["report"], arguments].concat());
+        let size = said.stdout.rfind(" (").unwrap_or(said.stdout.len());
+        (said.code, said.stdout[..size].to_owned() + &said.stderr)
+    };
+    let good = |text: &str| (0, format!("{text}: report.html"));
+    assert_eq!(said(&[]), good("run 3"));
     assert_eq!(
-        said.stderr
-            .replace("temporary file", "file")
-            .lines()
-            .next()
-            .unwrap()
-            .split(':')
-            .next(),
-        Some("error")
+        said(&["--profile", "small"]),
+        good("run 1 (--profile small)")
     );
-    assert!(
-        said.stderr
-            .contains("-o names another file, in a folder that is there"),
-        "{}",
-        said.stderr
+    assert_eq!(
+        said(&["1"]),
+        good("run 1 (--profile small)"),
+        "a name needs no profile"
     );
+    assert_eq!(said(&set), good("run 2 (--set numbers.rows=[{x = 9}])"));
+    assert_eq!(
+        said(&["2", "--profile", "small"]),
+        (
+            2,
+            "error: run 2 was made with --set numbers.rows=[{x = 9}], not with --profile small\n |\n \
+             = help: a run that is named needs neither --profile nor --set\n"
+                .to_owned()
+        )
+    );
+    assert_eq!(
+        said(&["prev", "--profile", "small"]),
+        (
+            2,
+            "error: no second run was made with --profile small\n |\n \
+             = help: `ablate run --profile small` makes one\n \
+             = help: `ablate runs` lists those that are there\n"
+                .to_owned()
+        )
+    );
+    // The same for what other tools get.
+    let csv = |arguments: &[&str]| {
+        let all = [&["export", "summary", "--csv"], arguments].concat();
+        lab.ablate(&all)
+    };
+    assert_eq!(
+        csv(&["--profile", "small"]).good().stdout,
+        "scale,total\n1,7\n2,14\n3,21\n"
+    );
+    assert_eq!(csv(&set).good().stdout, "scale,total\n1,9\n2,18\n3,27\n");
+    let none = csv(&["--profile", "large"]);
+    assert_eq!(
+        (none.code, none.stderr.lines().next()),
+        (2, Some("error: no run was made with --profile large"))
+    );
+}
+
+#[test]
+fn numbers_of_small_data_are_not_shaded() {
+    let small = RESULTS
+        .replace("\"paper_value\"]", "\"paper_value\", \"profile\"]")
+        .replace(" },\n", ", profile = \"smoke\" },\n");
+    let lab = Lab::new(&small);
+    lab.run();
+    let html = report(&lab, &[]);
+    assert!(html.contains("<span class=\"difference\">+0.030</span>"));
+    assert!(!html.contains("<td class=\"shade-"), "no colour");
+    assert!(!html.contains("Differences from the paper's numbers: <span"));
+    assert!(html.contains("Not on the paper's data: this run has the profile smoke"));
+    assert!(html.contains("The profile smoke is not on the paper&#x27;s data."));
+    let said = lab.ablate(&["export", "results", "--markdown"]).good();
+    let first = said.stdout.lines().next();
+    assert_eq!(
+        first,
+        Some("**accuracy (P, profile smoke: not on the paper's data)**")
+    );
+    // A run that was asked for by that name is no other.
+    let lab = Lab::new(&format!("{RESULTS}\n[profile.smoke]\n"));
+    lab.run_with(&["--profile", "smoke"]);
+    assert!(!report(&lab, &[]).contains("<td class=\"shade-"));
+    // Real data, less of it: the profile is named, and colours are back.
+    let lab = Lab::new(&small.replace("\"smoke\"", "\"cpu\""));
+    lab.run();
+    let html = report(&lab, &[]);
+    assert!(html.contains("<td class=\"shade-1\">") && html.contains("profile cpu"));
+    assert!(html.contains("Differences from the paper's numbers: <span"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod exchange;
 mod export;
 mod eyes;
 mod fetch;
+mod file;
 mod graph;
 mod history;
 mod house;
@@ -22,6 +23,7 @@ mod serve;
 mod spark;
 mod stream;
 mod verify;
+mod which;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

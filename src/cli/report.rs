@@ -1,19 +1,18 @@
 //! `ablate report`: a run as one page that needs nothing else.
 
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use store::{Run, Store};
+use store::{Run, RunId, Store};
 
-use super::{Exit, Global, claims, history, out};
+use super::{Exit, Global, claims, file, out, which};
 use crate::claims as judging;
 use crate::config::{self, Request};
 use crate::diagnostic::{self, Diagnostic, Problems};
 use crate::plan;
 use crate::report::figures::asked;
+use crate::report::summary::told;
 use crate::report::{self, ClaimRow};
 
 /// How many adversarial examples a page holds if nobody says.
@@ -36,8 +35,8 @@ pub struct Arguments {
 /// Writes the page of a run.
 pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
-    let run = history::find(&store, &arguments.run)?;
-    let number = run.id;
+    let run = which::run(global, &store, &arguments.run)?;
+    let (number, told) = (run.id, told(&run));
     let figures = asked::read(&global.file)?;
     let request = report::Request {
         claims: judged(&global.file, &store, &run),
@@ -53,12 +52,20 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     for note in &made.notes {
         eprintln!("ablate: {note}");
     }
-    write(&arguments.output, made.html.as_bytes())?;
-    let (file, bytes) = (&arguments.output, made.html.len());
+    file::write(&arguments.output, made.html.as_bytes())?;
+    let (name, bytes) = (&arguments.output, made.html.len());
     match (global.json, global.quiet) {
-        (true, _) => out!("{}", json!({ "run": number, "file": file, "bytes": bytes })),
+        (true, _) => out!(
+            "{}",
+            json!({ "run": number, "told": told, "file": name, "bytes": bytes })
+        ),
         (false, true) => {}
-        (false, false) => out!("run {number}: {} ({})", file.display(), size(bytes)),
+        (false, false) => out!(
+            "{}: {} ({})",
+            named(number, &told),
+            name.display(),
+            size(bytes)
+        ),
     }
     Ok(())
 }
@@ -100,27 +107,12 @@ pub fn first_line(why: &str) -> &str {
     first.trim_start_matches("error: ")
 }
 
-/// All bytes under that name, or what was there before.
-pub fn write(file: &Path, bytes: &[u8]) -> Result<(), Exit> {
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let written = || {
-        // Readable as any file of the user's is: without this it would be the user's alone.
-        let open = std::fs::Permissions::from_mode(0o666);
-        let mut temporary = tempfile::Builder::new()
-            .permissions(open)
-            .tempfile_in(folder)?;
-        temporary.write_all(bytes)?;
-        temporary.persist(file)?;
-        Ok::<(), std::io::Error>(())
-    };
-    written().map_err(|error| {
-        Diagnostic::new(format!("cannot write `{}`: {error}", file.display()))
-            .help("-o names another file, in a folder that is there")
-            .into()
-    })
+/// `run 3`, and what it was told, so that nobody takes a small run for the whole one.
+pub fn named(run: RunId, told: &str) -> String {
+    match told {
+        "" => format!("run {run}"),
+        told => format!("run {run} ({told})"),
+    }
 }
 
 /// A size that a person can read.

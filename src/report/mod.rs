@@ -23,11 +23,11 @@ mod plain;
 mod reading;
 pub mod serve;
 mod signals;
-mod summary;
+pub mod summary;
 pub mod tables;
 mod view;
+pub mod visible;
 
-use jiff::Timestamp;
 use serde_json::json;
 use std::collections::HashSet;
 use store::{Run, Store};
@@ -82,8 +82,10 @@ pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error>
         request.served,
         minijinja::context! {
             title => format!("{}, run {}", recorded.run.pipeline, recorded.run.id),
-            summary => page::value(summary::summary(&recorded)),
+            summary => page::value(summary::summary(store, &recorded)),
             claims => page::value(summary::claims(&request.claims)),
+            shaded => tables.iter().any(|table| table.has_paper() && table.is_comparable()),
+            small => tables.iter().any(|table| table.has_paper() && !table.is_comparable()),
             tables => page::value(view::tables(&recorded, &tables)),
             plain => page::value(plain),
             figures => page::value(figures),
@@ -91,7 +93,6 @@ pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error>
             attacks => page::value(view::attacks(&examples)),
             drawings => page::value(examples.drawings),
             graph => page::value(graph),
-            node => page::value(graph::BOX),
             machine => page::value(summary::machine(&recorded.run.environment)),
         },
     );
@@ -114,7 +115,12 @@ pub fn paper_tables(store: &Store, recorded: &Recorded) -> Vec<PaperTable> {
                 && tables::is_tidy(&output.schema)
                 && let Some(table) = gather::table(store, output)
             {
-                found.extend(tables::read(at, n, step, &table).unwrap_or_default());
+                for mut table in tables::read(at, n, step, &table).unwrap_or_default() {
+                    if table.profile.is_empty() {
+                        table.profile = recorded.run.profile.clone().unwrap_or_default();
+                    }
+                    found.push(table);
+                }
             }
         }
     }
@@ -129,7 +135,8 @@ fn all_figures(
     asked: &[Asked],
 ) -> (Vec<Figure>, Vec<String>) {
     let (mut figures, mut notes) = (Vec::new(), Vec::new());
-    for one in asked {
+    let profile = recorded.run.profile.as_deref();
+    for one in asked.iter().filter(|one| one.is_for(profile)) {
         match asked_for(store, recorded, one) {
             Ok(figure) => figures.push(figure),
             Err(why) => notes.push(format!("figure `{}` is not drawn: {why}", one.id)),
@@ -154,12 +161,4 @@ fn asked_for(store: &Store, recorded: &Recorded, asked: &Asked) -> Result<Figure
         None => table,
     };
     figures::make(asked, &table, Some(step))
-}
-
-/// A time to the second, in UTC.
-pub fn time(micros: i64) -> String {
-    match Timestamp::from_microsecond(micros) {
-        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
-        Err(_) => "?".to_owned(),
-    }
 }

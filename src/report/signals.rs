@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::columns;
 use super::figures::draw::{self, Axes, Mark, Series};
-use super::figures::{Picture, picture};
+use super::figures::{Picture, legend, picture};
 
 /// A signal before and after, drawn.
 #[derive(Serialize)]
@@ -16,6 +16,10 @@ pub struct Drawing {
     pub row: usize,
     /// Lines over time; safe to embed.
     pub svg: Option<String>,
+    /// What the lines are, with their colours.
+    pub legend: Vec<(String, String)>,
+    /// Which part of the signal is drawn, if not all.
+    pub part: Option<String>,
     /// Or pictures.
     pub pictures: Vec<Picture>,
 }
@@ -60,6 +64,8 @@ pub fn drawn(
                 table: number,
                 row: place,
                 svg: None,
+                legend: Vec::new(),
+                part: None,
                 pictures: pictures.collect(),
             };
         }
@@ -85,6 +91,8 @@ pub fn drawn(
             table: number,
             row: place,
             svg,
+            legend: legend(&lines),
+            part: (channels > 1).then(|| format!("the first of {channels} channels")),
             pictures: Vec::new(),
         }
     };

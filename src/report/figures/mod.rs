@@ -84,7 +84,7 @@ fn cut(text: &str) -> String {
 }
 
 /// Names of series with their colours. One series needs no legend.
-fn legend<T>(series: &[draw::Series<T>]) -> Vec<(String, String)> {
+pub fn legend<T>(series: &[draw::Series<T>]) -> Vec<(String, String)> {
     match series.len() {
         0 | 1 => Vec::new(),
         _ => {

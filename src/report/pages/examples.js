@@ -53,7 +53,8 @@ function startExamples() {
       at = from + gone;
     }
     plain(row[5].length);
-    return el("p", {}, el("span", { class: "side" }, label), parts);
+    // The words have a direction of their own, and keep it to themselves.
+    return el("p", {}, el("span", { class: "side" }, label), el("bdi", {}, parts));
   }
 
   function likely(row, from, label) {
@@ -81,7 +82,9 @@ function startExamples() {
   function show() {
     const pages = Math.ceil(found.length / PAGE);
     const part = table.total > table.rows.length ? ` (${table.rows.length} of its ${table.total} rows are in this page, at equal distances)` : "";
-    byId("ex-count").textContent = `${found.length} of ${table.rows.length} examples of ${table.name}${part}`;
+    byId("ex-count").textContent = visible(`${found.length} of ${table.rows.length} examples of ${table.name}${part}`);
+    const [first, last] = [Math.min(page * PAGE + 1, found.length), Math.min((page + 1) * PAGE, found.length)];
+    byId("ex-printed").textContent = `Examples ${first} to ${last} of ${found.length} are printed; the page has them all.`;
     byId("ex-list").replaceChildren(...found.slice(page * PAGE, (page + 1) * PAGE).map(item));
     pager(byId("ex-pages"), page, pages, (to) => { page = to; show(); byId("examples").scrollIntoView(); });
   }

@@ -25,6 +25,15 @@ if (byId("graph-view")) {
     event.preventDefault();
     showStage(Number(stage.dataset.stage));
   });
+  // The lines of the stage that is looked at stand out.
+  const light = (event) => {
+    const stage = event.target.closest("[data-stage]");
+    const number = stage ? stage.dataset.stage : "";
+    view.querySelectorAll(".edges .lit").forEach((line) => line.classList.remove("lit"));
+    if (stage) view.querySelectorAll(`[data-from="${number}"], [data-to="${number}"]`).forEach((line) => line.classList.add("lit"));
+  };
+  view.addEventListener("pointerover", light);
+  view.addEventListener("focusin", light);
   byId("graph-find").addEventListener("submit", (event) => {
     event.preventDefault();
     const name = byId("graph-name").value.trim();
