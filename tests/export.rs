@@ -220,15 +220,15 @@ rows = [{ x = "${name}" }]
 
 [stage.alike]
 kind = "table"
-rows = [{ table = "alike", row = "é", col = "x", value = 1.0 }, { table = "alike", row = "ü", col = "x", value = 2.0 }]
+rows = [{ table = "alike", row = "é", col = "x", value = 1.0, n = 5 }, { table = "alike", row = "ü", col = "x", value = 2.0, n = 5 }]
 
 [stage.first]
 kind = "table"
-rows = [{ table = "shared", row = "r", col = "c", value = 3.0 }]
+rows = [{ table = "shared", row = "r", col = "c", value = 3.0, n = 5 }]
 
 [stage.second]
 kind = "table"
-rows = [{ table = "shared", row = "r", col = "c", value = 4.0 }]
+rows = [{ table = "shared", row = "r", col = "c", value = 4.0, n = 5 }]
 
 [stage.results]"#;
 

@@ -183,6 +183,52 @@ fn a_profile_and_settings_choose_the_run() {
 }
 
 #[test]
+fn the_papers_numbers_are_never_taken_for_ours() {
+    // The stage that reads them was not asked for, so that nothing in the run reads them.
+    let lab = Lab::new(
+        r#"
+[pipeline]
+name = "paper"
+
+[stage.paper]
+kind = "table"
+rows = [{ table = "accuracy", row = "lstm", col = "clean", value = 0.123 }]
+
+[stage.results]
+kind = "sql"
+inputs = { paper = "paper" }
+query = "SELECT * FROM paper"
+"#,
+    );
+    lab.run_with(&["paper"]);
+    let html = report(&lab, &[]);
+    assert_eq!(data(&html)["cells"], serde_json::json!([]));
+    assert!(html.contains("1 row · typed in the pipeline file"));
+    lab.ablate(&["export", "--mlflow"]).good();
+    let metrics = lab.files("../mlruns");
+    assert!(
+        metrics
+            .iter()
+            .all(|file| !file.to_string_lossy().contains("/metrics/")),
+        "{metrics:?}"
+    );
+}
+
+#[test]
+fn claims_are_judged_by_their_own_pipeline() {
+    let lab = Lab::new(RESULTS);
+    lab.write("claims.toml", CLAIM).write("other.toml", DEMO);
+    lab.ablate(&["-f", "other.toml", "run"]).good();
+    let said = lab.ablate(&["report"]).good();
+    assert_eq!(
+        said.stderr,
+        "ablate: the claims cannot be judged: run 1 is of other.toml, not of pipeline.toml (-f names the file)\n"
+    );
+    let said = lab.ablate(&["-f", "other.toml", "report"]).good();
+    assert!(!said.stderr.contains("not of"), "{}", said.stderr);
+}
+
+#[test]
 fn numbers_of_small_data_are_not_shaded() {
     let small = RESULTS
         .replace("\"paper_value\"]", "\"paper_value\", \"profile\"]")
@@ -193,7 +239,7 @@ fn numbers_of_small_data_are_not_shaded() {
     assert!(html.contains("<span class=\"difference\">+0.030</span>"));
     assert!(!html.contains("<td class=\"shade-"), "no colour");
     assert!(!html.contains("Differences from the paper's numbers: <span"));
-    assert!(html.contains("Not on the paper's data: this run has the profile smoke"));
+    assert!(html.contains("Not the paper's data: results of the profile smoke"));
     assert!(html.contains("The profile smoke is not on the paper&#x27;s data."));
     let said = lab.ablate(&["export", "results", "--markdown"]).good();
     let first = said.stdout.lines().next();

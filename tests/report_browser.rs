@@ -107,10 +107,23 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
     let title = browser.text("document.getElementById('panel-title').textContent");
     assert_eq!(title, "svm-swap: 3 instances");
     browser.press("Escape");
+    // Tab stops at one stage; arrows go on from there.
+    let stops = "document.querySelectorAll('.stage[tabindex=\"0\"]').length";
+    assert_eq!(browser.number(stops), 1.0);
+    browser.ask("[...document.querySelectorAll('.stage')].find(e => e.getAttribute('aria-label').startsWith('reviews')).focus()");
+    let focused = "document.activeElement.getAttribute('aria-label').split(',')[0]";
+    browser.press("ArrowRight");
+    assert_eq!(browser.text(focused), "tokens");
+    browser.press("ArrowLeft");
+    assert_eq!(browser.text(focused), "reviews");
+    assert_eq!(browser.number(stops), 1.0);
     browser.ask("document.getElementById('graph').scrollIntoView()");
     browser.screenshot("report-graph");
     browser.ask("document.getElementById('figures').scrollIntoView()");
     browser.screenshot("report-figures");
+
+    // What an auditor looks at first, on a page with everything.
+    assert_eq!(browser.text(include_str!("browser/basics.js")), "");
 
     // Provenance of any result.
     browser.set("#prov-name", "accuracy");
@@ -121,6 +134,7 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
     browser.media("dark", "screen");
     let dark = browser.text("getComputedStyle(document.body).backgroundColor");
     assert_eq!(dark, "rgb(20, 23, 26)");
+    assert_eq!(browser.text(include_str!("browser/basics.js")), "");
     browser.screenshot("report-dark");
     browser.resize(390, 800);
     // The page itself never scrolls sideways: what is wide scrolls inside it.
@@ -154,7 +168,7 @@ fn on_paper_nothing_is_cut_in_silence() {
         stages
     );
     // So is the provenance, with whole digests.
-    let steps = browser.number("document.querySelectorAll('#prov-printed tbody tr').length");
+    let steps = browser.number("document.querySelectorAll('#prov-printed li').length");
     assert_eq!(steps, browser.number("data.steps.length"));
     assert!(
         browser
@@ -172,6 +186,12 @@ fn on_paper_nothing_is_cut_in_silence() {
     );
     let wide = browser.text("[...document.querySelectorAll('main *')].filter(e => !e.closest('.scroll') && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 100)).join('\\n')");
     assert_eq!(wide, "", "nothing runs off the paper");
+    for part in ["summary", "figures", "examples", "graph", "provenance"] {
+        browser.ask(&format!(
+            "document.getElementById('{part}').scrollIntoView()"
+        ));
+        browser.screenshot(&format!("paper-{part}"));
+    }
     browser.print("report-printed");
     assert_eq!(browser.errors(), Vec::<String>::new());
 }
@@ -264,7 +284,7 @@ n = 3
 
 [stage.named]
 kind = "table"
-rows = [{ table = "${name}", row = "<u>r</u>", col = "c\"", value = 0.5, text = "${name}" }, { table = "${name}", row = "s", col = "d", value = 0.25, text = "x" }]
+rows = [{ table = "${name}", row = "<u>r</u>", col = "c\"", value = 0.5, n = 2, text = "${name}" }, { table = "${name}", row = "s", col = "d", value = 0.25, n = 2, text = "x" }]
 "#,
     );
     lab.write("reviews.csv", &rows);

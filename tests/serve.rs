@@ -190,6 +190,13 @@ fn live_progress_moves() {
         browser.number("document.getElementById('live-bar').max"),
         7.0
     );
+    assert!(what.contains("run 2 of slow: under way, "), "{what}");
+    // The list was made before this run began, and says so.
+    assert_eq!(
+        browser.ask("document.getElementById('live-stale').hidden"),
+        serde_json::json!(false)
+    );
+    assert_eq!(browser.text(include_str!("browser/basics.js")), "");
     browser.screenshot("serve-live");
     browser.until("document.documentElement.dataset.live === '2 ok 7'");
     assert!(run.wait().unwrap().success());
@@ -260,6 +267,7 @@ fn two_runs_are_compared_on_a_page_and_on_the_terminal() {
     );
     let stages = browser.text("document.getElementById('stages').innerText");
     assert!(stages.contains("params.rows was"), "{stages}");
+    assert_eq!(browser.text(include_str!("browser/basics.js")), "");
     browser.screenshot("serve-compare");
     assert_eq!(browser.errors(), Vec::<String>::new());
     // The report is the same page, served.

@@ -73,6 +73,14 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 /// The claims of a run, under the labels of today's files: what `ablate claims RUN` says. None
 /// if there is no file of claims; why not, if a file is wrong or gone.
 pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, String> {
+    // Several pipelines may share a store: each has claims of its own.
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    if name != run.file {
+        let (run, own) = (run.id, &run.file);
+        return Err(format!(
+            "run {run} is of {own}, not of {name} (-f names the file)"
+        ));
+    }
     let told = |problems: Problems| diagnostic::render(&problems.sources, &problems.list);
     let request = Request {
         file: file.to_owned(),

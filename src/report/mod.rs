@@ -29,12 +29,11 @@ mod view;
 pub mod visible;
 
 use serde_json::json;
-use std::collections::HashSet;
-use store::{Run, Store};
+use store::{Output, Run, Store};
 
 use figures::asked::Asked;
 use figures::{Figure, automatic, paper};
-use gather::Recorded;
+use gather::{Recorded, Step};
 use tables::PaperTable;
 
 pub use summary::ClaimRow;
@@ -101,30 +100,31 @@ pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error>
 
 /// Every table of a paper in the results of a run.
 pub fn paper_tables(store: &Store, recorded: &Recorded) -> Vec<PaperTable> {
-    let reads = recorded.steps.iter().flat_map(|step| &step.reads);
-    let read: HashSet<(usize, usize)> = reads
-        .filter_map(|read| Some((read.step?, read.output?)))
-        .collect();
+    let read = recorded.read();
     let mut found = Vec::new();
     for (at, step) in recorded.steps.iter().enumerate() {
         for (n, output) in step.outputs().iter().enumerate() {
-            // A table that somebody typed for another stage to read, such as the paper's own
-            // numbers, is no result.
-            let typed = step.kind() == "table" && read.contains(&(at, n));
-            if !typed
-                && tables::is_tidy(&output.schema)
-                && let Some(table) = gather::table(store, output)
-            {
-                for mut table in tables::read(at, n, step, &table).unwrap_or_default() {
-                    if table.profile.is_empty() {
-                        table.profile = recorded.run.profile.clone().unwrap_or_default();
-                    }
-                    found.push(table);
+            if !is_result(step, output, read.contains(&(at, n))) {
+                continue;
+            }
+            let table = gather::table(store, output);
+            let tables = table.and_then(|table| tables::read(at, n, step, &table));
+            for mut table in tables.unwrap_or_default() {
+                if table.profile.is_empty() {
+                    table.profile = recorded.run.profile.clone().unwrap_or_default();
                 }
+                found.push(table);
             }
         }
     }
     found
+}
+
+/// Whether an output holds tidy results of ours. A table that somebody typed for another stage to
+/// read, such as the paper's own numbers, is none.
+fn is_result(step: &Step, output: &Output, read: bool) -> bool {
+    let typed = step.kind() == "table" && (read || !tables::is_measured(&output.schema));
+    !typed && tables::is_tidy(&output.schema)
 }
 
 /// What was asked for first, then what the tables suggest.

@@ -123,13 +123,22 @@ impl Cell {
 
 /// Whether a table is tidy results.
 pub fn is_tidy(schema: &str) -> bool {
-    let has = |name: &str| {
-        let mut columns = schema
-            .split(", ")
-            .filter_map(|column| column.split_once(": "));
-        columns.any(|(found, _)| found == name)
-    };
-    ["table", "row", "col", "value"].into_iter().all(has)
+    let mut names = ["table", "row", "col", "value"].into_iter();
+    names.all(|name| has(schema, name))
+}
+
+/// Whether a table says how its numbers were measured. One that somebody typed and that does not,
+/// such as a paper's numbers, is nobody's result: also if the stage that reads it has not run.
+pub fn is_measured(schema: &str) -> bool {
+    let mut names = ["seed", "n", "paper_value"].into_iter();
+    names.any(|name| has(schema, name))
+}
+
+fn has(schema: &str, name: &str) -> bool {
+    let mut columns = schema
+        .split(", ")
+        .filter_map(|column| column.split_once(": "));
+    columns.any(|(found, _)| found == name)
 }
 
 /// The paper's tables in one table of tidy results.

@@ -25,6 +25,8 @@ pub struct Table {
     pub has_paper: bool,
     /// Whether ours can be compared with them.
     pub comparable: bool,
+    /// Whether ours stand in the pipeline file: nobody measured them.
+    pub typed: bool,
     /// The profile that ours were made with.
     pub profile: String,
     /// Names of the columns.
@@ -79,6 +81,7 @@ pub fn tables(recorded: &Recorded, tables: &[PaperTable]) -> Vec<Table> {
             metric: table.metric.as_ref().map(|metric| metric.replace('_', " ")),
             has_paper: table.has_paper(),
             comparable: table.is_comparable(),
+            typed: step.kind() == "table",
             profile: table.profile.clone(),
             cols: table.cols.clone(),
             rows,

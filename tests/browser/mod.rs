@@ -161,7 +161,12 @@ impl Browser {
     /// Presses a key where the focus is.
     pub fn press(&mut self, key: &str) {
         let text = if key == "Enter" { "\r" } else { "" };
-        let code = if key == "Enter" { 13 } else { 27 };
+        let code = match key {
+            "Enter" => 13,
+            "ArrowLeft" => 37,
+            "ArrowRight" => 39,
+            _ => 27,
+        };
         for kind in ["keyDown", "keyUp"] {
             let event = json!({ "type": kind, "key": key, "code": key, "text": text, "windowsVirtualKeyCode": code });
             self.call("Input.dispatchKeyEvent", event);

@@ -1,5 +1,7 @@
 //! The tables of a paper as figures.
 
+use std::collections::BTreeSet;
+
 use super::draw::{self, Axes, Series};
 use super::{Data, Figure, legend};
 use crate::report::columns;
@@ -73,6 +75,7 @@ pub fn of_table(table: &PaperTable, recorded: &Recorded) -> Option<Figure> {
     let up = if metric.is_empty() { "share" } else { metric };
     let along = match metric {
         "words" => "words changed".to_owned(),
+        _ if of_attacks(table, recorded) => counted(1, "attack"),
         _ => counted(1, "column"),
     };
     figure.paper = table.has_paper();
@@ -91,6 +94,24 @@ pub fn of_table(table: &PaperTable, recorded: &Recorded) -> Option<Figure> {
         &paper,
     ));
     (!figure.drawings.is_empty()).then_some(figure)
+}
+
+/// Whether every number was measured on what an attack made, and columns tell attacks apart.
+fn of_attacks(table: &PaperTable, recorded: &Recorded) -> bool {
+    let step = &recorded.steps[table.step];
+    let attack = |cell: &Cell| {
+        let read = step.read_by(&cell.source.as_ref()?.port)?;
+        let made = recorded.steps[read.step?].execution.as_ref()?;
+        made.key.params.get("attack")?.as_text()
+    };
+    let cells = table.cells.iter();
+    let named: Option<BTreeSet<(usize, &str)>> = cells
+        .map(|((_, col), cell)| Some((*col, attack(cell)?)))
+        .collect();
+    named.is_some_and(|named| {
+        let names: BTreeSet<&str> = named.iter().map(|(_, name)| *name).collect();
+        named.len() == table.cols.len() && names.len() > 1
+    })
 }
 
 /// Rows and columns with the same names, such as classes: a grid shows more than bars.

@@ -41,7 +41,7 @@ pub struct Node {
     pub kind: String,
     /// `ran`, `hit`, `failed`, `skipped`: the worst of its instances.
     pub status: &'static str,
-    /// `3 × 1.20 s`, or a part of it.
+    /// `3 instances, 1.20 s`, or a part of it.
     pub about: String,
     /// As much of name, kind and the rest as fits into the box.
     pub shown: [String; 3],
@@ -139,7 +139,7 @@ fn describe(node: &mut Node, recorded: &Recorded) {
     };
     let spent: Duration = steps().map(|step| step.wall).sum();
     let count = node.steps.len();
-    let times = (count > 1).then(|| format!("{count} × "));
+    let times = (count > 1).then(|| format!("{count} instances, "));
     let what = match status {
         "hit" => "cached".to_owned(),
         "ran" => seconds(spent),

@@ -70,7 +70,7 @@ function digest(text) {
 function pairs(list) {
   const rows = list.filter(([, value]) => value !== null && value !== undefined && value !== "");
   return el("table", { class: "params" }, el("tbody", {},
-    rows.map(([name, value]) => el("tr", {}, el("td", {}, name), el("td", {}, value)))));
+    rows.map(([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value)))));
 }
 
 /** Opens the panel; closing it gives the focus back to where it was. */

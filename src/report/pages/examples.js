@@ -75,7 +75,7 @@ function startExamples() {
         el("span", {}, `${name(label)}: answered ${name(before)}, then ${name(after)}`),
         el("span", { class: "aside" }, !row[3] ? "not attacked" : row[5].length ? `${count(row[4], "word")} changed` : "changed"),
         el("span", { class: "likely" }, `P(${name(label)}) `, likely(row, 7, "before"), " ", likely(row, 8, "after"))),
-      drawing ? drawing.cloneNode(true) : null,
+      drawing ? drawing.cloneNode(true) : row[5].length ? null : el("p", { class: "aside" }, "Not drawn: of many signals the first of each attack are."),
       row[5].length ? [side("Before", row, false), side("After", row, true)] : null);
   }
 
@@ -93,6 +93,12 @@ function startExamples() {
     table = tables[Number(byId("ex-attack").value)];
     const classes = [...new Set(table.rows.map((row) => row[1][0]))].filter((number) => number !== null).sort((a, b) => a - b);
     byId("ex-class").replaceChildren(el("option", { value: "all" }, "all"), ...classes.map((number) => el("option", { value: number }, name(number))));
+    // Signals have no words to count.
+    const worded = table.rows.some((row) => row[5].length);
+    for (const id of ["ex-least", "ex-most"]) {
+      byId(id).closest("label").hidden = !worded;
+      if (!worded) byId(id).value = "";
+    }
     filter();
   }
 

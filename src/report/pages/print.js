@@ -1,6 +1,6 @@
 // On paper nothing can be scrolled or opened: before a page is printed the graph is cut into
 // sheets that fit, and the provenance is written out.
-const SHEET = [1000, 1300];
+const SHEET = [1150, 1500];
 const MOST_SHEETS = 24;
 const MOST_STEPS = 200;
 
@@ -50,12 +50,17 @@ function printGraph(place) {
   }
   across.forEach((left, column) => down.forEach((top, row) => {
     const right = across[column + 1] ?? svg.width.baseVal.value;
-    const below = down[row + 1] ?? svg.height.baseVal.value;
-    const inside = ({ box }) => box[2] > left && box[0] < right && box[3] > top && box[1] < below;
+    const under = down[row + 1] ?? svg.height.baseVal.value;
+    const inside = ({ box }) => box[2] > left && box[0] < right && box[3] > top && box[1] < under;
     const copies = (list) => list.filter(inside).map(({ element }) => element.cloneNode(true));
+    // Only as high as what is on it.
+    const seen = [...stages, ...lines].filter(inside).map(({ box }) => box);
+    const above = Math.max(top, Math.min(...seen.map((box) => box[1])) - 8);
+    const below = Math.min(under, Math.max(...seen.map((box) => box[3])) + 8);
+    if (above >= below) return;
     const name = `Sheet ${column * down.length + row + 1} of ${count}: column ${column + 1}, row ${row + 1}`;
     place.append(el("figure", { class: "sheet" }, count > 1 ? el("figcaption", {}, name) : null,
-      svgElement("svg", { viewBox: `${left} ${top} ${right - left} ${below - top}`, width: right - left, height: below - top },
+      svgElement("svg", { viewBox: `${left} ${above} ${right - left} ${below - above}`, width: right - left, height: below - above },
         svgElement("g", { class: "edges" }, ...copies(lines)), ...copies(stages))));
   }));
 }
@@ -78,24 +83,21 @@ function printProvenance(place) {
   const name = byId("prov-name").value.trim();
   const chosen = name ? findStep(name) : -1;
   const order = chosen >= 0 ? ancestry(chosen) : data.steps.map((_, at) => at);
-  const whole = (text) => el("code", {}, text);
-  const row = (at) => {
+  const line = (name, text) => el("div", {}, `${name} `, el("code", {}, text));
+  const item = (at) => {
     const step = data.steps[at];
-    const from = (step.inputs || []).map((input) => `${input.port}: ${input.step === null ? input.from : data.steps[input.step].label}`);
-    return el("tr", {},
-      el("th", { scope: "row" }, step.label),
-      el("td", {}, step.kind || "", el("br"), step.status, step.kind ? `, run ${step.run}` : null, step.seed === undefined || step.seed === null ? null : `, seed ${step.seed}`),
-      el("td", {}, [...new Set(from)].join(", ")),
-      el("td", {}, (step.outputs || []).map((output) => el("div", {}, `${output.name} `, whole(output.digest))),
-        step.code ? el("div", {}, "code ", whole(step.code)) : null));
+    const inputs = (step.inputs || []).map((input) => `${input.port}: ${input.step === null ? input.from : data.steps[input.step].label}`);
+    const about = [step.kind, step.kind ? `${step.status}, run ${step.run}` : step.status, step.seed === undefined || step.seed === null ? null : `seed ${step.seed}`];
+    return el("li", {}, el("b", {}, step.label), ` ${about.filter(Boolean).join(", ")}`,
+      inputs.length ? el("div", {}, `reads ${[...new Set(inputs)].join(", ")}`) : null,
+      (step.outputs || []).map((output) => line(output.name, output.digest)),
+      step.code ? line("code", step.code) : null);
   };
   const shown = order.slice(0, MOST_STEPS);
   place.append(
     el("h3", {}, chosen >= 0 ? `What ${data.steps[chosen].label} was made of` : "Every step"),
     shown.length < order.length ? el("p", {}, `The first ${shown.length} of ${order.length} steps are printed; the page has them all.`) : "",
-    el("table", {},
-      el("thead", {}, el("tr", {}, ["Step", "Kind and status", "Reads", "Digests"].map((head) => el("th", { scope: "col" }, head)))),
-      el("tbody", {}, shown.map(row))));
+    el("ul", { class: "printed-steps" }, shown.map(item)));
 }
 
 if (byId("graph-printed")) {
