@@ -180,9 +180,12 @@ fn on_paper_nothing_is_cut_in_silence() {
     let printed = browser.text("document.getElementById('ex-printed').innerText");
     let found = browser.text("document.getElementById('ex-count').textContent");
     let found = found.split(' ').next().unwrap();
+    let attacks = browser.number("data.examples.tables.length");
     assert_eq!(
         printed,
-        format!("Examples 1 to 20 of {found} are printed; the page has them all.")
+        format!(
+            "Examples 1 to 20 of {found} are printed, of one attack of {attacks}; the page has them all."
+        )
     );
     let wide = browser.text("[...document.querySelectorAll('main *')].filter(e => !e.closest('.scroll') && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 100)).join('\\n')");
     assert_eq!(wide, "", "nothing runs off the paper");

@@ -84,7 +84,7 @@ function startExamples() {
     const part = table.total > table.rows.length ? ` (${table.rows.length} of its ${table.total} rows are in this page, at equal distances)` : "";
     byId("ex-count").textContent = visible(`${found.length} of ${table.rows.length} examples of ${table.name}${part}`);
     const [first, last] = [Math.min(page * PAGE + 1, found.length), Math.min((page + 1) * PAGE, found.length)];
-    byId("ex-printed").textContent = `Examples ${first} to ${last} of ${found.length} are printed; the page has them all.`;
+    byId("ex-printed").textContent = `Examples ${first} to ${last} of ${found.length} are printed, of one attack of ${tables.length}; the page has them all.`;
     byId("ex-list").replaceChildren(...found.slice(page * PAGE, (page + 1) * PAGE).map(item));
     pager(byId("ex-pages"), page, pages, (to) => { page = to; show(); byId("examples").scrollIntoView(); });
   }
