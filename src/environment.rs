@@ -9,8 +9,8 @@ use rustix::time::{ClockId, clock_gettime};
 use store::Environment;
 
 /// Looks at the machine and at the repository that holds the pipeline file.
-pub fn look(dir: &Path, threads: usize) -> Environment {
-    let (git_commit, git_dirty) = git(dir).unzip();
+pub fn look(file: &Path, threads: usize) -> Environment {
+    let (git_commit, git_dirty) = git(file).unzip();
     let system = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     Environment {
@@ -25,6 +25,11 @@ pub fn look(dir: &Path, threads: usize) -> Environment {
         cpu_features: cpu_features(),
         threads: u32::try_from(threads).unwrap_or(u32::MAX),
     }
+}
+
+/// Whether what ran there has the instruction sets and the numeric crates of this program here.
+pub fn computes_like(there: &Environment) -> bool {
+    cpu_features() == there.cpu_features && crates() == there.crates
 }
 
 /// Processor time of the calling thread.
@@ -57,32 +62,43 @@ pub fn utc(micros: i64) -> String {
     }
 }
 
-/// The commit beside the pipeline, and whether tracked files differ from it.
-fn git(dir: &Path) -> Option<(String, bool)> {
+/// The commit beside the pipeline, and whether it lacks the pipeline file or tracked files
+/// differ from it.
+fn git(file: &Path) -> Option<(String, bool)> {
     // Starting a process costs more than planning a small pipeline: look before.
-    let here = dir.canonicalize().ok()?;
+    let file = file.canonicalize().ok()?;
+    let here = file.parent()?;
     here.ancestors()
         .find(|folder| folder.join(".git").exists())?;
-    let output = Command::new("git")
-        .args([
-            "status",
-            "--porcelain=v2",
-            "--branch",
-            "--untracked-files=no",
-        ])
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .current_dir(&here)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(arguments)
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .current_dir(here)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        git
+    };
+    let tracked = git(&["ls-files", "--error-unmatch", "--"])
+        .arg(file.file_name()?)
+        .spawn();
+    let output = git(&[
+        "status",
+        "--porcelain=v2",
+        "--branch",
+        "--untracked-files=no",
+    ])
+    .output();
+    let tracked = tracked.and_then(|child| child.wait_with_output());
+    let tracked = tracked.is_ok_and(|output| output.status.success());
+    let output = output.ok().filter(|output| output.status.success())?;
     let text = String::from_utf8_lossy(&output.stdout);
     let commit = text
         .lines()
         .find_map(|line| line.strip_prefix("# branch.oid "))?;
     let dirty = text.lines().any(|line| !line.starts_with('#'));
-    Some((commit.to_owned(), dirty))
+    Some((commit.to_owned(), dirty || !tracked))
 }
 
 /// The locked versions of the crates that make numbers and files, from the build script.

@@ -127,15 +127,27 @@ fn a_dirty_tree_and_damaged_bytes_are_doubts() {
             .unwrap();
         assert!(done.status.success());
     };
+    let doubt = "doubt: numbers: made from a working tree with changes that no commit has\n";
+    let doubted = || {
+        lab.ablate(&["audit", "numbers"])
+            .good()
+            .stdout
+            .contains(doubt)
+    };
     git(&["init", "-q"]);
+    lab.write("other.txt", "x");
+    git(&["add", "other.txt"]);
+    git(&["commit", "-qm", "before"]);
+    lab.run();
+    assert!(doubted(), "the commit does not have the pipeline file");
     git(&["add", "pipeline.toml"]);
     git(&["commit", "-qm", "first"]);
-    lab.edit("{ x = 2 }", "{ x = 3 }").run();
-    let said = lab.ablate(&["audit", "numbers"]).good().stdout;
-    assert!(
-        said.contains("doubt: numbers: made from a working tree with changes that no commit has\n"),
-        "{said}"
-    );
+    lab.edit("{ x = 2 }", "{ x = 4 }");
+    git(&["commit", "-qam", "second"]);
+    lab.run();
+    assert!(!doubted(), "a clean tree");
+    lab.edit("{ x = 4 }", "{ x = 3 }").run();
+    assert!(doubted(), "a change that no commit has");
     let object = lab.object("numbers");
     let mut bytes = std::fs::read(&object).unwrap();
     bytes[40] ^= 1;
@@ -249,10 +261,15 @@ fn a_proof_that_was_changed_does_not_hold() {
     let found = against("{\"x\":2}", "{\"x\":3}");
     assert_eq!(found, [changed]);
     // A name.
+    let named = "`data`: the store made this as `numbers`";
     assert_eq!(
         against("\"stage\":\"numbers\"", "\"stage\":\"data\""),
-        [changed]
+        [changed, named]
     );
+    // A raw file: whoever seals the proof anew is still contradicted by the store.
+    let raw = "\"raw\":[{\"name\":\"x\",\"checksum\":\"sha256:0\",\"bytes\":1}]";
+    let read = "`numbers`: the store made it from no raw files";
+    assert_eq!(against("\"raw\":[]", raw), [changed, read]);
     // The bytes that go along.
     let found = against("\"artifact\":\"50", "\"artifact\":\"51");
     let table = "the table in the proof does not have the digest that is proven";

@@ -76,6 +76,41 @@ fn a_crate_names_every_table_parameter_and_execution() {
 }
 
 #[test]
+fn a_crate_of_a_past_run_has_its_pipeline_and_who_accepted_what() {
+    let lab = lab();
+    let before = std::fs::read_to_string(lab.path("pipeline.toml")).unwrap();
+    crate::trust::as_if_made_by_older_code(&lab, "table");
+    lab.ablate(&["accept", "numbers", "--reason", "a comment", "--by", "Ada"])
+        .good();
+    lab.run();
+    lab.edit("{ x = 2 }", "{ x = 20 }").run();
+    lab.ablate(&["export", "--ro-crate", "crate", "--run", "2"])
+        .good();
+    let kept = std::fs::read_to_string(lab.path("crate/pipeline.toml")).unwrap();
+    assert_eq!(kept, before);
+    let metadata = std::fs::read_to_string(lab.path("crate/ro-crate-metadata.json")).unwrap();
+    let metadata: Value = serde_json::from_str(&metadata).unwrap();
+    let graph = metadata["@graph"].as_array().unwrap();
+    let find = |kind: &str| graph.iter().find(|entity| entity["@type"] == kind).unwrap();
+    assert!(text(&find("AcceptAction")["description"]).starts_with("a comment (code "));
+    assert_eq!(find("Person")["name"], "Ada");
+    let events = lab.ablate(&["export", "--openlineage", "--run", "2"]);
+    let events = events.good().stdout;
+    assert!(events.contains("\"reason\":\"a comment\""), "{events}");
+    lab.ablate(&[
+        "audit",
+        "summary[scale=2].total",
+        "--run",
+        "2",
+        "--proof",
+        "p.json",
+    ])
+    .good();
+    let said = lab.ablate(&["audit", "--check", "p.json"]).good().stdout;
+    assert!(said.contains("\naccepted numbers: made by code "), "{said}");
+}
+
+#[test]
 fn ro_crate_py_reads_it() {
     let Some(python) = python() else {
         println!("skipped: no python with ro-crate-py (PyPI: rocrate)");

@@ -65,6 +65,61 @@ fn the_log_shows_what_was_changed_after_it_was_recorded() {
     let found = with("UPDATE tags SET run = 2", "UPDATE tags SET run = 1");
     assert_eq!(found, ["the tag `paper` was changed after it was recorded"]);
 
+    // Machine, commit and sources, which many rows share.
+    let found = with(
+        "UPDATE environments SET host = host || 'x'",
+        "UPDATE environments SET host = substr(host, 1, length(host) - 1)",
+    );
+    let machine =
+        "environment 1, machine and commit of some runs, was changed after it was recorded";
+    assert_eq!(found, [machine]);
+    let found = with(
+        "UPDATE codes SET files = replace(files, 'stages/', 'Stages/') WHERE id = 1",
+        "UPDATE codes SET files = replace(files, 'Stages/', 'stages/') WHERE id = 1",
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
+    let sources = "the list of sources behind code ";
+    assert!(found[0].starts_with(sources) && found[0].ends_with(" was changed"));
+    let found = with(
+        "UPDATE texts SET text = text || '#'",
+        "UPDATE texts SET text = rtrim(text, '#')",
+    );
+    assert_eq!(found.len(), 2, "two texts: {found:?}");
+    assert!(found[0].starts_with("the pipeline file "), "{found:?}");
+    // Columns that repeat what is sealed.
+    let found = with(
+        "UPDATE executions SET kind = 'sql' WHERE id = 1",
+        "UPDATE executions SET kind = 'table' WHERE id = 1",
+    );
+    let repeats = "execution 1: its kind, seed, code or success is not what its key and log say";
+    assert_eq!(found, [repeats]);
+    // Rows that somebody put in.
+    let found = with(
+        "INSERT INTO runs SELECT 99, started, ended, outcome, pipeline, file, profile, settings, \
+         targets, environment, source FROM runs WHERE id = 1",
+        "DELETE FROM runs WHERE id = 99",
+    );
+    assert_eq!(found, ["run 99 is in no entry of the log"]);
+    let found = with(
+        "INSERT INTO acceptances VALUES (1, 'numbers', 1, 'a', 'b', 'c', 'me', 0, 'why')",
+        "DELETE FROM acceptances",
+    );
+    assert_eq!(found, ["acceptance 1 is in no entry of the log"]);
+    // A row that cannot be read ends nothing: what else is wrong is said too.
+    let found = with(
+        "CREATE TABLE spare AS SELECT key_json FROM executions WHERE id = 3;
+         UPDATE executions SET key_json = 'x' WHERE id = 3;
+         UPDATE executions SET log = 'x' WHERE id = 5",
+        "UPDATE executions SET key_json = (SELECT key_json FROM spare) WHERE id = 3;
+         UPDATE executions SET log = '' WHERE id = 5",
+    );
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0].starts_with("execution 3 cannot be read: "),
+        "{found:?}"
+    );
+    assert_eq!(found[1], "execution 5 was changed after it was recorded");
+
     // Entries of the log itself.
     let rows = database(&lab);
     rows.execute_batch("CREATE TABLE kept AS SELECT * FROM log")
@@ -79,7 +134,8 @@ fn the_log_shows_what_was_changed_after_it_was_recorded() {
         "{found:?}"
     );
     let found = with("DELETE FROM log WHERE id = 17", back);
-    assert_eq!(found, ["log: the last 1 entries are gone"]);
+    let end = "the end of run 3 is in no entry of the log";
+    assert_eq!(found, ["log: the last 1 entries are gone", end]);
 }
 
 #[test]
@@ -103,8 +159,64 @@ fn fsck_forgets_rows_that_point_nowhere_and_touches_no_good_object() {
     lab.run().ran([]);
 }
 
+#[test]
+fn a_fault_of_the_log_is_noted_and_the_next_one_is_news() {
+    let lab = Lab::demo();
+    lab.run();
+    let alter = |id: i64| {
+        let change = "UPDATE executions SET log = 'nothing to see' WHERE id = ?1";
+        database(&lab).execute(change, [id]).unwrap();
+    };
+    alter(3);
+    let said = lab.ablate(&["fsck", "--repair"]);
+    assert_eq!(said.code, 1);
+    let noted = "noted 1 faults of the log: they stay in it, and count no more\n";
+    assert!(said.stdout.ends_with(noted), "{}", said.stdout);
+    let said = lab.ablate(&["fsck"]).good().stdout;
+    let fault = "noted    execution 3 was changed after it was recorded\n";
+    assert!(said.starts_with(fault), "{said}");
+    alter(4);
+    assert_eq!(
+        broken(&lab),
+        ["execution 4 was changed after it was recorded"]
+    );
+    // A note is sealed as well.
+    database(&lab)
+        .execute(
+            "UPDATE noted SET fault = 'execution 4 was changed after it was recorded'",
+            [],
+        )
+        .unwrap();
+    let found = broken(&lab);
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert!(found.contains(&"note 1 was changed after it was recorded".to_owned()));
+    // Whatever was noted, an audit tells.
+    let audit = lab.ablate(&["audit", "summary"]).good().stdout;
+    let doubt = "doubt: the store's record: execution 3 was changed after it was recorded\n";
+    assert!(audit.contains(doubt), "{audit}");
+}
+
+#[test]
+fn an_acceptance_that_accepts_more_than_code_is_not_believed() {
+    let lab = Lab::demo();
+    lab.run();
+    lab.edit("{ x = 2 }", "{ x = 20 }");
+    // The key that it will have.
+    lab.run_with(&["numbers", "--store", "other"]);
+    let key: String = Connection::open(lab.path("other/provenance.db"))
+        .and_then(|rows| rows.query_row("SELECT key FROM executions", [], |row| row.get(0)))
+        .unwrap();
+    let forged = "INSERT INTO acceptances (instance, execution, old_code, new_code, new_key, who, at, reason)
+         SELECT x.instance, x.id, c.digest, c.digest, ?1, 'me', 0, 'trust me'
+         FROM executions x JOIN codes c ON c.id = x.code WHERE x.instance = 'numbers'";
+    assert_eq!(database(&lab).execute(forged, [key]).unwrap(), 1);
+    lab.run_with(&["numbers"]).ran(["numbers"]);
+    let shown = lab.ablate(&["show", "numbers"]).good().stdout;
+    assert!(shown.contains("20"), "{shown}");
+}
+
 /// The code behind stored results is made another, as an edit of a kind would.
-fn as_if_made_by_older_code(lab: &Lab, kind: &str) {
+pub fn as_if_made_by_older_code(lab: &Lab, kind: &str) {
     let rows = database(lab);
     let old = blake3::hash(b"older code").to_string();
     let mut query = rows
@@ -193,14 +305,36 @@ fn numbers_in_a_manuscript_are_held_to_the_store() {
     assert_eq!(said.code, 1);
     assert_eq!(
         said.stdout,
-        "paper.md:1:22: 91.6 is typed by hand: write {{ablate:scores[model=lstm]}}\n\
-         paper.md:1:40: 0.866 is typed by hand: write {{ablate:scores[model=svm]}}\n\
+        "paper.md:1:22: 91.6 is typed by hand: write {{ablate:scores[model=lstm]|%1}}\n\
+         paper.md:1:40: 0.866 is typed by hand: write {{ablate:scores[model=svm]|.3}}\n\
          paper.md:2:16: 88.2 is stale: scores[model=lstm] was that in run 1, and is 0.9163 now\n\
          paper.md:3:10: 0.92 is right: scores[model=lstm]\n\
          paper.md:3:50: 0.88 is stale: scores[model=lstm] was that in run 1, and is 0.9163 now\n\
          paper.md:3:90: 0.99 is wrong: scores[model=svm] is 0.8664\n\
          paper.md:3:129: 0.1 has a note that names no cell: scores[model=cnn]: no row has model=cnn\n\
          ablate: 9 numbers, 4 stale or wrong, 2 typed by hand\n"
+    );
+}
+
+#[test]
+fn what_lint_cannot_read_is_a_fault() {
+    let lab = Lab::new(SCORES);
+    lab.run();
+    lab.write(
+        "paper.md",
+        "| **0.93**<!-- ablate:scores[model=lstm] --> | 9.2e-1 <!-- ablate:scores[model=lstm] --> |\n\
+         Ninety<!-- ablate:scores[model=svm] --> and {{ablate:scores[model=cnn]}}, {{ablate:scores\n",
+    );
+    let said = lab.ablate(&["lint", "paper.md"]);
+    assert_eq!(said.code, 1);
+    assert_eq!(
+        said.stdout,
+        "paper.md:1:5: 0.93 is wrong: scores[model=lstm] is 0.9163\n\
+         paper.md:1:48: 9.2e-1 is right: scores[model=lstm]\n\
+         paper.md:2:7: <!-- ablate:scores[model=svm] --> names scores[model=svm], and no number stands before it\n\
+         paper.md:2:45: {{ablate:scores[model=cnn]}} cannot be filled in: no row has model=cnn\n\
+         paper.md:2:75: {{ablate: cannot be filled in: it is not closed by }} on its line\n\
+         ablate: 2 numbers, 4 stale or wrong, 0 typed by hand\n"
     );
 }
 

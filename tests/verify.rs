@@ -173,6 +173,17 @@ fn stores_that_agree_and_stores_that_do_not() {
          first at row 1, column y: 6 -> 7\n\
          ablate: 2 keys agree, 1 disagree, 1 only here, 1 only there"
     );
+    // Stores that have nothing in common confirm nothing.
+    let apart = Lab::demo();
+    apart.run();
+    let said = lab.ablate(&["challenge", &apart.path(".ablate").display().to_string()]);
+    assert_eq!(said.code, 1);
+    assert_eq!(
+        said.stdout,
+        "ablate: 0 keys agree, 0 disagree, 4 only here, 5 only there\n\
+         nothing was compared: no key was executed by both. Keys have parameters, files, inputs \
+         and code: run the same pipeline by the same `ablate` there\n"
+    );
     let said = lab.ablate(&["challenge", "nowhere"]);
     let expected = "error: there is no store at `nowhere`: `ablate run` makes one\n";
     assert_eq!((said.code, said.stderr.as_str()), (1, expected));
@@ -190,6 +201,9 @@ fn a_store_that_contradicts_itself_is_named() {
     assert_eq!(said.code, 1);
     let twice = "twice     c: the store here has made two different things for key ";
     assert!(said.stdout.contains(twice), "{}", said.stdout);
+    let audit = lab.ablate(&["audit", "c"]).good().stdout;
+    let doubt = "doubt: c: the store has also made other bytes for the same key\n";
+    assert!(audit.contains(doubt), "{audit}");
 }
 
 /// The example of the kind `attack`: a victim, and swaps against it.

@@ -2,13 +2,14 @@
 //! things are taken: what it says it made for a key, which must agree with the proof, and bytes,
 //! which are hashed here.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use arrow::record_batch::RecordBatch;
 use rayon::prelude::*;
-use store::{Digest, Inspected, Store};
+use store::{Answer, Digest, Inspected, Store};
 
-use super::proof::{Proof, RECORD, root_of, seals, unhex};
+use super::proof::{Node, Proof, RECORD, root_of, seals, unhex};
 use crate::diagnostic::Diagnostic;
 use crate::reference;
 
@@ -74,9 +75,7 @@ pub fn check(proof: &Proof, store: Option<&Store>) -> Result<Checked, store::Err
         Err(why) => checked
             .against
             .push(format!("the proof contradicts itself: {why}")),
-        Ok(seals)
-            if root_of(&proof.asked, &proof.output, proof.cell.as_ref(), &seals) != proof.root =>
-        {
+        Ok(seals) if root_of(proof, &seals) != proof.root => {
             let why = "the proof was changed: what it says does not have its root digest";
             checked.against.push(why.to_owned());
         }
@@ -102,22 +101,13 @@ pub fn check(proof: &Proof, store: Option<&Store>) -> Result<Checked, store::Err
 fn compare(proof: &Proof, store: &Store, checked: &mut Checked) -> Result<(), store::Error> {
     for node in &proof.nodes {
         let recorded = store.results_of(&node.key.digest())?;
-        let names = |(outputs, _): &(Vec<(String, Digest)>, i64)| {
-            outputs
-                .iter()
-                .cloned()
-                .collect::<std::collections::BTreeMap<_, _>>()
-                == node.outputs
-        };
         if recorded.is_empty() {
             checked.unknown.push(node.stage.clone());
-        } else if recorded.iter().any(names) {
-            checked.confirmed += 1;
-        } else {
-            checked.against.push(format!(
-                "`{}`: the store has made other bytes for the same key",
-                node.stage
-            ));
+            continue;
+        }
+        match told_otherwise(node, &recorded, store)? {
+            None => checked.confirmed += 1,
+            Some(why) => checked.against.push(format!("`{}`: {why}", node.stage)),
         }
     }
     let outputs = proof.nodes.par_iter();
@@ -138,6 +128,49 @@ fn compare(proof: &Proof, store: &Store, checked: &mut Checked) -> Result<(), st
         }
     }
     Ok(())
+}
+
+/// Where what a store recorded for a key is not what a proof says of it.
+fn told_otherwise(
+    node: &Node,
+    recorded: &[Answer],
+    store: &Store,
+) -> Result<Option<String>, store::Error> {
+    let outputs =
+        |one: &&Answer| one.outputs.iter().cloned().collect::<BTreeMap<_, _>>() == node.outputs;
+    let same: Vec<&Answer> = recorded.iter().filter(outputs).collect();
+    let Some(newest) = same.first() else {
+        return Ok(Some(
+            "the store has made other bytes for the same key".to_owned(),
+        ));
+    };
+    // A name is no part of a key, and yet it is what people read.
+    if !same.iter().any(|one| one.instance == node.stage) {
+        return Ok(Some(format!(
+            "the store made this as `{}`",
+            newest.instance
+        )));
+    }
+    let mut read = Vec::new();
+    for one in same {
+        let execution = store.execution(one.execution)?;
+        let raw = execution.map(|it| it.facts.raw).unwrap_or_default();
+        if raw == node.raw {
+            return Ok(None);
+        }
+        read = raw;
+    }
+    let read: Vec<String> = read
+        .iter()
+        .map(|raw| format!("{} {}", raw.name, raw.checksum))
+        .collect();
+    Ok(Some(match read.is_empty() {
+        true => "the store made it from no raw files".to_owned(),
+        false => format!(
+            "the store made it from other raw files: {}",
+            read.join(", ")
+        ),
+    }))
 }
 
 /// Reads the value itself, from the proof or from the store.

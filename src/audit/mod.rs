@@ -33,6 +33,10 @@ pub struct Audit {
     pub machines: Vec<Arc<Environment>>,
     /// Changes of code that somebody accepted, of the executions behind the result.
     pub accepted: Vec<Acceptance>,
+    /// What of its record was changed after it was recorded.
+    pub altered: Vec<String>,
+    /// Steps for whose keys the store has made something else as well.
+    pub contradicted: Vec<usize>,
 }
 
 impl Audit {
@@ -43,6 +47,8 @@ impl Audit {
         roots: &[(i64, String)],
         bytes: bool,
     ) -> Result<Audit, store::Error> {
+        // Thousands of look-ups, which would each take their own locks.
+        let _one_moment = store.snapshot();
         let ids: Vec<i64> = roots.iter().map(|(id, _)| *id).collect();
         let lineage = store.lineage(&ids)?;
         let mut machines: Vec<Arc<Environment>> = Vec::new();
@@ -71,8 +77,22 @@ impl Audit {
                 .iter()
                 .any(|l| l.execution.id == one.execution)
         });
+        let steps = lineage.links.iter().map(|link| &link.execution);
+        let altered = store.altered(steps)?;
+        let (again, mut contradicted) = (store.made_again()?, Vec::new());
+        for (n, link) in lineage.links.iter().enumerate() {
+            if !again.contains(&link.execution.key_digest) {
+                continue;
+            }
+            let made = store.results_of(&link.execution.key_digest)?;
+            if made.iter().any(|one| one.outputs != made[0].outputs) {
+                contradicted.push(n);
+            }
+        }
         Ok(Audit {
             accepted,
+            altered,
+            contradicted,
             asked: asked.to_owned(),
             outputs: roots.iter().map(|(_, output)| output.clone()).collect(),
             cell: None,
@@ -92,8 +112,16 @@ impl Audit {
     /// What stands against believing the result, a line each.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
-        for link in &self.lineage.links {
+        let altered = self.altered.iter();
+        doubts.extend(altered.map(|what| format!("the store's record: {what}")));
+        for (n, link) in self.lineage.links.iter().enumerate() {
             let step = &link.execution;
+            if self.contradicted.contains(&n) {
+                doubts.push(format!(
+                    "{}: the store has also made other bytes for the same key",
+                    step.instance
+                ));
+            }
             let dirty = step.environment.git_dirty == Some(true);
             if dirty {
                 doubts.push(format!(

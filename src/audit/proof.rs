@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use store::{Digest, Inspected, RawFile, StageKey, Store, Value};
+use store::{Acceptance, Digest, Inspected, RawFile, StageKey, Store, Value};
 
 use super::Audit;
 use crate::diagnostic::Diagnostic;
@@ -16,7 +16,7 @@ use crate::reference::{Cell, Wanted};
 use crate::resolve::collected;
 
 /// The tag of this version of the file.
-pub const RECORD: &str = "ablate-proof/1";
+pub const RECORD: &str = "ablate-proof/2";
 
 /// Tables up to this size go along, so that the value can be seen without any store.
 const SMALL: u64 = 32 << 10;
@@ -37,6 +37,8 @@ pub struct Proof {
     pub cell: Option<ProvenCell>,
     /// The stages, makers before readers, the one in question last.
     pub nodes: Vec<Node>,
+    /// Changes of code that somebody accepted, of stages that are in it.
+    pub accepted: Vec<Acceptance>,
     /// The bytes of that output in hexadecimal, if they are few.
     pub artifact: Option<String>,
 }
@@ -144,20 +146,31 @@ pub fn make(audit: &Audit, store: &Store) -> Result<Proof, Diagnostic> {
     let bytes = small.and_then(|output| std::fs::read(store.object_path(&output.digest)).ok());
     let cell = audit.cell.clone();
     let cell = cell.map(|(wanted, found)| ProvenCell { wanted, found });
-    Ok(Proof {
+    let mut proof = Proof {
         record: RECORD.to_owned(),
         asked: audit.asked.clone(),
-        root: root_of(&audit.asked, output, cell.as_ref(), &seals),
+        root: Digest::of(b"not sealed yet"),
         output: output.clone(),
         cell,
         nodes,
+        accepted: audit.accepted.clone(),
         artifact: bytes.map(|bytes| hex(&bytes)),
-    })
+    };
+    proof.root = root_of(&proof, &seals);
+    Ok(proof)
 }
 
-/// The root: what was asked for and what was found, over the seal of the last node.
-pub fn root_of(asked: &str, output: &str, cell: Option<&ProvenCell>, seals: &[Digest]) -> Digest {
-    let sealed = ("proof/1", asked, output, cell, seals.last());
+/// The root: what was asked for, found and accepted, over the seal of the last node.
+pub fn root_of(proof: &Proof, seals: &[Digest]) -> Digest {
+    let (asked, output, cell) = (&proof.asked, &proof.output, &proof.cell);
+    let sealed = (
+        "proof/2",
+        asked,
+        output,
+        cell,
+        seals.last(),
+        &proof.accepted,
+    );
     let text = serde_json::to_string(&sealed).expect("plain values");
     Digest::of(text.as_bytes())
 }

@@ -206,6 +206,16 @@ fn check_proof(global: &Global, file: &Path) -> Result<(), Exit> {
             }
             None => out!("table    {stage}.{}", proof.output),
         }
+        for one in &proof.accepted {
+            out!(
+                "accepted {}: made by code {}, and {} accepted {}: {}",
+                one.instance,
+                one.old_code.short(),
+                one.who,
+                one.new_code.short(),
+                one.reason
+            );
+        }
         for fault in &checked.against {
             out!("against  {fault}");
         }

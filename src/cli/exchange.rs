@@ -12,11 +12,20 @@ use crate::exchange::{Record, open_lineage, ro_crate};
 pub fn write_crate(global: &Global, run: &str, path: &Path) -> Result<(), Exit> {
     let store = global.needed_store()?;
     let record = Record::of(&store, which::run(global, &store, run)?)?;
-    let file = &global.file;
-    let pipeline = std::fs::read(file).map_err(|error| {
-        Diagnostic::new(format!("cannot read `{}`: {error}", file.display()))
-            .help("a crate holds the pipeline file as it is now: -f FILE names it")
-    })?;
+    let recorded = match &record.run.source {
+        Some(digest) => store.text(digest)?,
+        None => None,
+    };
+    let pipeline = match recorded {
+        Some(text) => ro_crate::Pipeline {
+            text: text.into_bytes(),
+            recorded: true,
+        },
+        None => ro_crate::Pipeline {
+            text: as_it_is_now(global)?,
+            recorded: false,
+        },
+    };
     let described = ro_crate::describe(&record, &store, pipeline);
     let zip = path.extension().is_some_and(|ending| ending == "zip");
     let written = match zip {
@@ -52,6 +61,16 @@ pub fn write_crate(global: &Global, run: &str, path: &Path) -> Result<(), Exit> 
         ),
     }
     Ok(())
+}
+
+/// Stands in for the pipeline file of a run that is older than the habit of recording it.
+fn as_it_is_now(global: &Global) -> Result<Vec<u8>, Exit> {
+    let file = &global.file;
+    std::fs::read(file).map_err(|error| {
+        Diagnostic::new(format!("cannot read `{}`: {error}", file.display()))
+            .help("this run's own pipeline file was not recorded: -f FILE names one")
+            .into()
+    })
 }
 
 /// Prints the events of a run.

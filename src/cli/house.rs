@@ -78,11 +78,14 @@ pub fn gc(global: &Global, arguments: &GcArguments) -> Result<(), Exit> {
 /// What `fsck` takes.
 #[derive(Args)]
 pub struct FsckArguments {
-    /// Set damaged objects aside, so that the next run makes them again, and forget rows that
-    /// point nowhere
+    /// Set damaged objects aside, so that the next run makes them again, forget rows that point
+    /// nowhere, and note the faults of the log, so that they are told apart from new ones
     #[arg(long)]
     repair: bool,
 }
+
+/// Of more faults the rest is counted.
+const LISTED: usize = 20;
 
 /// Hashes every object again.
 pub fn fsck(global: &Global, arguments: &FsckArguments) -> Result<(), Exit> {
@@ -119,7 +122,7 @@ pub fn fsck(global: &Global, arguments: &FsckArguments) -> Result<(), Exit> {
                     }))
                     .collect::<Vec<_>>(),
                 "database": report.database, "set_aside": aside,
-                "forgotten": repaired.forgotten, "log": report.log, "in_use": report.in_use,
+                "forgotten": repaired.forgotten, "newly_noted": repaired.noted, "log": report.log, "in_use": report.in_use,
             })
         );
     } else {
@@ -132,8 +135,18 @@ pub fn fsck(global: &Global, arguments: &FsckArguments) -> Result<(), Exit> {
         for fault in &report.database {
             out!("database {fault}");
         }
-        for fault in &report.log.broken {
+        let (broken, noted) = (&report.log.broken, &report.log.noted);
+        for fault in broken.iter().take(LISTED) {
             out!("log      {fault}");
+        }
+        if broken.len() > LISTED {
+            out!("log      and {} more", broken.len() - LISTED);
+        }
+        for fault in noted.iter().take(LISTED) {
+            out!("noted    {fault}");
+        }
+        if noted.len() > LISTED {
+            out!("noted    and {} more", noted.len() - LISTED);
         }
         for lost in &report.missing {
             let (stage, output, run) = (&lost.instance, &lost.output, lost.run);
@@ -166,6 +179,12 @@ pub fn fsck(global: &Global, arguments: &FsckArguments) -> Result<(), Exit> {
             out!(
                 "forgot {} rows that named rows that are not there",
                 repaired.forgotten
+            );
+        }
+        if repaired.noted > 0 {
+            out!(
+                "noted {} faults of the log: they stay in it, and count no more",
+                repaired.noted
             );
         }
         for path in aside {

@@ -1,5 +1,6 @@
 //! `ablate lint` and `ablate render`: the numbers of a manuscript, held to the store.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,7 +11,7 @@ use super::{Exit, Global, in_pipeline, out};
 use crate::diagnostic::{Diagnostic, Problems, Sources, Span};
 use crate::manuscript::cells::{self, Known};
 use crate::manuscript::lint::{Finding, Past, judge};
-use crate::manuscript::numbers::written;
+use crate::manuscript::numbers::{stray, written};
 use crate::manuscript::render;
 use crate::plan::{self, Plan, Source};
 use crate::reference;
@@ -154,21 +155,31 @@ pub fn lint(global: &Global, arguments: &LintArguments) -> Result<(), Exit> {
         store: &store,
     };
     let (now, past) = (results.known(), results.past(arguments.runs)?);
-    let (mut numbers, mut faults, mut typed) = (0, 0, 0);
-    for number in written(&text) {
-        numbers += 1;
-        let cell = |name: &str| {
-            let value = results.cell(name)?;
-            let number = value.parse::<f64>();
-            number.map_err(|_| format!("`{name}` is `{value}`, which is no number"))
-        };
-        let Some(finding) = judge(&number, &now, &past, cell) else {
-            continue;
-        };
+    let numbers = written(&text);
+    let cell = |name: &str| {
+        let value = results.cell(name)?;
+        let number = value.parse::<f64>();
+        number.map_err(|_| format!("`{name}` is `{value}`, which is no number"))
+    };
+    let mut findings: Vec<(Range<usize>, Finding)> = Vec::new();
+    for number in &numbers {
+        let finding = judge(number, &now, &past, cell);
+        findings.extend(finding.map(|finding| (number.place.clone(), finding)));
+    }
+    for note in stray(&text, &numbers) {
+        findings.push((note.place, Finding::Stray { cell: note.cell }));
+    }
+    if let Err(unfilled) = render::render(&text, |name| results.cell(name)) {
+        let unfilled = unfilled.into_iter();
+        findings.extend(unfilled.map(|one| (one.place, Finding::Unfilled { why: one.why })));
+    }
+    findings.sort_by_key(|(place, _)| place.start);
+    let (numbers, mut faults, mut typed) = (numbers.len(), 0, 0);
+    for (at, finding) in findings {
         faults += usize::from(finding.is_fault());
         typed += usize::from(matches!(finding, Finding::Typed { .. }));
-        let (line, column) = place(&text, number.place.start);
-        let shown = &text[number.place.clone()];
+        let (line, column) = place(&text, at.start);
+        let shown = &text[at];
         if global.json {
             let mut object = serde_json::to_value(&finding).expect("plain values");
             object["line"] = line.into();
@@ -207,6 +218,8 @@ fn said(finding: &Finding) -> String {
         }
         Finding::Wrong { cell, now } => format!("is wrong: {cell} is {now}"),
         Finding::NoCell { cell, why } => format!("has a note that names no cell: {cell}: {why}"),
+        Finding::Stray { cell } => format!("names {cell}, and no number stands before it"),
+        Finding::Unfilled { why } => format!("cannot be filled in: {why}"),
         Finding::Typed { cells } => {
             let each = cells.iter().map(|cell| format!("{{{{ablate:{cell}}}}}"));
             format!(

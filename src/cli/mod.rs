@@ -22,9 +22,11 @@ mod run;
 mod serve;
 mod spark;
 mod stream;
+mod terminal;
 mod verify;
 mod which;
 
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -279,11 +281,23 @@ fn in_pipeline<T>(pipeline: &Pipeline, result: Result<T, Vec<Diagnostic>>) -> Re
     })
 }
 
+/// Prints a line. What a terminal would obey and not show is shown: texts of data sets, logs and
+/// other people's stores are printed, and may say anything.
+pub(crate) fn print_line(line: std::fmt::Arguments<'_>) -> Result<(), Exit> {
+    // In one piece: standard output would pass on a megabyte of JSON by the kilobyte.
+    let line = format!("{line}\n");
+    let mut out = std::io::stdout().lock();
+    match out.is_terminal() {
+        true => out.write_all(terminal::harmless(&line).as_bytes()),
+        false => out.write_all(line.as_bytes()),
+    }
+    .map_err(unprinted)
+}
+
 /// Prints a line to standard output.
 macro_rules! out {
     ($($part:tt)*) => {{
-        use std::io::Write;
-        writeln!(std::io::stdout(), $($part)*).map_err($crate::cli::unprinted)?;
+        $crate::cli::print_line(format_args!($($part)*))?;
     }};
 }
 pub(crate) use out;

@@ -111,9 +111,7 @@ fn one(
         data: &home,
         watch: &Silent,
     };
-    let here = environment::look(&plan.pipeline.dir, 1);
-    let there = &execution.environment;
-    let exact = here.cpu_features == there.cpu_features && here.crates == there.crates;
+    let exact = environment::computes_like(&execution.environment);
     match job.kind.replay(&task, &outputs, exact) {
         None => Ok(None),
         Some(Ok(replayed)) => Ok(Some(replayed)),

@@ -47,8 +47,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = arguments.jobs.map_or(cores, usize::from);
     // Asking git takes as long as planning: do both at once.
-    let dir = pipeline.dir.clone();
-    let environment = std::thread::spawn(move || environment::look(&dir, jobs));
+    let path = global.file.clone();
+    let environment = std::thread::spawn(move || environment::look(&path, jobs));
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &arguments.targets))?;
 
@@ -57,6 +57,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let run = store.begin_run(&NewRun {
         pipeline: pipeline.name.clone(),
         file: file.to_string_lossy().into_owned(),
+        source: pipeline.sources.text(0).to_owned(),
         profile: global.profile.clone(),
         settings: serde_json::to_string(&global.set).expect("strings"),
         targets: arguments.targets.clone(),

@@ -92,7 +92,7 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         .map_err(|error| Diagnostic::new(format!("cannot make a scratch store: {error}")))?;
     let scratch = Store::open(folder.path())?;
     let stop = super::run::stop_flag();
-    let here = environment::look(&pipeline.dir, cores);
+    let here = environment::look(&global.file, cores);
     let request = Request {
         plan: &plan,
         standings: &standings,
@@ -237,7 +237,8 @@ pub fn challenge(global: &Global, arguments: &ChallengeArguments) -> Result<(), 
     } else {
         print_challenge(&found)?;
     }
-    match found.disagree.is_empty() && found.twice.is_empty() {
+    // Two stores that have nothing in common have confirmed nothing.
+    match found.agree > 0 && found.disagree.is_empty() && found.twice.is_empty() {
         true => Ok(()),
         false => Err(Exit::Code(1)),
     }
@@ -272,5 +273,11 @@ fn print_challenge(found: &Challenge) -> Result<(), Exit> {
         found.only_here,
         found.only_there
     );
+    if found.agree + found.disagree.len() == 0 {
+        out!(
+            "nothing was compared: no key was executed by both. Keys have parameters, files, inputs \
+             and code: run the same pipeline by the same `ablate` there"
+        );
+    }
     Ok(())
 }

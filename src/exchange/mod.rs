@@ -6,7 +6,7 @@ pub mod ro_crate;
 
 use std::collections::BTreeMap;
 
-use store::{Execution, Run, Store};
+use store::{Acceptance, Execution, Run, Store};
 
 /// A run with the execution behind each of its instances.
 pub struct Record {
@@ -14,13 +14,20 @@ pub struct Record {
     pub run: Run,
     /// Executions by number, each once: found in the cache or made by this run.
     pub executions: BTreeMap<i64, Execution>,
+    /// Changes of code that somebody accepted, so that an execution stood for another key.
+    pub accepted: Vec<Acceptance>,
 }
 
 impl Record {
     /// Reads a run.
     pub fn of(store: &Store, run: Run) -> Result<Record, store::Error> {
         let mut executions = BTreeMap::new();
+        let (all, mut accepted) = (store.acceptances()?, Vec::new());
         for used in store.uses(run.id)? {
+            let stood_in = |one: &&Acceptance| {
+                Some(one.new_key) == used.key && Some(one.execution) == used.execution
+            };
+            accepted.extend(all.iter().rev().find(stood_in).cloned());
             let execution = match used.execution {
                 Some(id) => store.execution(id)?,
                 None => None,
@@ -28,7 +35,11 @@ impl Record {
             // What was skipped has none.
             executions.extend(execution.map(|execution| (execution.id, execution)));
         }
-        Ok(Record { run, executions })
+        Ok(Record {
+            run,
+            executions,
+            accepted,
+        })
     }
 }
 

@@ -65,6 +65,8 @@ fn facets(
             "key": execution.key_digest, "kind": execution.key.kind, "code": execution.key.code,
             "params": execution.key.params, "seed": execution.key.seed,
             "determinism": execution.facts.determinism,
+            "accepted": record.accepted.iter().filter(|one| one.execution == execution.id)
+                .collect::<Vec<_>>(),
         },
     });
     if let (Some(failure), true) = (&execution.failure, ended) {

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use store::{Digest, Execution, Inspected, Store};
+use store::{Acceptance, Digest, Execution, Inspected, Store};
 
 use super::{Record, time};
 
@@ -25,6 +25,14 @@ const PROFILES: &[(&str, &str)] = &[
 const WORKFLOW_PROFILE: &str = "https://w3id.org/workflowhub/workflow-ro-crate/1.0";
 const LANGUAGE: &str = "#ablate";
 
+/// A pipeline file.
+pub struct Pipeline {
+    /// Its text.
+    pub text: Vec<u8>,
+    /// Whether that is what the run read, not what the file says now.
+    pub recorded: bool,
+}
+
 /// The files of a crate: names inside it, and where their bytes are.
 pub struct Crate {
     /// `ro-crate-metadata.json`.
@@ -37,8 +45,8 @@ pub struct Crate {
     pub gone: BTreeSet<Digest>,
 }
 
-/// Describes a run. `pipeline` is the pipeline file as it is now.
-pub fn describe(record: &Record, store: &Store, pipeline: Vec<u8>) -> Crate {
+/// Describes a run and its pipeline file.
+pub fn describe(record: &Record, store: &Store, pipeline: Pipeline) -> Crate {
     let name = record.run.file.clone();
     let (mut objects, mut gone) = (BTreeSet::new(), BTreeSet::new());
     for execution in record.executions.values() {
@@ -56,7 +64,7 @@ pub fn describe(record: &Record, store: &Store, pipeline: Vec<u8>) -> Crate {
     let metadata = json!({ "@context": CONTEXT, "@graph": graph });
     Crate {
         metadata: serde_json::to_string_pretty(&metadata).expect("plain values"),
-        pipeline: (name, pipeline),
+        pipeline: (name, pipeline.text),
         objects,
         gone,
     }
@@ -65,7 +73,7 @@ pub fn describe(record: &Record, store: &Store, pipeline: Vec<u8>) -> Crate {
 fn graph(
     record: &Record,
     name: &str,
-    pipeline: &[u8],
+    pipeline: &Pipeline,
     objects: &BTreeSet<Digest>,
     gone: &BTreeSet<Digest>,
 ) -> Vec<Value> {
@@ -91,8 +99,13 @@ fn graph(
         json!({
             "@id": name, "@type": ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
             "name": run.pipeline, "programmingLanguage": id(LANGUAGE),
-            "encodingFormat": "application/toml", "contentSize": pipeline.len().to_string(),
-            "identifier": format!("blake3:{}", Digest::of(pipeline)),
+            "encodingFormat": "application/toml",
+            "contentSize": pipeline.text.len().to_string(),
+            "identifier": format!("blake3:{}", Digest::of(&pipeline.text)),
+            "description": match pipeline.recorded {
+                true => "the pipeline file as the run read it",
+                false => "the pipeline file as it was when the crate was written: the run's own was not recorded",
+            },
         }),
         json!({
             "@id": LANGUAGE, "@type": ["ComputerLanguage", "SoftwareApplication"], "name": "ablate",
@@ -152,7 +165,32 @@ fn graph(
         })
     }));
     entities.extend(raw_files(record));
+    entities.extend(acceptances(record));
     entities
+}
+
+/// Who said that a change of code does not matter, and why.
+fn acceptances(record: &Record) -> Vec<Value> {
+    let mut entities = Vec::new();
+    let mut people = BTreeSet::new();
+    for one in &record.accepted {
+        let person = format!("#person-{}", Digest::of(one.who.as_bytes()).short());
+        entities.push(json!({
+            "@id": accept_id(one), "@type": "AcceptAction",
+            "name": format!("a change of the code of {} was accepted", one.instance),
+            "agent": id(&person), "object": id(&format!("#execution-{}", one.execution)),
+            "endTime": time(one.at),
+            "description": format!("{} (code {} stands for {})", one.reason, one.old_code, one.new_code),
+        }));
+        if people.insert(person.clone()) {
+            entities.push(json!({ "@id": person, "@type": "Person", "name": one.who }));
+        }
+    }
+    entities
+}
+
+fn accept_id(one: &Acceptance) -> String {
+    format!("#acceptance-{}-{}", one.execution, one.new_key.short())
 }
 
 /// The run as one action of the whole workflow.
@@ -192,6 +230,7 @@ fn actions(record: &Record) -> Vec<Value> {
     let mut actions = vec![id(&format!("#run-{}", record.run.id))];
     let each = record.executions.keys();
     actions.extend(each.map(|number| id(&format!("#execution-{number}"))));
+    actions.extend(record.accepted.iter().map(|one| id(&accept_id(one))));
     actions
 }
 
@@ -298,9 +337,17 @@ fn place(digest: &Digest, objects: &BTreeSet<Digest>) -> String {
 }
 
 impl Crate {
-    /// Writes a new folder.
+    /// Writes a new folder; what goes wrong on the way leaves none.
     pub fn write_folder(&self, folder: &Path, store: &Store) -> io::Result<()> {
         std::fs::create_dir(folder)?;
+        let written = self.fill(folder, store);
+        if written.is_err() {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+        written
+    }
+
+    fn fill(&self, folder: &Path, store: &Store) -> io::Result<()> {
         let write = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
             if let Some(parent) = path.parent() {

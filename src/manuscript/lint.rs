@@ -40,8 +40,18 @@ pub enum Finding {
     },
     /// It was typed by hand, and these cells have it.
     Typed {
-        /// The cells, at most a few.
+        /// The references to write instead, at most a few.
         cells: Vec<String>,
+    },
+    /// A note stands behind no number.
+    Stray {
+        /// What the note says.
+        cell: String,
+    },
+    /// A reference cannot be filled in.
+    Unfilled {
+        /// What is wrong with it.
+        why: String,
     },
 }
 
@@ -70,8 +80,8 @@ pub fn judge(
     past: &[Past],
     cell: impl Fn(&str) -> Result<f64, String>,
 ) -> Option<Finding> {
-    if let Some(name) = &written.claims {
-        let name = name.clone();
+    if let Some(note) = &written.claims {
+        let name = note.cell.clone();
         return Some(match cell(&name) {
             Err(why) => Finding::NoCell { cell: name, why },
             Ok(value) if written.is(value) => Finding::Right { cell: name },
@@ -93,7 +103,7 @@ pub fn judge(
     }
     let same = now.iter().filter(|known| written.is(known.value));
     let cells: Vec<String> = same
-        .map(|known| known.reference.clone())
+        .map(|known| format!("{}{}", known.reference, written.form(known.value)))
         .take(OFFERED)
         .collect();
     if !cells.is_empty() {
@@ -148,7 +158,7 @@ mod tests {
 
     #[test]
     fn typed_stale_and_unknown() {
-        let cells = vec!["r[row=a]".to_owned()];
+        let cells = vec!["r[row=a]|.3".to_owned()];
         assert_eq!(judged("It is 0.916."), Some(Finding::Typed { cells }));
         let stale = |cell: &str, now| Finding::Stale {
             cell: cell.to_owned(),

@@ -10,29 +10,46 @@ pub struct Written {
     pub place: Range<usize>,
     /// Its value.
     pub value: f64,
-    /// How many decimals are written.
-    pub decimals: usize,
+    /// How many decimals are written; fewer than none for `9.3e4`.
+    pub decimals: i32,
     /// Whether a percent sign follows.
     pub percent: bool,
     /// The cell that it is said to be, from a note right behind it:
     /// `0.916<!-- ablate:results[row=lstm] -->`, in TeX `0.916% ablate:results[row=lstm]`.
-    pub claims: Option<String>,
+    pub claims: Option<Note>,
+}
+
+/// What somebody noted about a number: the cell that it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Note {
+    /// Where, in bytes.
+    pub place: Range<usize>,
+    /// The cell.
+    pub cell: String,
 }
 
 /// What a reference looks like in a text: `{{ablate:results[row=lstm,col=clean]}}`.
 pub const OPEN: &str = "{{ablate:";
 
-/// Where references stand: the place of each with its braces, and what is inside.
-pub fn references(text: &str) -> Vec<(Range<usize>, &str)> {
+/// Where references stand: the place of each with its braces, and what is inside; nothing for one
+/// that is not closed on its line.
+pub fn references(text: &str) -> Vec<(Range<usize>, Option<&str>)> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(start) = text[from..].find(OPEN).map(|at| from + at) {
         let inside = start + OPEN.len();
-        let Some(end) = text[inside..].find("}}").map(|at| inside + at) else {
-            break;
+        let line = &text[inside..];
+        let line = &line[..line.find('\n').unwrap_or(line.len())];
+        from = match line.find("}}") {
+            Some(end) => {
+                found.push((start..inside + end + 2, Some(&line[..end])));
+                inside + end + 2
+            }
+            None => {
+                found.push((start..inside, None));
+                inside
+            }
         };
-        found.push((start..end + 2, &text[inside..end]));
-        from = end + 2;
     }
     found
 }
@@ -41,34 +58,164 @@ pub fn references(text: &str) -> Vec<(Range<usize>, &str)> {
 /// years, pages and counts: nobody could say which was computed.
 pub fn written(text: &str) -> Vec<Written> {
     let references = references(text);
+    let notes = notes(text);
     let bytes = text.as_bytes();
-    let mut found = Vec::new();
+    let mut found: Vec<Written> = Vec::new();
+    // The end of a number behind `±`: it is the spread of the one before, which has the note.
+    let mut spread = None;
     let mut at = 0;
     while at < bytes.len() {
-        if let Some((place, _)) = references.iter().find(|(place, _)| place.contains(&at)) {
+        let skipped = references.iter().map(|(place, _)| place);
+        let mut skipped = skipped.chain(notes.iter().map(|note| &note.place));
+        if let Some(place) = skipped.find(|place| place.contains(&at)) {
             at = place.end;
             continue;
         }
-        if !bytes[at].is_ascii_digit() || continues(bytes, at) {
+        if !begins(bytes, at) {
             at += 1;
             continue;
         }
-        let end = end_of_number(bytes, at);
-        if let Some(number) = number(text, at, end) {
-            found.push(number);
+        let figures = Figures::at(text, at);
+        let end = figures
+            .as_ref()
+            .map_or(end_of_digits(bytes, at), |it| it.place.end);
+        if let Some(figures) = figures {
+            let mut rest = end + percent_sign(&text[end..]);
+            if let Some(other) = plus_minus(text, rest) {
+                rest = other + percent_sign(&text[other..]);
+                spread = Some(other);
+            }
+            let note = match spread == Some(end) {
+                true => None,
+                false => notes.iter().find(|note| {
+                    note.place.start >= rest && text[rest..note.place.start].chars().all(is_markup)
+                }),
+            };
+            if figures.decimals != 0 || figures.scaled || note.is_some() {
+                found.push(Written {
+                    place: figures.place,
+                    value: figures.value,
+                    decimals: figures.decimals,
+                    percent: percent_sign(&text[end..]) > 0,
+                    claims: note.cloned(),
+                });
+            }
         }
         at = end;
     }
     found
 }
 
-/// Whether what stands here goes on from a word. A dash does if a word is before it, and is a
-/// sign otherwise.
-fn continues(bytes: &[u8], at: usize) -> bool {
+/// Notes that stand behind no number: somebody meant one, and it was not recognised.
+pub fn stray(text: &str, found: &[Written]) -> Vec<Note> {
+    let mut all = notes(text);
+    let claimed = |note: &Note| found.iter().any(|one| one.claims.as_ref() == Some(note));
+    all.retain(|note| !claimed(note));
+    all
+}
+
+/// Every `<!-- ablate:… -->` and `% ablate:…`.
+fn notes(text: &str) -> Vec<Note> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        for (at, _) in line.match_indices("ablate:") {
+            let before = line[..at].trim_end();
+            let after = &line[at + "ablate:".len()..];
+            let (open, cell, close) = if before.ends_with("<!--") {
+                let Some(close) = after.find("-->") else {
+                    continue;
+                };
+                (before.len() - 4, &after[..close], close + 3)
+            } else if before.ends_with('%') && !before.ends_with("\\%") {
+                (
+                    before.len() - 1,
+                    after,
+                    after.trim_end_matches(['\r', '\n']).len(),
+                )
+            } else {
+                continue;
+            };
+            found.push(Note {
+                place: start + open..start + at + "ablate:".len() + close,
+                cell: cell.trim().to_owned(),
+            });
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// What may stand between a number and its note: the end of emphasis, of mathematics, of a cell.
+fn is_markup(c: char) -> bool {
+    matches!(
+        c,
+        ' ' | '\t' | '$' | '}' | '*' | '_' | '`' | '~' | ')' | '\\' | ','
+    )
+}
+
+/// Digits, and what they are worth.
+struct Figures {
+    place: Range<usize>,
+    value: f64,
+    decimals: i32,
+    /// Whether a power of ten is written.
+    scaled: bool,
+}
+
+impl Figures {
+    /// The number that begins here, if it is not a part of something else.
+    fn at(text: &str, start: usize) -> Option<Figures> {
+        let bytes = text.as_bytes();
+        let digits = end_of_digits(bytes, start);
+        let plain = &text[start..digits];
+        if plain.matches('.').count() > 1 {
+            return None;
+        }
+        let (end, power) = match power(&text[digits..]) {
+            Some((length, power)) => (digits + length, Some(power)),
+            None => (digits, None),
+        };
+        // `12ms`, `3-fold`, `1/2`: part of something else. A full stop or a sign may follow.
+        let mut next = text[end..].chars();
+        let (next, after) = (next.next().unwrap_or(' '), next.next().unwrap_or(' '));
+        let ties = match next {
+            '_' => after.is_alphanumeric(),
+            '±' | '×' | '–' | '—' | '’' | '”' | '…' => false,
+            next => next.is_alphanumeric() || next == '/' || !next.is_ascii(),
+        };
+        if ties {
+            return None;
+        }
+        let power = power.unwrap_or(0);
+        let value: f64 = format!("{}e{power}", plain.replace(',', "")).parse().ok()?;
+        let negative = start > 0 && bytes[start - 1] == b'-';
+        let written = plain.split_once('.').map_or(0, |(_, after)| after.len());
+        Some(Figures {
+            place: start..end,
+            value: if negative { -value } else { value },
+            decimals: i32::try_from(written).ok()? - power,
+            scaled: power != 0,
+        })
+    }
+}
+
+/// Whether a number may begin here: at a digit, or at a point before one, that no word is before.
+fn begins(bytes: &[u8], at: usize) -> bool {
+    let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let point = bytes[at] == b'.' && digit(at + 1);
+    if !(digit(at) || point) {
+        return false;
+    }
+    let word = |at: usize| is_word(bytes[at]);
     match at.checked_sub(1).map(|before| bytes[before]) {
-        None => false,
-        Some(b'-') => at >= 2 && is_word(bytes[at - 2]),
-        Some(before) => is_word(before),
+        None => true,
+        // A dash is a sign, an underscore begins emphasis, unless a word is before them.
+        Some(b'-' | b'_') => at < 2 || !word(at - 2),
+        // The end of `±`, `×` or `–`: signs, not letters.
+        Some(0xb1) => at >= 2 && bytes[at - 2] == 0xc2,
+        Some(0x93 | 0x94) => at >= 3 && bytes[at - 3..at - 1] == [0xe2, 0x80],
+        Some(_) => !word(at - 1),
     }
 }
 
@@ -79,7 +226,7 @@ fn is_word(byte: u8) -> bool {
         || byte >= 0x80
 }
 
-fn end_of_number(bytes: &[u8], start: usize) -> usize {
+fn end_of_digits(bytes: &[u8], start: usize) -> usize {
     let digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let mut end = start;
     // A comma or a point belongs to the number if a digit follows.
@@ -89,65 +236,80 @@ fn end_of_number(bytes: &[u8], start: usize) -> usize {
     end
 }
 
-fn number(text: &str, start: usize, end: usize) -> Option<Written> {
-    let bytes = text.as_bytes();
-    // `12ms`, `3-fold`, `1/2`: part of something else. A full stop or a sign may follow.
-    let next = bytes.get(end).copied().unwrap_or(b' ');
-    if next.is_ascii_alphanumeric() || matches!(next, b'_' | b'/') || next >= 0x80 {
-        return None;
-    }
-    let plain = &text[start..end];
-    if plain.matches('.').count() > 1 {
-        return None;
-    }
-    let value: f64 = plain.replace(',', "").parse().ok()?;
-    let negative = start > 0 && bytes[start - 1] == b'-';
-    let decimals = plain.split_once('.').map_or(0, |(_, after)| after.len());
-    let rest = &text[end..];
-    let (percent, rest) = match (rest.strip_prefix("\\%"), rest.strip_prefix('%')) {
-        (Some(rest), _) => (true, rest),
-        // In TeX a bare percent sign begins a note.
-        (None, Some(after)) if after.trim_start().starts_with("ablate:") => (false, rest),
-        (None, Some(after)) => (true, after),
-        (None, None) => (false, rest),
+/// A power of ten right behind digits, `e-1` or `\times 10^{-1}`: its length, and the exponent.
+fn power(rest: &str) -> Option<(usize, i32)> {
+    let after = match rest.strip_prefix(['e', 'E']) {
+        Some(after) => after,
+        None => {
+            let rest = rest.trim_start();
+            let times = ["\\times", "\\cdot", "×"].iter();
+            let rest = times.filter_map(|sign| rest.strip_prefix(sign)).next()?;
+            let rest = rest.trim_start().strip_prefix("10^")?;
+            rest.strip_prefix('{').unwrap_or(rest)
+        }
     };
-    let claims = note(rest);
-    if decimals == 0 && claims.is_none() {
-        return None;
-    }
-    Some(Written {
-        place: start..end,
-        value: if negative { -value } else { value },
-        decimals,
-        percent,
-        claims,
-    })
+    let sign = usize::from(after.starts_with(['-', '+']));
+    let digits = after[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    let exponent = after[..sign + digits]
+        .parse()
+        .ok()
+        .filter(|_| digits <= 3)?;
+    let braces = usize::from(after[sign + digits..].starts_with('}'));
+    Some((rest.len() - after.len() + sign + digits + braces, exponent))
 }
 
-fn note(rest: &str) -> Option<String> {
-    let line = rest.lines().next()?.trim_start_matches([' ', '$', '}']);
-    let inside = match line.strip_prefix("<!--") {
-        Some(inside) => inside.split_once("-->")?.0,
-        None => line.strip_prefix('%')?,
-    };
-    Some(inside.trim().strip_prefix("ablate:")?.trim().to_owned())
+/// How long a percent sign is, if one stands here. In TeX a bare one begins a note.
+fn percent_sign(rest: &str) -> usize {
+    match (rest.strip_prefix("\\%"), rest.strip_prefix('%')) {
+        (Some(_), _) => 2,
+        (None, Some(after)) if after.trim_start().starts_with("ablate:") => 0,
+        (None, Some(_)) => 1,
+        (None, None) => 0,
+    }
+}
+
+/// Where the number ends that follows a `±` here, however that is written.
+fn plus_minus(text: &str, at: usize) -> Option<usize> {
+    let rest = text[at..].trim_start_matches([' ', '$']);
+    let signs = ["\\pm", "±", "+/-", "+-"].iter();
+    let rest = signs.filter_map(|sign| rest.strip_prefix(sign)).next()?;
+    let rest = rest.trim_start_matches([' ', '$']);
+    let start = text.len() - rest.len();
+    Figures::at(text, start)
+        .filter(|it| it.place.end > start)
+        .map(|it| it.place.end)
 }
 
 impl Written {
     /// Whether a computed number is written like this: rounded, or as a percentage and rounded.
     pub fn is(&self, computed: f64) -> bool {
-        self.matches(computed) || self.matches(computed * 100.0)
+        self.matches(computed) || self.is_percentage_of(computed)
+    }
+
+    /// Whether it is written as a percentage.
+    pub fn is_percentage_of(&self, computed: f64) -> bool {
+        self.matches(computed * 100.0)
     }
 
     fn matches(&self, computed: f64) -> bool {
         // Half a unit of the last decimal, and a hair for numbers that lie in the middle.
-        let unit = 10f64.powi(-(self.decimals as i32));
+        let unit = 10f64.powi(-self.decimals);
         (computed - self.value).abs() <= unit * 0.5 + unit * 1e-6
+    }
+
+    /// What asks for a computed number as it is written here, behind a reference.
+    pub fn form(&self, computed: f64) -> String {
+        match (self.decimals, self.is_percentage_of(computed)) {
+            (decimals @ 0.., true) => format!("|%{decimals}"),
+            (decimals @ 0.., false) => format!("|.{decimals}"),
+            _ => String::new(),
+        }
     }
 
     /// Too few digits to say that it is this number and no other.
     pub fn is_vague(&self) -> bool {
-        let digits = format!("{:.*}", self.decimals, self.value.abs()).replace('.', "");
+        let digits = (self.value.abs() * 10f64.powi(self.decimals)).round();
+        let digits = format!("{digits:.0}");
         digits.trim_start_matches('0').trim_end_matches('0').len() < 2
     }
 }
@@ -173,13 +335,52 @@ mod tests {
 
     #[test]
     fn a_note_names_a_cell() {
-        let found = written("It is 91.6%<!-- ablate:r[row=a] --> here.");
-        assert_eq!(found[0].claims.as_deref(), Some("r[row=a]"));
-        assert!(found[0].percent);
-        let found = written("$12$ % ablate:r[row=b].n\n");
-        assert_eq!(found[0].claims.as_deref(), Some("r[row=b].n"));
-        let found = written("It is 0.916 % ablate: r[row=c]\n");
-        assert_eq!(found[0].claims.as_deref(), Some("r[row=c]"));
+        for (text, value, cell) in [
+            (
+                "It is 91.6%<!-- ablate:r[row=a] --> here.",
+                91.6,
+                "r[row=a]",
+            ),
+            ("$12$ % ablate:r[row=b].n\n", 12.0, "r[row=b].n"),
+            ("It is 0.916 % ablate: r[row=c]\n", 0.916, "r[row=c]"),
+            ("**0.93**<!-- ablate:r -->", 0.93, "r"),
+            ("_0.93_ <!--ablate:r-->", 0.93, "r"),
+            ("`0.93`<!-- ablate:r -->", 0.93, "r"),
+            ("\\textbf{0.93}% ablate:r", 0.93, "r"),
+            ("$9.3e-1$ % ablate:r", 0.93, "r"),
+            ("$9.3\\times10^{-1}$ % ablate:r", 0.93, "r"),
+            (".93<!-- ablate:r -->", 0.93, "r"),
+            ("0.93$\\pm$0.01% ablate:r", 0.93, "r"),
+            ("$93.1\\% \\pm 0.4\\%$ % ablate:r", 93.1, "r"),
+            ("0.93 ± 0.01<!-- ablate:r -->", 0.93, "r"),
+        ] {
+            let found = written(text);
+            let claimed: Vec<(f64, &str)> = found
+                .iter()
+                .filter_map(|one| Some((one.value, one.claims.as_ref()?.cell.as_str())))
+                .collect();
+            assert_eq!(claimed, [(value, cell)], "{text}");
+            assert_eq!(stray(text, &found), []);
+        }
+    }
+
+    #[test]
+    fn a_note_behind_no_number_is_found() {
+        for text in ["ninety <!-- ablate:r -->", "0.9 per cent % ablate:r\n"] {
+            let found = written(text);
+            let stray = stray(text, &found);
+            assert_eq!(stray.len(), 1, "{text}");
+            assert_eq!(stray[0].cell, "r");
+            assert!(text[stray[0].place.clone()].contains("ablate:r"));
+        }
+    }
+
+    #[test]
+    fn what_asks_for_it_writes_it_the_same_way() {
+        let form = |text: &str, computed: f64| written(text)[0].form(computed);
+        assert_eq!(form("0.866", 0.8664), "|.3");
+        assert_eq!(form("91.6%", 0.9163), "|%1");
+        assert_eq!(form("9.2e3", 9210.0), "");
     }
 
     #[test]
@@ -188,5 +389,7 @@ mod tests {
         assert!(one("0.92").is(0.9163) && !one("0.91").is(0.9163));
         assert!(one("91.6").is(0.9163) && one("91.6%").is(0.9163));
         assert!(one("0.5").is_vague() && !one("0.51").is_vague());
+        assert!(one("9.16e-1").is(0.9163) && !one("9.15e-1").is(0.9163));
+        assert!(one("9.2e3").is(9210.0) && !one("9.2e3").is(9260.0));
     }
 }

@@ -32,7 +32,11 @@ pub fn render(
     for (place, inside) in references(text) {
         filled.push_str(&text[from..place.start]);
         from = place.end;
-        match one(inside, &cell) {
+        let value = match inside {
+            Some(inside) => one(inside, &cell),
+            None => Err("it is not closed by }} on its line".to_owned()),
+        };
+        match value {
             Ok(value) => filled.push_str(&value),
             Err(why) => problems.push(Unfilled { place, why }),
         }
@@ -89,6 +93,8 @@ mod tests {
         let text = "{{ablate:a[x=1]}}, {{ablate:a[x=1]|.3}}, {{ablate:a[x=1]|%1}}\\% {{other}}";
         assert_eq!(done(text).unwrap(), "0.91634, 0.916, 91.6\\% {{other}}");
         assert_eq!(done("{{ablate:c}}").unwrap_err(), "no `c`");
+        let wrong = "it is not closed by }} on its line";
+        assert_eq!(done("{{ablate:a[x=1]\nand}}").unwrap_err(), wrong);
         let wrong = "`good` is no number, so it has no decimals";
         assert_eq!(done("{{ablate:b[x=1]|.3}}").unwrap_err(), wrong);
         let wrong = "`x` is neither `.3` (decimals) nor `%1` (a percentage)";

@@ -1,9 +1,8 @@
 //! Runs a program in its own process group, and ends the whole group with it.
 //!
 //! Whatever happens (success, failure, timeout, Ctrl-C, a panic of ours), when this returns
-//! no process of the group is left; [`kill_all`] is for a program that cannot wait for that.
-//! Knows nothing of tables. A program that leaves its group
-//! on purpose (`setsid`) is beyond reach.
+//! no process of the group is left, nor one that left it, see [`stray`]; [`kill_all`] is for a
+//! program that cannot wait for that. Knows nothing of tables.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -20,6 +19,7 @@ use wait4::Wait4;
 
 use super::confine::{self, Rules};
 use super::sandbox::Sandbox;
+use super::stray;
 use crate::{Failure, Usage, Watch};
 
 /// How a program ended.
@@ -63,6 +63,7 @@ pub fn run(
         group.terminate()?;
     }
     let (status, usage) = group.finish()?;
+    stray::kill(&sandbox.out);
     Ok((end.unwrap_or(End::Exited(status)), usage))
 }
 

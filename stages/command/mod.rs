@@ -10,6 +10,7 @@ mod confine;
 mod log;
 mod outputs;
 mod sandbox;
+mod stray;
 #[cfg(test)]
 mod tests;
 

@@ -365,6 +365,16 @@ fn what_a_program_leaves_running_is_ended() {
     assert!(!alive(case.log().trim()));
 }
 
+/// `setsid` leaves the group, and the environment gives it away.
+#[test]
+fn what_leaves_the_group_is_ended_too() {
+    let daemon = "setsid sh -c 'echo $$; exec sleep 30' & ";
+    let case = sh(&format!("{daemon} sleep 0.3; {COPY}"));
+    case.run().unwrap();
+    assert!(!case.log().trim().is_empty());
+    assert!(!alive(case.log().trim()), "the daemon lives on");
+}
+
 #[test]
 fn a_stop_is_obeyed_and_is_not_a_fault() {
     let case = sh("sleep 30");

@@ -6,6 +6,7 @@
 //! back, [`words`] turns polars' errors into ours.
 
 mod bridge;
+mod limits;
 mod order;
 mod query;
 #[cfg(test)]

@@ -10,6 +10,7 @@ use sqlparser::ast::{
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 
+use super::limits;
 use crate::ParamError;
 
 /// What must be known of a query besides its text.
@@ -68,15 +69,7 @@ fn parse_anew(query: &str) -> Result<Parsed, ParamError> {
             Some("put the values into a table and join it"),
         ));
     }
-    let brackets = brackets(query);
-    if brackets > BRACKETS {
-        return Err(wrong(
-            format!(
-                "the query has {brackets} brackets inside each other, and {BRACKETS} is the most"
-            ),
-            Some("name parts of it: WITH part AS (SELECT …) SELECT …"),
-        ));
-    }
+    limits::check(query)?;
     // The same dialect and options as `SQLContext::execute`.
     let options = ParserOptions {
         trailing_commas: true,
@@ -125,28 +118,6 @@ fn parse_anew(query: &str) -> Result<Parsed, ParamError> {
         ordered: is_ordered(query),
         tables: tables(query),
     })
-}
-
-/// How many brackets may stand inside each other: the parser tries what is in them more than once,
-/// so that each takes twice the time of the one before.
-const BRACKETS: usize = 16;
-
-/// The most brackets inside each other, texts and names in quotes left out.
-fn brackets(query: &str) -> usize {
-    let (mut open, mut most, mut quote) = (0_usize, 0, None);
-    for c in query.chars() {
-        match (quote, c) {
-            (Some(end), c) => quote = Some(end).filter(|end| *end != c),
-            (None, '\'' | '"' | '`') => quote = Some(c),
-            (None, '(' | '[') => {
-                open += 1;
-                most = most.max(open);
-            }
-            (None, ')' | ']') => open = open.saturating_sub(1),
-            (None, _) => {}
-        }
-    }
-    most
 }
 
 /// How deep expressions may nest: polars walks them by recursion.
@@ -248,7 +219,7 @@ fn syntax(error: ParserError) -> String {
     }
 }
 
-fn wrong(message: String, help: Option<&str>) -> ParamError {
+pub fn wrong(message: String, help: Option<&str>) -> ParamError {
     ParamError {
         param: "query",
         message,

@@ -597,19 +597,3 @@ fn other_errors_are_short() {
         "{messages:?}"
     );
 }
-
-#[test]
-fn brackets_inside_brackets_have_a_limit_because_the_parser_takes_twice_the_time_for_each() {
-    let nested = |depth: usize| {
-        let (open, close) = ("ABS(".repeat(depth), ")".repeat(depth));
-        super::query::parse(&format!(
-            "SELECT {open}x{close} AS x, '((((((((((((((((((((' AS y FROM t"
-        ))
-        .map(drop)
-    };
-    assert!(nested(16).is_ok());
-    assert_eq!(
-        nested(17).unwrap_err().message,
-        "the query has 17 brackets inside each other, and 16 is the most"
-    );
-}

@@ -1,15 +1,16 @@
 //! A person says that a change of code does not change a result, so that the old one stays in use.
 //! Recorded with who, when and why; never forgotten, and shown by every audit.
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde::Serialize;
+use rusqlite::{Connection, Row, params};
+use serde::{Deserialize, Serialize};
 
 use crate::chain::{self, Pen, What};
 use crate::provenance::now;
 use crate::{Digest, Error, StageKey, Store};
 
 /// A change of code that somebody has accepted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Acceptance {
     /// The stage instance.
     pub instance: String,
@@ -115,11 +116,21 @@ fn acceptance(row: &Row<'_>) -> rusqlite::Result<Acceptance> {
     })
 }
 
-/// The execution that stands for a key by acceptance.
+/// The execution that stands for a key by acceptance: one whose own key, with the accepted code
+/// in place of its own, is that key. A row that says more than that is not believed.
 pub(crate) fn accepted(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<i64>> {
-    rows.prepare_cached(
-        "SELECT execution FROM acceptances WHERE new_key = ?1 ORDER BY id DESC LIMIT 1",
-    )?
-    .query_row([key], |row| row.get(0))
-    .optional()
+    let mut query = rows.prepare_cached(
+        "SELECT a.execution, a.new_code, x.key_json FROM acceptances a
+         JOIN executions x ON x.id = a.execution AND x.ok = 1
+         WHERE a.new_key = ?1 ORDER BY a.id DESC",
+    )?;
+    let mut found = query.query([key])?;
+    while let Some(row) = found.next()? {
+        let crate::columns::Json(old): crate::columns::Json<StageKey> = row.get(2)?;
+        let code = row.get(1)?;
+        if (StageKey { code, ..old }).digest() == *key {
+            return row.get(0).map(Some);
+        }
+    }
+    Ok(None)
 }

@@ -142,8 +142,9 @@ impl<T> At<T> for rusqlite::Result<T> {
 
 /// A damaged database costs the history and the look-ups, never an object.
 fn database_advice(source: &rusqlite::Error) -> &'static str {
-    use rusqlite::ErrorCode::{DatabaseCorrupt, DiskFull, NotADatabase};
+    use rusqlite::ErrorCode::{DatabaseCorrupt, DiskFull, NotADatabase, ReadOnly};
     match source.sqlite_error_code() {
+        Some(ReadOnly) => MAY_NOT_WRITE,
         Some(DiskFull) => NO_SPACE,
         Some(DatabaseCorrupt | NotADatabase) => {
             "; the file is damaged: move it and its -wal and -shm away, and run again: objects are kept, the history is lost"
@@ -151,6 +152,9 @@ fn database_advice(source: &rusqlite::Error) -> &'static str {
         _ => "",
     }
 }
+
+const MAY_NOT_WRITE: &str =
+    "; this store may only be looked at: choose a folder that you may write to with `--store`";
 
 const NO_SPACE: &str =
     "; free some space (`ablate gc --dry-run` says what the store could give back)";
@@ -179,5 +183,11 @@ mod tests {
             error.to_string(),
             "cannot write `objects/ab`: no storage space; free some space (`ablate gc --dry-run` says what the store could give back)"
         );
+        let closed = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
+        let error = Err::<(), _>(rusqlite::Error::SqliteFailure(closed, None))
+            .at("set up", Path::new("provenance.db"))
+            .unwrap_err();
+        let message = error.to_string();
+        assert!(message.ends_with(MAY_NOT_WRITE), "{message}");
     }
 }

@@ -119,7 +119,8 @@ impl Store {
 impl Store {
     /// Moves the damaged objects of a report aside, so that the next run makes them again, and
     /// forgets rows that point at rows that are not there. A good object is never touched: each
-    /// is checked once more before it is moved. A broken log stays as it is: it is evidence.
+    /// is checked once more before it is moved. A broken log stays as it is, because it is
+    /// evidence: its faults are noted in it, so that the next fault is news.
     pub fn repair(&self, report: &FsckReport) -> Result<Repaired, Error> {
         let damaged = report.damaged.iter();
         let aside = damaged
@@ -136,7 +137,16 @@ impl Store {
                 Ok(forgotten)
             })?,
         };
-        Ok(Repaired { aside, forgotten })
+        let database = integrity(&lock(&self.reader)).at("check", &self.database())?;
+        let noted = match database.is_empty() {
+            true => self.note_faults(&self.check_log()?.broken)?,
+            false => 0,
+        };
+        Ok(Repaired {
+            aside,
+            forgotten,
+            noted,
+        })
     }
 }
 
@@ -170,6 +180,8 @@ pub struct Repaired {
     pub aside: Vec<PathBuf>,
     /// How many rows were forgotten.
     pub forgotten: usize,
+    /// How many faults of the log were noted.
+    pub noted: usize,
 }
 
 /// Rows that name rows that are not there.
@@ -203,17 +215,21 @@ fn missing(rows: &Connection, present: &HashSet<Digest>) -> rusqlite::Result<Vec
         "SELECT o.digest, x.run, x.instance, o.name FROM outputs o
          JOIN executions x ON x.id = o.execution WHERE x.ok = 1 ORDER BY x.id, o.ordinal",
     )?;
-    let outputs = query.query_map([], |row| {
-        Ok(LostOutput {
-            digest: row.get(0)?,
-            run: RunId(row.get(1)?),
-            instance: row.get(2)?,
-            output: row.get(3)?,
-        })
-    })?;
-    outputs
-        .filter(|output| !matches!(output, Ok(output) if present.contains(&output.digest)))
-        .collect()
+    let mut lost = Vec::new();
+    let mut outputs = query.query([])?;
+    while let Some(row) = outputs.next()? {
+        // What is no digest is a fault of its row: the log names it.
+        let digest: Option<Digest> = row.get::<_, String>(0)?.parse().ok();
+        if let Some(digest) = digest.filter(|digest| !present.contains(digest)) {
+            lost.push(LostOutput {
+                digest,
+                run: RunId(row.get(1)?),
+                instance: row.get(2)?,
+                output: row.get(3)?,
+            });
+        }
+    }
+    Ok(lost)
 }
 
 fn integrity(rows: &Connection) -> rusqlite::Result<Vec<String>> {

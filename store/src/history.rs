@@ -35,6 +35,8 @@ pub struct Run {
     pub pipeline: String,
     /// The pipeline file's name.
     pub file: String,
+    /// The digest of its text, see [`Store::text`]; `None` if it was not kept.
+    pub source: Option<Digest>,
     /// The profile, if one was chosen.
     pub profile: Option<String>,
     /// What `--set` changed, as JSON.
@@ -189,6 +191,15 @@ impl Store {
         self.query("read the codes in", |rows| files_of(rows, code))
     }
 
+    /// The text of a pipeline file as a run read it.
+    pub fn text(&self, digest: &Digest) -> Result<Option<String>, Error> {
+        self.query("read a pipeline file in", |rows| {
+            rows.prepare_cached("SELECT text FROM texts WHERE digest = ?1")?
+                .query_row([digest], |row| row.get(0))
+                .optional()
+        })
+    }
+
     /// All tags with their runs, in the order of their names.
     pub fn tags(&self) -> Result<Vec<(String, RunId)>, Error> {
         self.query("read the tags in", |rows| {
@@ -249,7 +260,7 @@ pub(crate) fn files_of(rows: &Connection, code: &Digest) -> rusqlite::Result<Opt
     Ok(files.map(|Json(files)| files))
 }
 
-fn one_environment(rows: &Connection, id: i64) -> rusqlite::Result<Environment> {
+pub(crate) fn one_environment(rows: &Connection, id: i64) -> rusqlite::Result<Environment> {
     rows.prepare_cached(
         "SELECT git_commit, git_dirty, ablate, crates, rustc, host, os, cpu_model, cpu_features,
              threads FROM environments WHERE id = ?1",
@@ -259,7 +270,7 @@ fn one_environment(rows: &Connection, id: i64) -> rusqlite::Result<Environment> 
 
 const SELECT_RUN: &str = "SELECT e.git_commit, e.git_dirty, e.ablate, e.crates, e.rustc, e.host, \
     e.os, e.cpu_model, e.cpu_features, e.threads, r.id, r.started, r.ended, r.outcome, r.pipeline, \
-    r.file, r.profile, r.settings, r.targets, \
+    r.file, r.profile, r.settings, r.targets, r.source, \
     (SELECT json_group_array(name) FROM (SELECT name FROM tags WHERE run = r.id ORDER BY name)) \
     FROM runs r JOIN environments e ON e.id = r.environment";
 
@@ -289,7 +300,8 @@ fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
         profile: row.get(16)?,
         settings: row.get(17)?,
         targets: row.get::<_, Json<_>>(18)?.0,
-        tags: row.get::<_, Json<_>>(19)?.0,
+        source: row.get(19)?,
+        tags: row.get::<_, Json<_>>(20)?.0,
         environment: environment(row)?,
     })
 }

@@ -4,7 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, Params};
+use crate::{CodeFiles, Digest, Params};
+
+/// The tag of this version of a code fingerprint's record.
+const CODE: &str = "code/1";
+
+/// The fingerprint of code: what enters keys.
+pub fn code_digest(files: &CodeFiles) -> Digest {
+    let canonical = serde_json::to_string(&(CODE, files)).expect("keys are strings");
+    Digest::of(canonical.as_bytes())
+}
 
 /// Everything that decides a stage's bytes, and nothing else: no path, time, host, commit,
 /// thread count, stage name or axis name, and nothing of how the pipeline file is laid out.

@@ -44,7 +44,7 @@ pub use foreign::{decode_foreign, read_foreign};
 pub use fsck::{FsckReport, Inspected, LostOutput, Problem, Repaired};
 pub use gc::{GcReport, empty_damaged, gc};
 pub use history::{CodeFiles, Execution, MadeBy, Run, UseRecord};
-pub use key::StageKey;
+pub use key::{StageKey, code_digest};
 pub use lease::Lease;
 pub use lineage::{Answer, Lineage, Link, Outputs};
 pub use lookup::Snapshot;

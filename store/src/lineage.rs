@@ -1,7 +1,7 @@
 //! Where a result came from: its execution, the executions that made what it read, and so on.
 //! Reads rows only; whether objects are still as they were made is for the caller to see.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -57,25 +57,28 @@ impl Store {
 }
 
 impl Store {
-    /// What was made for a key, each time that it was made: outputs by name, and the execution.
-    pub fn results_of(&self, key: &Digest) -> Result<Vec<(Outputs, i64)>, Error> {
+    /// What was made for a key, each time that it was made, newest first.
+    pub fn results_of(&self, key: &Digest) -> Result<Vec<Answer>, Error> {
         self.query("look up a key in", |rows| {
             let mut query = rows.prepare_cached(
-                "SELECT x.id, o.name, o.digest FROM executions x
+                "SELECT x.id, x.key, x.instance, o.name, o.digest FROM executions x
                  JOIN outputs o ON o.execution = x.id
                  WHERE x.key = ?1 AND x.ok = 1 ORDER BY x.id DESC, o.ordinal",
             )?;
-            let mut answers = query.query([key])?;
-            let mut results: Vec<(Outputs, i64)> = Vec::new();
-            while let Some(row) = answers.next()? {
-                let id = row.get(0)?;
-                if results.last().is_none_or(|(_, last)| *last != id) {
-                    results.push((Vec::new(), id));
-                }
-                let (outputs, _) = results.last_mut().expect("just pushed");
-                outputs.push((row.get(1)?, row.get(2)?));
-            }
-            Ok(results)
+            grouped(query.query([key])?)
+        })
+    }
+}
+
+impl Store {
+    /// Keys that were executed well more than once: their results may differ.
+    pub fn made_again(&self) -> Result<HashSet<Digest>, Error> {
+        self.query("read the keys in", |rows| {
+            rows.prepare_cached(
+                "SELECT key FROM executions WHERE ok = 1 GROUP BY key HAVING count(*) > 1",
+            )?
+            .query_map([], |row| row.get(0))?
+            .collect()
         })
     }
 }
@@ -101,27 +104,31 @@ impl Store {
                 "SELECT x.id, x.key, x.instance, o.name, o.digest FROM executions x
                  JOIN outputs o ON o.execution = x.id WHERE x.ok = 1 ORDER BY x.id, o.ordinal",
             )?;
-            let mut found = query.query([])?;
-            let mut answers: Vec<Answer> = Vec::new();
-            while let Some(row) = found.next()? {
-                let execution = row.get(0)?;
-                if answers
-                    .last()
-                    .is_none_or(|last| last.execution != execution)
-                {
-                    answers.push(Answer {
-                        key: row.get(1)?,
-                        execution,
-                        instance: row.get(2)?,
-                        outputs: Vec::new(),
-                    });
-                }
-                let last = answers.last_mut().expect("just pushed");
-                last.outputs.push((row.get(3)?, row.get(4)?));
-            }
-            Ok(answers)
+            grouped(query.query([])?)
         })
     }
+}
+
+/// Rows of outputs, put together by execution.
+fn grouped(mut found: rusqlite::Rows<'_>) -> rusqlite::Result<Vec<Answer>> {
+    let mut answers: Vec<Answer> = Vec::new();
+    while let Some(row) = found.next()? {
+        let execution = row.get(0)?;
+        if answers
+            .last()
+            .is_none_or(|last| last.execution != execution)
+        {
+            answers.push(Answer {
+                key: row.get(1)?,
+                execution,
+                instance: row.get(2)?,
+                outputs: Vec::new(),
+            });
+        }
+        let last = answers.last_mut().expect("just pushed");
+        last.outputs.push((row.get(3)?, row.get(4)?));
+    }
+    Ok(answers)
 }
 
 /// The outputs of an execution: names and digests, in order.

@@ -47,6 +47,7 @@ fn newest(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
     )?;
     match made {
         Some(made) => Ok(Some(made)),
+        // An acceptance lets other code stand in, and nothing else: whoever wrote the row.
         None => match accepted(rows, key)? {
             Some(execution) => find(rows, "e.id = ?1", execution),
             None => Ok(None),

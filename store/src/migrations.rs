@@ -17,6 +17,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/2.sql"),
     include_str!("migrations/3.sql"),
     include_str!("migrations/4.sql"),
+    include_str!("migrations/5.sql"),
 ];
 
 /// How long to wait for another process's transaction. They take milliseconds.

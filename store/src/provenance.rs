@@ -119,9 +119,15 @@ fn in_transaction<T>(
 
 fn insert_run(rows: &Transaction<'_>, run: &NewRun) -> rusqlite::Result<RunId> {
     let environment = insert_environment(rows, &run.environment)?;
+    let source = Digest::of(run.source.as_bytes());
     rows.execute(
-        "INSERT INTO runs (started, pipeline, file, profile, settings, targets, environment)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT OR IGNORE INTO texts (digest, text) VALUES (?1, ?2)",
+        params![source, run.source],
+    )?;
+    rows.execute(
+        "INSERT INTO runs
+             (started, pipeline, file, profile, settings, targets, environment, source)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         params![
             now(),
             run.pipeline,
@@ -129,7 +135,8 @@ fn insert_run(rows: &Transaction<'_>, run: &NewRun) -> rusqlite::Result<RunId> {
             run.profile,
             run.settings,
             Json(&run.targets),
-            environment
+            environment,
+            source
         ],
     )?;
     let id = RunId(rows.last_insert_rowid());
@@ -141,8 +148,13 @@ fn insert_run(rows: &Transaction<'_>, run: &NewRun) -> rusqlite::Result<RunId> {
     Ok(id)
 }
 
+/// What tells machines and commits apart. Runs are sealed with it.
+pub(crate) fn environment_digest(environment: &Environment) -> Digest {
+    Digest::of(Json(environment).text().as_bytes())
+}
+
 fn insert_environment(rows: &Transaction<'_>, e: &Environment) -> rusqlite::Result<i64> {
-    let digest = Digest::of(Json(e).text().as_bytes());
+    let digest = environment_digest(e);
     rows.execute(
         "INSERT OR IGNORE INTO environments (digest, git_commit, git_dirty, ablate, crates, rustc,
              host, os, cpu_model, cpu_features, threads)

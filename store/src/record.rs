@@ -30,6 +30,8 @@ pub struct NewRun {
     pub pipeline: String,
     /// The pipeline file's name, without its folder.
     pub file: String,
+    /// The text of that file.
+    pub source: String,
     /// The profile, if one was chosen.
     pub profile: Option<String>,
     /// What `--set` changed, as JSON.

@@ -1,0 +1,421 @@
+//! Tests the log: every seal, every entry against the row that it is about, and every row
+//! against the entries. A row that cannot be read is a fault like others, and ends nothing.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use rusqlite::{Connection, OptionalExtension};
+use serde::Serialize;
+
+use super::{Pen, What, accept, end, execution, note, run, seal, tag};
+use crate::history::{Environments, files_of, one_environment, one_execution};
+use crate::key::code_digest;
+use crate::provenance::{environment_digest, now};
+use crate::{Digest, Error, Execution, Store};
+
+/// How the log is found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ChainReport {
+    /// How many entries it has.
+    pub entries: u64,
+    /// The last seal: whoever wrote it down can tell whether anything before it was changed.
+    pub head: Option<Digest>,
+    /// What does not fit, in order.
+    pub broken: Vec<String>,
+    /// What does not fit and somebody has noted before.
+    pub noted: Vec<String>,
+    /// Executions that are older than the log.
+    pub before: u64,
+}
+
+impl Store {
+    /// Tests every seal, and every entry against the row that it is about.
+    pub fn check_log(&self) -> Result<ChainReport, Error> {
+        self.query("check the log in", check)
+    }
+
+    /// What was changed, after it was recorded, of these executions and of their runs.
+    pub fn altered<'a>(
+        &self,
+        executions: impl Iterator<Item = &'a Execution>,
+    ) -> Result<Vec<String>, Error> {
+        self.query("check the log in", |rows| {
+            let mut found = Vec::new();
+            let (mut runs, mut codes) = (HashSet::new(), BTreeSet::new());
+            for it in executions {
+                let beside = beside(rows, it)?;
+                if beside.sealed.is_some_and(|was| was != execution(it)) {
+                    found.push(changed("execution", it.id));
+                }
+                found.extend(beside.misfit);
+                let id = it.run.0;
+                codes.insert(it.key.code);
+                if runs.insert(id)
+                    && let Some(was) = sealed(rows, What::Run, id)?
+                    && run(rows, id)? != Some(was)
+                {
+                    found.push(changed("run", id));
+                }
+            }
+            for code in codes {
+                found.extend(code_fault(rows, &code)?);
+            }
+            for (id, fault) in environment_faults(rows)? {
+                let used = rows
+                    .prepare_cached("SELECT id FROM runs WHERE environment = ?1")?
+                    .query_map([id], |row| row.get::<_, i64>(0))?
+                    .collect::<rusqlite::Result<Vec<_>>>()?;
+                found.extend(used.iter().any(|run| runs.contains(run)).then_some(fault));
+            }
+            Ok(found)
+        })
+    }
+
+    /// Notes faults of the log, so that they are told apart from new ones.
+    pub(crate) fn note_faults(&self, faults: &[String]) -> Result<usize, Error> {
+        if faults.is_empty() {
+            return Ok(0);
+        }
+        self.transaction("note faults in", |rows| {
+            let mut pen = Pen::new(rows)?;
+            for fault in faults {
+                let added = rows.execute(
+                    "INSERT OR IGNORE INTO noted (fault, at) VALUES (?1, ?2)",
+                    rusqlite::params![fault, now()],
+                )?;
+                // Two entries may say the same.
+                if added == 0 {
+                    continue;
+                }
+                let id = rows.last_insert_rowid();
+                let content = note(rows, id)?.expect("just inserted");
+                pen.add(What::Note, id, content)?;
+            }
+            Ok(faults.len())
+        })
+    }
+}
+
+/// What the newest entry about a row says.
+fn sealed(rows: &Connection, what: What, row: i64) -> rusqlite::Result<Option<Digest>> {
+    rows.prepare_cached("SELECT content FROM log WHERE row = ?1 AND what = ?2 ORDER BY id DESC")?
+        .query_row(rusqlite::params![row, what.name()], |found| found.get(0))
+        .optional()
+}
+
+fn changed(what: &str, row: i64) -> String {
+    format!("{what} {row} was changed after it was recorded")
+}
+
+/// What a row says, or why it cannot be read.
+type Readable<T> = Result<T, String>;
+
+/// Tells a row that cannot be read from a database that cannot.
+fn readable<T>(found: rusqlite::Result<T>) -> rusqlite::Result<Readable<T>> {
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType};
+    match found {
+        Ok(found) => Ok(Ok(found)),
+        Err(
+            error @ (FromSqlConversionFailure(..)
+            | IntegralValueOutOfRange(..)
+            | InvalidColumnType(..)),
+        ) => Ok(Err(error.to_string())),
+        Err(error) => Err(error),
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    executions: HashSet<i64>,
+    runs: HashSet<i64>,
+    acceptances: HashSet<i64>,
+    /// A run may be ended and tagged more than once; only the last word must fit its row.
+    ends: BTreeMap<i64, Digest>,
+    tags: HashSet<Digest>,
+    notes: HashSet<i64>,
+}
+
+fn check(rows: &Connection) -> rusqlite::Result<ChainReport> {
+    let mut report = ChainReport::default();
+    let mut seen = Seen::default();
+    let mut broken = Vec::new();
+    entries(rows, &mut report, &mut seen, &mut broken)?;
+    for (id, content) in &seen.ends {
+        if readable(end(rows, *id))? != Ok(Some(*content)) {
+            let fault = format!("the end of run {id} was changed after it was recorded");
+            broken.push(fault);
+        }
+    }
+    tags_fit(rows, &seen.tags, &mut broken)?;
+    unlogged(rows, &seen, &mut report, &mut broken)?;
+    broken.extend(environment_faults(rows)?.into_iter().map(|(_, why)| why));
+    let codes = "SELECT digest FROM codes ORDER BY id";
+    for code in column::<Digest>(rows, codes, "a row of `codes`", &mut broken)? {
+        broken.extend(code_fault(rows, &code)?);
+    }
+    let texts = "SELECT digest FROM texts ORDER BY digest";
+    for digest in column::<Digest>(rows, texts, "a row of `texts`", &mut broken)? {
+        let text: String = rows
+            .prepare_cached("SELECT text FROM texts WHERE digest = ?1")?
+            .query_row([digest], |row| row.get(0))?;
+        if Digest::of(text.as_bytes()) != digest {
+            let short = digest.short();
+            broken.push(format!(
+                "the pipeline file {short} was changed after it was recorded"
+            ));
+        }
+    }
+    let known: HashSet<String> = rows
+        .prepare("SELECT id, fault FROM noted")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .filter(|note| !matches!(note, Ok((id, _)) if !seen.notes.contains(id)))
+        .map(|note: rusqlite::Result<(i64, String)>| note.map(|(_, fault)| fault))
+        .collect::<rusqlite::Result<_>>()?;
+    (report.noted, report.broken) = broken.into_iter().partition(|fault| known.contains(fault));
+    Ok(report)
+}
+
+/// Every entry against the one before and against its row.
+fn entries(
+    rows: &Connection,
+    report: &mut ChainReport,
+    seen: &mut Seen,
+    broken: &mut Vec<String>,
+) -> rusqlite::Result<()> {
+    let mut environments = Environments::new();
+    let mut last_id = 0;
+    let mut query = rows.prepare("SELECT id, what, row, content, seal FROM log ORDER BY id")?;
+    let mut entries = query.query([])?;
+    while let Some(entry) = entries.next()? {
+        let (id, what, row): (i64, String, i64) = (entry.get(0)?, entry.get(1)?, entry.get(2)?);
+        report.entries += 1;
+        if id != last_id + 1 {
+            let (from, to) = (last_id + 1, id - 1);
+            broken.push(format!("log: entries {from} to {to} are gone"));
+        }
+        last_id = id;
+        let digests = entry.get(3).and_then(|a| Ok((a, entry.get(4)?)));
+        let (content, found): (Digest, Digest) = match readable(digests)? {
+            Ok(digests) => digests,
+            Err(why) => {
+                broken.push(format!("log: entry {id} cannot be read: {why}"));
+                continue;
+            }
+        };
+        if seal(report.head, &what, row, content) != found {
+            broken.push(format!(
+                "log: entry {id} ({what} {row}) does not fit the one before"
+            ));
+        }
+        report.head = Some(found);
+        let now = match what.as_str() {
+            "run" => {
+                seen.runs.insert(row);
+                readable(run(rows, row))?
+            }
+            "execution" => {
+                seen.executions.insert(row);
+                match readable(one_execution(rows, row, &mut environments))? {
+                    Ok(Some(it)) => {
+                        broken.extend(beside(rows, &it)?.misfit);
+                        Ok(Some(execution(&it)))
+                    }
+                    other => other.map(|_| None),
+                }
+            }
+            "end" => {
+                seen.ends.insert(row, content);
+                continue;
+            }
+            "tag" => {
+                seen.tags.insert(content);
+                continue;
+            }
+            "accept" => {
+                seen.acceptances.insert(row);
+                readable(accept(rows, row))?
+            }
+            "note" => {
+                let now = readable(note(rows, row))?;
+                if now == Ok(Some(content)) {
+                    seen.notes.insert(row);
+                }
+                now
+            }
+            _ => Ok(None),
+        };
+        match now {
+            Ok(Some(now)) if now == content => {}
+            Ok(Some(_)) => broken.push(changed(&what, row)),
+            Ok(None) => broken.push(format!("{what} {row} was removed after it was recorded")),
+            Err(why) => broken.push(format!("{what} {row} cannot be read: {why}")),
+        }
+    }
+    let made = rows
+        .query_row(
+            "SELECT seq FROM sqlite_sequence WHERE name = 'log'",
+            [],
+            |row| row.get(0),
+        )
+        .optional()?
+        .unwrap_or(0);
+    if made > last_id {
+        broken.push(format!("log: the last {} entries are gone", made - last_id));
+    }
+    Ok(())
+}
+
+/// What stands beside an execution.
+struct Beside {
+    /// What the newest entry about it says.
+    sealed: Option<Digest>,
+    /// Columns that repeat what the key says, for queries, must say the same: if not, what is wrong.
+    misfit: Option<String>,
+}
+
+fn beside(rows: &Connection, it: &Execution) -> rusqlite::Result<Beside> {
+    type Repeated = (String, Option<String>, bool, Digest, Option<Digest>);
+    let found: rusqlite::Result<Repeated> = rows
+        .prepare_cached(
+            "SELECT x.kind, x.seed, x.ok, c.digest,
+                 (SELECT content FROM log WHERE row = x.id AND what = 'execution'
+                  ORDER BY id DESC LIMIT 1)
+             FROM executions x JOIN codes c ON c.id = x.code WHERE x.id = ?1",
+        )?
+        .query_row([it.id], |row| {
+            Ok((
+                row.get(0)?,
+                row.get(1)?,
+                row.get(2)?,
+                row.get(3)?,
+                row.get(4)?,
+            ))
+        });
+    let seed = it.key.seed.map(|seed| seed.to_string());
+    let meant = (&it.key.kind, &seed, it.failure.is_none(), it.key.code);
+    let (sealed, fits) = match readable(found.optional())? {
+        Ok(Some((kind, seed, ok, code, sealed))) => (sealed, (&kind, &seed, ok, code) == meant),
+        _ => (None, false),
+    };
+    let misfit = format!(
+        "execution {}: its kind, seed, code or success is not what its key and log say",
+        it.id
+    );
+    Ok(Beside {
+        sealed,
+        misfit: (!fits).then_some(misfit),
+    })
+}
+
+/// The sources behind a fingerprint must have it.
+fn code_fault(rows: &Connection, code: &Digest) -> rusqlite::Result<Option<String>> {
+    let files = readable(files_of(rows, code))?;
+    let fits = matches!(&files, Ok(Some(files)) if code_digest(files) == *code);
+    let short = code.short();
+    Ok((!fits).then(|| format!("the list of sources behind code {short} was changed")))
+}
+
+/// Machines and commits whose rows do not have their digest, which runs are sealed with.
+fn environment_faults(rows: &Connection) -> rusqlite::Result<Vec<(i64, String)>> {
+    let mut faults = Vec::new();
+    let mut query = rows.prepare_cached("SELECT id, digest FROM environments ORDER BY id")?;
+    let mut found = query.query([])?;
+    while let Some(row) = found.next()? {
+        let id: i64 = row.get(0)?;
+        let digest: Readable<Digest> = readable(row.get(1))?;
+        let now = readable(one_environment(rows, id))?;
+        if digest.ok() != now.ok().map(|now| environment_digest(&now)) {
+            let why = format!(
+                "environment {id}, machine and commit of some runs, was changed after it was recorded"
+            );
+            faults.push((id, why));
+        }
+    }
+    Ok(faults)
+}
+
+/// The values of a query with one column; what cannot be read is a fault.
+fn column<T: rusqlite::types::FromSql>(
+    rows: &Connection,
+    query: &str,
+    what: &str,
+    broken: &mut Vec<String>,
+) -> rusqlite::Result<Vec<T>> {
+    let mut values = Vec::new();
+    let mut query = rows.prepare(query)?;
+    let mut found = query.query([])?;
+    while let Some(row) = found.next()? {
+        match readable(row.get(0))? {
+            Ok(value) => values.push(value),
+            Err(why) => broken.push(format!("{what} cannot be read: {why}")),
+        }
+    }
+    Ok(values)
+}
+
+/// Tags that no entry knows. Those of an older format are older than the log, as are their runs.
+fn tags_fit(
+    rows: &Connection,
+    known: &HashSet<Digest>,
+    broken: &mut Vec<String>,
+) -> rusqlite::Result<()> {
+    let first: Option<i64> =
+        rows.query_row("SELECT min(row) FROM log WHERE what = 'run'", [], |row| {
+            row.get(0)
+        })?;
+    let mut query = rows.prepare("SELECT name, run FROM tags ORDER BY name")?;
+    let mut found = query.query([])?;
+    while let Some(row) = found.next()? {
+        let (name, run): (String, i64) = (row.get(0)?, row.get(1)?);
+        if first.is_some_and(|first| run >= first) && !known.contains(&tag(&name, run)) {
+            broken.push(format!(
+                "the tag `{name}` was changed after it was recorded"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Rows that somebody put in beside the log. Before its beginning that is as it should be.
+fn unlogged(
+    rows: &Connection,
+    seen: &Seen,
+    report: &mut ChainReport,
+    broken: &mut Vec<String>,
+) -> rusqlite::Result<()> {
+    let first = seen.executions.iter().min().copied();
+    let mut query = rows.prepare("SELECT id, instance FROM executions ORDER BY id")?;
+    let mut found = query.query([])?;
+    while let Some(row) = found.next()? {
+        let (id, instance): (i64, String) = (row.get(0)?, row.get(1)?);
+        if seen.executions.contains(&id) {
+            continue;
+        }
+        match first {
+            Some(first) if id > first => {
+                broken.push(format!(
+                    "execution {id} (`{instance}`) is in no entry of the log"
+                ));
+            }
+            _ => report.before += 1,
+        }
+    }
+    let first = seen.runs.iter().min().copied().unwrap_or(i64::MAX);
+    let mut query = rows.prepare("SELECT id, ended IS NOT NULL FROM runs ORDER BY id")?;
+    let mut found = query.query([])?;
+    while let Some(row) = found.next()? {
+        let (id, ended): (i64, bool) = (row.get(0)?, row.get(1)?);
+        if id > first && !seen.runs.contains(&id) {
+            broken.push(format!("run {id} is in no entry of the log"));
+        } else if id >= first && ended && !seen.ends.contains_key(&id) {
+            broken.push(format!("the end of run {id} is in no entry of the log"));
+        }
+    }
+    // There was no acceptance before there was a log.
+    let acceptances = "SELECT id FROM acceptances ORDER BY id";
+    for id in column::<i64>(rows, acceptances, "an acceptance", broken)? {
+        if !seen.acceptances.contains(&id) {
+            broken.push(format!("acceptance {id} is in no entry of the log"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! The run log: every run, execution, end, tag and acceptance in the order of recording, each
+//! entry sealed together with the one before. Whoever changes or removes a row afterwards breaks
+//! a seal. It shows tampering to those who know the last seal; it does not prevent it.
+//! What is sealed is here, [`check`] tests it.
+
+mod check;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use serde::Serialize;
+
+pub use check::ChainReport;
+
+use crate::columns::Json;
+use crate::{Digest, Execution};
+
+/// What an entry is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Run,
+    Execution,
+    End,
+    Tag,
+    Accept,
+    /// Somebody has seen a fault.
+    Note,
+}
+
+impl What {
+    fn name(self) -> &'static str {
+        match self {
+            What::Run => "run",
+            What::Execution => "execution",
+            What::End => "end",
+            What::Tag => "tag",
+            What::Accept => "accept",
+            What::Note => "note",
+        }
+    }
+}
+
+/// Adds entries to the log, and knows the last seal meanwhile.
+pub(crate) struct Pen<'a> {
+    rows: &'a Transaction<'a>,
+    last: Option<Digest>,
+}
+
+impl<'a> Pen<'a> {
+    pub(crate) fn new(rows: &'a Transaction<'a>) -> rusqlite::Result<Pen<'a>> {
+        let last = rows
+            .prepare_cached("SELECT seal FROM log ORDER BY id DESC LIMIT 1")?
+            .query_row([], |row| row.get(0))
+            .optional()?;
+        Ok(Pen { rows, last })
+    }
+
+    pub(crate) fn add(&mut self, what: What, row: i64, content: Digest) -> rusqlite::Result<()> {
+        let seal = seal(self.last, what.name(), row, content);
+        self.rows
+            .prepare_cached("INSERT INTO log (what, row, content, seal) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![what.name(), row, content, seal])?;
+        self.last = Some(seal);
+        Ok(())
+    }
+}
+
+fn seal(before: Option<Digest>, what: &str, row: i64, content: Digest) -> Digest {
+    digest(&("log/1", before, what, row, content))
+}
+
+fn digest(record: &impl Serialize) -> Digest {
+    Digest::of(Json(record).text().as_bytes())
+}
+
+/// What an execution says, as it is in the database.
+pub(crate) fn execution(it: &Execution) -> Digest {
+    let micros = |duration: std::time::Duration| duration.as_micros() as u64;
+    digest(&(
+        (it.run, &it.instance, it.key_digest, it.key.canonical()),
+        (
+            it.started,
+            micros(it.wall),
+            it.cpu.map(micros),
+            it.peak_memory,
+        ),
+        (&it.work, &it.failure, &it.log, &it.facts),
+        (&it.inputs, &it.outputs),
+    ))
+}
+
+/// What the row of a run says, its end left out.
+pub(crate) fn run(rows: &Connection, id: i64) -> rusqlite::Result<Option<Digest>> {
+    rows.prepare_cached(
+        "SELECT r.started, r.pipeline, r.file, r.profile, r.settings, r.targets, e.digest, r.source
+         FROM runs r JOIN environments e ON e.id = r.environment WHERE r.id = ?1",
+    )?
+    .query_row([id], |row| {
+        let text = |n: usize| row.get::<_, Option<String>>(n);
+        let started: i64 = row.get(0)?;
+        let all = [text(1)?, text(2)?, text(3)?, text(4)?, text(5)?, text(6)?];
+        // Older runs have none, and are sealed without.
+        Ok(match text(7)? {
+            None => digest(&(started, all)),
+            Some(source) => digest(&(started, all, source)),
+        })
+    })
+    .optional()
+}
+
+/// How a run ended, and what became of every instance in it.
+pub(crate) fn end(rows: &Connection, id: i64) -> rusqlite::Result<Option<Digest>> {
+    let ended: Option<(Option<i64>, Option<String>)> = rows
+        .prepare_cached("SELECT ended, outcome FROM runs WHERE id = ?1")?
+        .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some(ended) = ended else { return Ok(None) };
+    let mut hasher = blake3::Hasher::new();
+    let mut uses = rows.prepare_cached(
+        "SELECT instance, status, key, execution FROM uses WHERE run = ?1 ORDER BY instance",
+    )?;
+    let mut uses = uses.query([id])?;
+    while let Some(row) = uses.next()? {
+        let one: (String, String, Option<String>, Option<i64>) =
+            (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        hasher.update(Json(&one).text().as_bytes());
+        hasher.update(b"\n");
+    }
+    let uses = Digest::from(*hasher.finalize().as_bytes());
+    Ok(Some(digest(&(ended, uses))))
+}
+
+/// What a tag says.
+pub(crate) fn tag(name: &str, run: i64) -> Digest {
+    digest(&(name, run))
+}
+
+/// What an acceptance says.
+pub(crate) fn accept(rows: &Connection, id: i64) -> rusqlite::Result<Option<Digest>> {
+    rows.prepare_cached(
+        "SELECT instance, execution, old_code, new_code, new_key, who, at, reason
+         FROM acceptances WHERE id = ?1",
+    )?
+    .query_row([id], |row| {
+        let text = |n: usize| row.get::<_, String>(n);
+        let numbers: (i64, i64) = (row.get(1)?, row.get(6)?);
+        let texts = [text(0)?, text(2)?, text(3)?, text(4)?, text(5)?, text(7)?];
+        Ok(digest(&(numbers, texts)))
+    })
+    .optional()
+}
+
+/// What a note says.
+pub(crate) fn note(rows: &Connection, id: i64) -> rusqlite::Result<Option<Digest>> {
+    rows.prepare_cached("SELECT fault, at FROM noted WHERE id = ?1")?
+        .query_row([id], |row| {
+            let (fault, at): (String, i64) = (row.get(0)?, row.get(1)?);
+            Ok(digest(&(fault, at)))
+        })
+        .optional()
+}
