@@ -365,6 +365,25 @@ y = "totals"
     let html = std::fs::read_to_string(lab.path("report.html")).unwrap();
     assert!(html.contains("<figcaption>Totals &lt;by&gt; scale</figcaption>"));
     assert_eq!(html.matches("class=\"chart scroll\"").count(), 2);
+    assert!(html.contains("<summary>2 of the figures that were asked for are not drawn</summary>"));
+    assert!(html.contains("run 1 has no stage `nothing`</li>"));
+    // Many are not all named on the terminal, and one that is for another profile is not missed.
+    let mut many = String::from(
+        "[figure.other]\ntable = \"gone\"\nkind = \"histogram\"\nx = \"x\"\nprofiles = [\"cpu\"]\n",
+    );
+    for n in 0..6 {
+        many.push_str(&format!(
+            "\n[figure.f{n}]\ntable = \"gone\"\nkind = \"histogram\"\nx = \"x\"\n"
+        ));
+    }
+    lab.write("figures.toml", &many);
+    let said = lab.ablate(&["report"]).good();
+    let last = said.stderr.lines().next_back();
+    assert_eq!(said.stderr.lines().count(), 5, "{}", said.stderr);
+    assert_eq!(
+        last,
+        Some("ablate: 2 more figures are not drawn: the page says why")
+    );
 }
 
 #[test]

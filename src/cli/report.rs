@@ -18,6 +18,9 @@ use crate::report::{self, ClaimRow};
 /// How many adversarial examples a page holds if nobody says.
 pub const EXAMPLES: usize = 10_000;
 
+/// How many figures that are not drawn are named on the terminal.
+const NOTES: usize = 4;
+
 /// What `report` takes.
 #[derive(Args)]
 pub struct Arguments {
@@ -49,8 +52,11 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         eprintln!("ablate: the claims cannot be judged: {}", first_line(why));
     }
     let made = report::make(&store, request)?;
-    for note in &made.notes {
+    for note in made.notes.iter().take(NOTES) {
         eprintln!("ablate: {note}");
+    }
+    if let more @ 1.. = made.notes.len().saturating_sub(NOTES) {
+        eprintln!("ablate: {more} more figures are not drawn: the page says why");
     }
     file::write(&arguments.output, made.html.as_bytes())?;
     let (name, bytes) = (&arguments.output, made.html.len());

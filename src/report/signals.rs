@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::columns;
 use super::figures::draw::{self, Axes, Mark, Series};
-use super::figures::{Picture, legend, picture};
+use super::figures::{Picture, change as scale, legend, picture};
 
 /// A signal before and after, drawn.
 #[derive(Serialize)]
@@ -52,10 +52,11 @@ pub fn drawn(
             let most = change.iter().map(|x| x.abs()).fold(1e-12, f64::max);
             let ends = old.iter().chain(new).filter(|x| x.is_finite());
             let (low, high) = ends.fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(*x), h.max(*x)));
+            let scaled = scale(most);
             let sides = [
                 ("before", old, low, high),
                 ("after", new, low, high),
-                ("change", &change, -most, most),
+                (scaled.as_str(), &change, -most, most),
             ];
             let pictures = sides.into_iter();
             let pictures = pictures

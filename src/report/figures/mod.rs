@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::columns;
 
-pub use images::{Picture, picture};
+pub use images::{Picture, change, picture};
 pub use make::make;
 
 /// A figure, ready for a page.

@@ -122,7 +122,7 @@ fn lists_become_signals_and_pictures_with_their_change() {
         .collect();
     assert_eq!(
         (figure.pictures.len(), names),
-        (2, vec!["original", "adversarial", "change"])
+        (2, vec!["original", "adversarial", "change (±0.1)"])
     );
     let uneven = Asked {
         width: Some(3),
