@@ -183,6 +183,41 @@ fn a_profile_and_settings_choose_the_run() {
 }
 
 #[test]
+fn axes_of_figures_are_named_and_classes_make_a_grid() {
+    let lab = Lab::new(RESULTS);
+    lab.run();
+    let words = |html: &str| -> Vec<String> {
+        let texts = html.split("<text").skip(1);
+        let texts = texts.filter_map(|text| text.split(['>', '<']).nth(1));
+        texts.map(|text| text.trim().to_owned()).collect()
+    };
+    let has = |html: &str, word: &str| words(html).iter().any(|found| found == word);
+    let html = report(&lab, &[]);
+    assert!(has(&html, "column") && has(&html, "share"), "bars");
+    assert!(!has(&html, "row"));
+    // Rows and columns of the same names: who was taken for whom.
+    let mut rows = String::new();
+    for row in ["cat", "dog", "bird"] {
+        for col in ["cat", "dog", "bird", "any"] {
+            rows.push_str(&format!(
+                "{{ table = \"taken\", row = \"{row}\", col = \"{col}\", value = 0.25, n = 4 }},"
+            ));
+        }
+    }
+    let pipeline = format!(
+        "[pipeline]\nname = \"taken\"\n\n[stage.taken]\nkind = \"table\"\nrows = [{rows}]\n"
+    );
+    let lab = Lab::new(&pipeline);
+    lab.run();
+    let html = report(&lab, &[]);
+    assert!(has(&html, "column") && has(&html, "row"), "a grid");
+    assert_eq!(
+        words(&html).iter().filter(|word| *word == "0.25").count(),
+        12
+    );
+}
+
+#[test]
 fn the_papers_numbers_are_never_taken_for_ours() {
     // The stage that reads them was not asked for, so that nothing in the run reads them.
     let lab = Lab::new(

@@ -53,6 +53,12 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
     assert!(count(&mut browser, ".chart svg") >= 4.0);
     assert!(count(&mut browser, ".stage") >= 15.0, "stages of the graph");
 
+    let first = browser.text("document.querySelector('.figures .chart').textContent");
+    assert!(
+        first.split_whitespace().any(|word| word == "attack"),
+        "{first}"
+    );
+
     // A click on a cell shows how it was made, down to the data; Escape goes back to the cell.
     browser.click("button[data-cell='2']");
     browser.until("document.getElementById('panel').open");

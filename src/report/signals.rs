@@ -103,3 +103,41 @@ pub fn drawn(
         .map(draw)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Float32Array, ListArray};
+    use arrow::datatypes::Float32Type;
+
+    use super::*;
+
+    fn signals() -> RecordBatch {
+        let lists = |x: f32| -> ArrayRef {
+            let row = Some((0..32).map(|n| Some(x + n as f32)).collect::<Vec<_>>());
+            Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>([row]))
+        };
+        let ids: ArrayRef = Arc::new(Float32Array::from(vec![1.0]));
+        let columns = [
+            ("id", ids),
+            ("original", lists(0.0)),
+            ("adversarial", lists(0.5)),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    #[test]
+    fn lines_have_a_legend_and_say_what_is_not_drawn() {
+        let drawn = |shape| drawn(0, &signals(), &[0], shape, 9).remove(0);
+        let one = drawn(Some((32, 1)));
+        let names: Vec<&str> = one.legend.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["before", "after", "change"]);
+        assert!(one.svg.is_some() && one.part.is_none());
+        let first = drawn(Some((8, 4)));
+        assert_eq!(first.part.as_deref(), Some("the first of 4 channels"));
+        let picture = drawn(Some((2, 16)));
+        let names: Vec<&str> = picture.pictures.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["before", "after", "change (±0.5)"]);
+    }
+}
