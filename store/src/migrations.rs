@@ -142,6 +142,7 @@ mod tests {
             "2ba2c0e054eb",
             "1035f22c7906",
             "259762849a47",
+            "fb38b6c176fd",
         ];
         for (step, pin) in STEPS.iter().zip(pins) {
             assert_eq!(Digest::of(step.as_bytes()).short(), pin);
