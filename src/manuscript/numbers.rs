@@ -1,6 +1,7 @@
 //! The numbers that somebody wrote into a text: where, which, and with how many decimals.
 //! Knows nothing of results.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// A number as it is written.
@@ -57,18 +58,22 @@ pub fn references(text: &str) -> Vec<(Range<usize>, Option<&str>)> {
 /// Every number with a decimal point, and every one with a note. Whole numbers without one are
 /// years, pages and counts: nobody could say which was computed.
 pub fn written(text: &str) -> Vec<Written> {
-    let references = references(text);
     let notes = notes(text);
+    // What is no text of the author's, in order.
+    let references = references(text).into_iter().map(|(place, _)| place);
+    let mut skipped: Vec<Range<usize>> = references
+        .chain(notes.iter().map(|note| note.place.clone()))
+        .collect();
+    skipped.sort_unstable_by_key(|place| place.start);
+    let mut skipped = skipped.into_iter().peekable();
     let bytes = text.as_bytes();
     let mut found: Vec<Written> = Vec::new();
     // The end of a number behind `±`: it is the spread of the one before, which has the note.
     let mut spread = None;
     let mut at = 0;
     while at < bytes.len() {
-        let skipped = references.iter().map(|(place, _)| place);
-        let mut skipped = skipped.chain(notes.iter().map(|note| &note.place));
-        if let Some(place) = skipped.find(|place| place.contains(&at)) {
-            at = place.end;
+        if let Some(place) = skipped.next_if(|place| place.start <= at) {
+            at = at.max(place.end);
             continue;
         }
         if !begins(bytes, at) {
@@ -87,9 +92,12 @@ pub fn written(text: &str) -> Vec<Written> {
             }
             let note = match spread == Some(end) {
                 true => None,
-                false => notes.iter().find(|note| {
-                    note.place.start >= rest && text[rest..note.place.start].chars().all(is_markup)
-                }),
+                false => {
+                    let next = notes.partition_point(|note| note.place.start < rest);
+                    let between =
+                        |note: &&Note| text[rest..note.place.start].chars().all(is_markup);
+                    notes.get(next).filter(between)
+                }
             };
             if figures.decimals != 0 || figures.scaled || note.is_some() {
                 found.push(Written {
@@ -108,9 +116,10 @@ pub fn written(text: &str) -> Vec<Written> {
 
 /// Notes that stand behind no number: somebody meant one, and it was not recognised.
 pub fn stray(text: &str, found: &[Written]) -> Vec<Note> {
+    let claimed = found.iter().filter_map(|one| one.claims.as_ref());
+    let claimed: HashSet<usize> = claimed.map(|note| note.place.start).collect();
     let mut all = notes(text);
-    let claimed = |note: &Note| found.iter().any(|one| one.claims.as_ref() == Some(note));
-    all.retain(|note| !claimed(note));
+    all.retain(|note| !claimed.contains(&note.place.start));
     all
 }
 
