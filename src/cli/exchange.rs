@@ -27,6 +27,13 @@ pub fn write_crate(global: &Global, run: &str, path: &Path) -> Result<(), Exit> 
         },
     };
     let described = ro_crate::describe(&record, &store, pipeline);
+    if let Some((stage, why)) = described.damaged.first() {
+        return Err(Diagnostic::new(format!(
+            "the stored bytes of `{stage}` are not those that were made: {why}"
+        ))
+        .help("`ablate run` makes them again")
+        .into());
+    }
     let zip = path.extension().is_some_and(|ending| ending == "zip");
     let written = match zip {
         true => described.write_zip(path, &store),

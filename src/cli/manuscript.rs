@@ -201,6 +201,9 @@ pub fn lint(global: &Global, arguments: &LintArguments) -> Result<(), Exit> {
             out!("{object}");
             continue;
         }
+        if global.quiet && !finding.is_fault() {
+            continue;
+        }
         let file = arguments.manuscript.display();
         out!("{file}:{line}:{column}: {shown} {}", said(&finding));
     }
@@ -264,6 +267,9 @@ impl Lines<'_> {
     }
 }
 
+/// Of more references that cannot be filled in the rest is counted.
+const MOST: usize = 20;
+
 /// Fills the references of a manuscript in.
 pub fn render(global: &Global, arguments: &RenderArguments) -> Result<(), Exit> {
     let text = read(&arguments.manuscript)?;
@@ -277,16 +283,30 @@ pub fn render(global: &Global, arguments: &RenderArguments) -> Result<(), Exit> 
         store: &store,
         read: RefCell::default(),
     };
-    let filled = match render::render(&text, |name| results.cell(name)) {
+    let tex = arguments
+        .manuscript
+        .extension()
+        .is_some_and(|ending| ending == "tex");
+    let cell = |name: &str| {
+        let value = results.cell(name)?;
+        // Texts may have what TeX would obey; numbers have nothing of it.
+        Ok(if tex { render::tex(&value) } else { value })
+    };
+    let filled = match render::render(&text, cell) {
         Ok(filled) => filled,
         Err(unfilled) => {
             let mut sources = Sources::default();
             let source = sources.add(arguments.manuscript.display().to_string(), text);
-            let list = unfilled.into_iter().map(|one| {
+            let count = unfilled.len();
+            let list = unfilled.into_iter().take(MOST).map(|one| {
                 Diagnostic::new("this reference cannot be filled in")
                     .at(Span::new(source, one.place), one.why)
             });
-            let list = list.collect();
+            let mut list: Vec<Diagnostic> = list.collect();
+            if count > MOST {
+                let more = format!("{} more references cannot be filled in", count - MOST);
+                list.push(Diagnostic::new(more));
+            }
             return Err(Problems { sources, list }.into());
         }
     };

@@ -68,6 +68,7 @@ impl Store {
             return Ok(None);
         }
         match Store::connect(root) {
+            Err(empty @ Error::EmptyDatabase { .. }) => Err(empty),
             Err(refused) => match Store::look_only(root) {
                 // Says more than that it may not be written.
                 Err(older @ Error::OlderSchema { .. }) => Err(older),
@@ -188,7 +189,17 @@ pub(crate) fn connections(root: &Path) -> Result<(Connection, Connection), Error
     let turn = locks.join("setup");
     let file = lock_file(&turn)?;
     file.lock().at("lock", &turn)?;
+    let empty = fs::metadata(&path).is_ok_and(|found| found.len() == 0);
+    if empty && has_objects(root) {
+        return Err(Error::EmptyDatabase { path });
+    }
     Ok((migrations::open(&path)?, migrations::open_reader(&path)?))
+}
+
+fn has_objects(root: &Path) -> bool {
+    let folders = fs::read_dir(root.join("objects"));
+    let mut folders = folders.into_iter().flatten().flatten();
+    folders.any(|folder| fs::read_dir(folder.path()).is_ok_and(|mut files| files.next().is_some()))
 }
 
 /// A guard even after a panic: nothing here is left half changed by one.
