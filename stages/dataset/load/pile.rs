@@ -16,7 +16,7 @@ impl Pile {
     /// With room for so many bytes; what is not used takes no memory.
     pub fn with_room(bytes: usize) -> io::Result<Pile> {
         Ok(Pile {
-            bytes: MmapMut::map_anon(bytes.max(1))?,
+            bytes: memory(bytes.max(1))?,
             used: 0,
         })
     }
@@ -25,7 +25,7 @@ impl Pile {
     pub fn push(&mut self, text: &str) -> io::Result<Range<usize>> {
         let end = self.used + text.len();
         if end > self.bytes.len() {
-            let mut larger = MmapMut::map_anon(end * 2)?;
+            let mut larger = memory(end * 2)?;
             larger[..self.used].copy_from_slice(&self.bytes[..self.used]);
             self.bytes = larger;
         }
@@ -44,6 +44,14 @@ impl Pile {
     pub fn text(&self, place: Range<usize>) -> &str {
         std::str::from_utf8(&self.bytes[place]).expect("a text was put there")
     }
+}
+
+fn memory(bytes: usize) -> io::Result<MmapMut> {
+    let memory = MmapMut::map_anon(bytes)?;
+    // In large pages where there are any: 16,000 small ones took a fifth of the reading.
+    #[cfg(target_os = "linux")]
+    let _ = memory.advise(memmap2::Advice::HugePage);
+    Ok(memory)
 }
 
 #[cfg(test)]
