@@ -11,6 +11,7 @@ mod determinism;
 #[cfg(test)]
 mod documented;
 mod fingerprint;
+mod grams;
 mod labelled;
 mod models;
 mod nearest;
@@ -30,6 +31,7 @@ pub mod command;
 pub mod dataset;
 pub mod embed;
 pub mod evaluate;
+pub mod ngrams;
 pub mod sql;
 pub mod table;
 pub mod tokenize;
@@ -58,6 +60,7 @@ pub static STAGES: &[&dyn Stage] = &[
     &dataset::Dataset,
     &tokenize::Tokenize,
     &embed::Embed,
+    &ngrams::Ngrams,
     &train::Train,
     &attack::AttackStage,
     &adversarial_retrain::AdversarialRetrain,

@@ -33,7 +33,11 @@ pub fn vocabulary() -> Vec<String> {
 
 /// The table `vocab` of those words.
 pub fn vocab() -> RecordBatch {
-    let words = vocabulary();
+    listed(vocabulary())
+}
+
+/// The table `vocab` of some words.
+pub fn listed(words: Vec<String>) -> RecordBatch {
     let ids = Int64Array::from_iter_values(0..words.len() as i64);
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("id", Arc::new(ids)),
@@ -52,6 +56,15 @@ pub fn tokens(texts: &[Text]) -> RecordBatch {
 
 /// The same with ids of one's own.
 pub fn named_tokens(texts: &[Text], id: impl Fn(usize) -> String) -> RecordBatch {
+    worded_tokens(texts, id, &vocabulary())
+}
+
+/// The same with a vocabulary of one's own, padding and unknown first.
+pub fn worded_tokens(
+    texts: &[Text],
+    id: impl Fn(usize) -> String,
+    words: &[String],
+) -> RecordBatch {
     let mut ids = ListBuilder::new(Int32Builder::new());
     for (_, _, tokens) in texts {
         ids.values().append_slice(tokens);
@@ -68,7 +81,6 @@ pub fn named_tokens(texts: &[Text], id: impl Fn(usize) -> String) -> RecordBatch
         ),
         ("ids", Arc::new(ids.finish())),
     ];
-    let words = vocabulary();
     let size = words.len().to_string();
     let digest = crate::wordlist::digest(words.iter().map(|word| word.as_bytes()));
     let facts = [

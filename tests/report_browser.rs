@@ -48,7 +48,7 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
     let count = |browser: &mut Browser, selector: &str| {
         browser.number(&shown.replace("SELECTOR", selector))
     };
-    assert_eq!(count(&mut browser, ".claims tbody tr"), 5.0);
+    assert_eq!(count(&mut browser, ".claims tbody tr"), 6.0);
     assert!(count(&mut browser, "table.paper") >= 4.0);
     assert!(count(&mut browser, ".chart svg") >= 4.0);
     assert!(count(&mut browser, ".stage") >= 15.0, "stages of the graph");

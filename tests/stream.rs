@@ -161,7 +161,7 @@ fn a_stream_says_what_is_wrong() {
     lab.run();
     assert_eq!(
         fail(&["sign"], ""),
-        "error: nothing says where the sequence shall go\n |\n = help: give the class that it has, or `target` in the stage\n"
+        "error: nothing says where the sequence shall go\n |\n = help: give the class that it has, --label CLASS, or the one to reach: `target` in the stage\n"
     );
     assert_eq!(
         fail(&["swept", "--label", "0"], ""),
@@ -181,6 +181,58 @@ fn a_stream_says_what_is_wrong() {
     );
     assert_eq!(
         fail(&["sign", "--label", "0"], "zero\n"),
-        "error: line 1: `zero` is no sample: [0.1, 0.2] or 0.1,0.2\n"
+        "error: line 1: `zero` is no sample: `zero` is no number\n |\n = help: a sample is 0.1,0.2 or [0.1, 0.2]\n"
     );
+    assert_eq!(
+        fail(&["sign", "--label", "0"], "0.1\n[1e39]\n"),
+        "error: line 2: 1e39 does not fit into 32 bits\n |\n = help: numbers are between -3.4e38 and 3.4e38: scale the samples as the training data was\n"
+    );
+    assert_eq!(
+        fail(&["sign", "--label", "0"], "NaN\n"),
+        "error: line 1: NaN is no finite number\n |\n = help: leave samples without a value out, or fill them in\n"
+    );
+}
+
+/// What is read need not be text.
+#[test]
+fn a_stream_names_the_byte_that_is_no_text() {
+    let lab = Lab::new(PIPELINE);
+    lab.run();
+    let mut command = lab.command(&["attack-stream", "sign", "--label", "0"]);
+    command.stdin(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let _ = child.stdin.take().unwrap().write_all(b"0.1\n0.2\xff\n");
+    let said = child.wait_with_output().unwrap();
+    assert_eq!(
+        String::from_utf8(said.stderr).unwrap(),
+        "error: line 2: byte 4 is 0xff, which is not UTF-8\n |\n = help: samples are text: 0.1,0.2 or [0.1, 0.2]\n"
+    );
+}
+
+/// `--json` is an object a line whatever came in; without it answers have the form of the question.
+#[test]
+fn a_stream_in_json_is_objects() {
+    let lab = Lab::new(PIPELINE);
+    lab.run();
+    let lines = ["0.5", "[0.25]", "", "0.5"].map(str::to_owned);
+    let (plain, _) = piped(&lab, &["sign", "--label", "0"], lines.clone().into_iter());
+    let asked = ["--json", "sign", "--label", "0", "--probabilities"];
+    let (said, _) = piped(&lab, &asked, lines.into_iter());
+    let read = |line: &String| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    let said: Vec<_> = said[..3].iter().map(read).collect();
+    let places = said
+        .iter()
+        .map(|o| (o["sequence"].as_u64(), o["step"].as_u64()));
+    let expected = [(0, 0), (0, 1), (1, 0)].map(|(a, b)| (Some(a), Some(b)));
+    assert!(places.eq(expected));
+    assert_eq!(
+        plain[0].parse::<f32>().unwrap(),
+        said[0]["x"][0].as_f64().unwrap() as f32
+    );
+    assert_eq!(read(&plain[1]), said[1]["x"]);
+    assert_eq!(
+        (plain[2].as_str(), said[2]["x"][0].clone()),
+        ("", said[0]["x"][0].clone())
+    );
+    assert_eq!(said[0]["p"].as_array().unwrap().len(), 2);
 }

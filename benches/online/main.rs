@@ -1,8 +1,8 @@
 //! Attacks that run while a sequence arrives, beside the same algorithms in PyTorch (autograd a step).
 //!
-//! `cargo bench --bench online [-- --pytorch PYTHON]`: steps a second of every attack on the three
-//! models of P1, alone and 256 side by side, and how the time grows with the sequence.
-//! Medians of rounds; run it on a quiet machine.
+//! `cargo bench --bench online [-- --pytorch PYTHON] [--rounds 15]`: steps a second of every attack on the
+//! three models of P1, alone and 256 side by side, how the time grows with the sequence, and how long
+//! 10,000 images by rows take at five sizes. Medians of rounds; run it on a quiet machine.
 
 use std::hint::black_box;
 use std::process::Command;
@@ -35,6 +35,9 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let python = arguments.iter().position(|a| a == "--pytorch");
     let python = python.and_then(|at| arguments.get(at + 1));
+    let rounds = arguments.iter().position(|a| a == "--rounds");
+    let rounds = rounds.and_then(|at| arguments.get(at + 1)?.parse().ok());
+    let rounds = rounds.unwrap_or(15).max(1);
     println!("steps a second (sequences x steps / seconds), median of rounds");
     println!("| model | attack | batch | ours | PyTorch | times | 400 / 100 steps |");
     println!("|---|---|---|---|---|---|---|");
@@ -42,8 +45,8 @@ fn main() {
         for attack in ATTACKS {
             for batch in [1, 256] {
                 let live = live(model, attack);
-                let ours = rate(&live, model, batch, 100);
-                let longer = rate(&live, model, batch, 400);
+                let ours = rate(&live, model, batch, 100, rounds);
+                let longer = rate(&live, model, batch, 400, rounds);
                 let theirs = python.and_then(|python| pytorch(python, model, attack, batch));
                 let cell = |x: Option<f64>, digits: usize| {
                     x.map_or("-".to_owned(), |x| format!("{x:.digits$}"))
@@ -58,10 +61,38 @@ fn main() {
             }
         }
     }
+    images();
+}
+
+/// 10,000 images, row by row, at the sizes of the paper's table, and what the model says in the end.
+fn images() {
+    let start = Instant::now();
+    for size in [0.0, 0.05, 0.1, 0.2, 0.3] {
+        let live = live_of(MODELS[1], "gradient-sign", size);
+        let groups: Vec<usize> = (0..10_000).step_by(GROUP).collect();
+        groups.par_iter().for_each(|from| {
+            let items = GROUP.min(10_000 - from);
+            let mut run = live.start_many(&vec![Some(0); items]).expect("a goal");
+            for k in 0..28 {
+                let number = |i: usize| ((i + from) as f32 * 0.7 + k as f32 * 0.13).sin().abs();
+                let sample: Vec<f32> = (0..items * 28).map(number).collect();
+                black_box(run.push(&sample).expect("a sample"));
+            }
+            black_box(run.probabilities().expect("an answer"));
+        });
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    println!(
+        "\n10,000 images of 28 x 28 under gradient-sign at five sizes, answers included: {seconds:.2} s"
+    );
 }
 
 /// The model with weights from a seed, and the attack with the parameters that the peer has too.
 fn live(model: (&str, CellKind, usize, usize, usize), attack: &str) -> Live {
+    live_of(model, attack, 0.15)
+}
+
+fn live_of(model: (&str, CellKind, usize, usize, usize), attack: &str, alpha: f64) -> Live {
     let (_, cell, units, dim, classes) = model;
     let spec = Spec::Recurrent(RecurrentSpec::new(
         cell,
@@ -87,7 +118,7 @@ fn live(model: (&str, CellKind, usize, usize, usize), attack: &str) -> Live {
     };
     let given: Params = [
         ("attack".to_owned(), Value::Text(attack.to_owned())),
-        ("alpha".to_owned(), Value::Float(0.15)),
+        ("alpha".to_owned(), Value::Float(alpha)),
     ]
     .into();
     Live::open(&table(&card, &tensors), given).expect("weights of that model")
@@ -99,6 +130,7 @@ fn rate(
     model: (&str, CellKind, usize, usize, usize),
     batch: usize,
     steps: usize,
+    rounds: usize,
 ) -> f64 {
     let width = model.3;
     let once = || {
@@ -115,7 +147,7 @@ fn rate(
         groups.par_iter().for_each(group);
     };
     once();
-    let mut times: Vec<f64> = (0..15)
+    let mut times: Vec<f64> = (0..rounds)
         .map(|_| {
             let start = Instant::now();
             once();

@@ -55,6 +55,18 @@ pub struct Best {
     pub score: f32,
 }
 
+/// Places of the rows whose product with a direction is above a limit, ascending. With rows and a direction of
+/// length 1 these are cosines. Sums go from left to right, so that every machine finds the same rows.
+pub fn similar(rows: &[f32], direction: &[f32], above: f32) -> Vec<usize> {
+    let rows = rows.chunks_exact(direction.len()).enumerate();
+    let scored = rows.map(|(place, row)| {
+        let pairs = row.iter().zip(direction);
+        (place, pairs.fold(0.0f32, |sum, (x, y)| sum + x * y))
+    });
+    let near = scored.filter(|(_, score)| *score > above);
+    near.map(|(place, _)| place).collect()
+}
+
 impl Size {
     fn of(x: &[f32]) -> Size {
         let mut size = Size::default();

@@ -131,6 +131,7 @@ enum Command {
     /// Draw the pipeline
     Graph(graph::Arguments),
     /// Perturb samples from standard input as they arrive, by an attack stage
+    #[command(after_help = stream::FORMAT)]
     AttackStream(stream::Arguments),
     /// Remove results that recent runs and tags do not reach
     Gc(house::GcArguments),

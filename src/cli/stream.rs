@@ -5,7 +5,6 @@ use std::io::{BufRead, Write};
 
 use clap::Args;
 use serde::Serialize;
-use serde_json::Value;
 use stages::attack::{Live, Run};
 
 use super::{Exit, Global, in_pipeline, unprinted};
@@ -13,6 +12,15 @@ use crate::diagnostic::Diagnostic;
 use crate::plan::{self, Feed};
 use crate::results;
 use crate::survey::{Standing, survey};
+
+/// What goes in and comes out, for `--help`.
+pub const FORMAT: &str = "\
+Standard input has a sample a line, as many numbers as the model reads in a step: 0.1,0.2 or [0.1, 0.2].
+An empty line ends a sequence and begins another. Each sample is answered at once, in the form that it came in;
+with --probabilities these follow its numbers, or it is {\"x\": [...], \"p\": [...]}.
+With --json every answer is {\"sequence\": 0, \"step\": 0, \"x\": [...]}, and \"p\" with --probabilities.
+
+  seq 0 99 | awk '{ print sin($1 / 10) }' | ablate attack-stream gradient --label 0";
 
 #[derive(Args)]
 pub struct Arguments {
@@ -29,10 +37,19 @@ pub struct Arguments {
 /// How samples come, and so how they leave.
 #[derive(Clone, Copy)]
 enum Form {
-    /// `[0.1, 0.2]`, or a number alone.
+    /// `[0.1, 0.2]`
     Json,
     /// `0.1,0.2`
     Csv,
+    /// They leave as objects, because `--json` asks for them.
+    Object,
+}
+
+/// Where in the stream a sample is.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    sequence: u64,
+    step: u64,
 }
 
 /// Reads samples until there are no more. An empty line ends a sequence and begins another.
@@ -44,22 +61,33 @@ pub fn stream(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let begin = || live.start(arguments.label).map_err(wrong);
     let mut run = begin()?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    for (n, line) in std::io::stdin().lock().lines().enumerate() {
+    let mut place = Place::default();
+    for (n, line) in std::io::stdin().lock().split(b'\n').enumerate() {
         let line =
             line.map_err(|error| Diagnostic::new(format!("cannot read standard input: {error}")))?;
+        let at = |what: String| Diagnostic::new(format!("line {}: {what}", n + 1));
+        let line = std::str::from_utf8(&line).map_err(|error| {
+            let (byte, place) = (line[error.valid_up_to()], error.valid_up_to() + 1);
+            at(format!("byte {place} is {byte:#04x}, which is not UTF-8"))
+                .help("samples are text: 0.1,0.2 or [0.1, 0.2]")
+        })?;
         if line.trim().is_empty() {
             run = begin()?;
-            writeln!(out).map_err(unprinted)?;
+            (place.sequence, place.step) = (place.sequence + 1, 0);
+            if !global.json {
+                writeln!(out).map_err(unprinted)?;
+            }
         } else {
-            let at = |what: String| Diagnostic::new(format!("line {}: {what}", n + 1));
-            let (sample, form) = parse(&line).map_err(at)?;
+            let (sample, form) = parse(line).map_err(|(what, help)| at(what).help(help))?;
+            let form = if global.json { Form::Object } else { form };
             if sample.len() != run.width() {
                 let (found, width) = (sample.len(), run.width());
                 let what = format!("{found} numbers, but the model reads {width} in a sample");
                 return Err(at(what).into());
             }
             let moved = run.push(&sample).map_err(|e| at(e.message))?;
-            write(&mut out, &mut run, &moved, form, arguments)?;
+            write(&mut out, &mut run, &moved, (form, place), arguments)?;
+            place.step += 1;
         }
         // Whoever waits for the answer to a sample gets it before the next one.
         out.flush().map_err(unprinted)?;
@@ -114,54 +142,75 @@ fn open(global: &Global, stage: &str) -> Result<Live, Exit> {
     })
 }
 
-fn parse(line: &str) -> Result<(Vec<f32>, Form), String> {
-    let bad = || format!("`{}` is no sample: [0.1, 0.2] or 0.1,0.2", line.trim());
-    let number = |value: &Value| value.as_f64().map(|x| x as f32);
-    match serde_json::from_str(line) {
-        Ok(Value::Array(list)) => {
-            let sample = list.iter().map(number).collect::<Option<_>>();
-            Ok((sample.ok_or_else(bad)?, Form::Json))
+/// The numbers of a line; or what is wrong with it, and what to do.
+fn parse(line: &str) -> Result<(Vec<f32>, Form), (String, &'static str)> {
+    let line = line.trim();
+    let (parts, form) = match line.strip_prefix('[').and_then(|l| l.strip_suffix(']')) {
+        Some(inside) => (inside, Form::Json),
+        None => (line, Form::Csv),
+    };
+    let number = |part: &str| {
+        let part = part.trim();
+        let wide: f64 = part.parse().map_err(|_| {
+            let what = format!("`{line}` is no sample: `{part}` is no number");
+            (what, "a sample is 0.1,0.2 or [0.1, 0.2]")
+        })?;
+        match wide as f32 {
+            narrow if narrow.is_finite() => Ok(narrow),
+            _ if wide.is_finite() => Err((
+                format!("{part} does not fit into 32 bits"),
+                "numbers are between -3.4e38 and 3.4e38: scale the samples as the training data was",
+            )),
+            _ => Err((
+                format!("{part} is no finite number"),
+                "leave samples without a value out, or fill them in",
+            )),
         }
-        Ok(value @ Value::Number(_)) => Ok((vec![number(&value).ok_or_else(bad)?], Form::Csv)),
-        _ => {
-            let numbers = line.split(',').map(|part| part.trim().parse().ok());
-            let sample = numbers.collect::<Option<Vec<f32>>>();
-            Ok((sample.ok_or_else(bad)?, Form::Csv))
-        }
-    }
+    };
+    let sample = parts.split(',').map(number).collect::<Result<_, _>>()?;
+    Ok((sample, form))
 }
 
 /// A sample and what the classifier says after it.
 #[derive(Serialize)]
 struct Answer<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<u64>,
     x: &'a [f32],
-    p: &'a [f32],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p: Option<&'a [f32]>,
 }
 
 fn write(
     out: &mut impl Write,
     run: &mut Run<'_>,
     moved: &[f32],
-    form: Form,
+    (form, place): (Form, Place),
     arguments: &Arguments,
 ) -> Result<(), Exit> {
-    let mut numbers: Vec<f32> = moved.to_vec();
-    let mut said = Vec::new();
+    let mut said = None;
     if arguments.probabilities {
-        said = run
-            .probabilities()
-            .map_err(|e| Exit::from(Diagnostic::new(e.message)))?;
+        let asked = run.probabilities();
+        said = Some(asked.map_err(|e| Exit::from(Diagnostic::new(e.message)))?);
     }
     let json = |text: serde_json::Result<String>| text.expect("numbers are plain");
+    let object = matches!(form, Form::Object);
+    let answer = Answer {
+        sequence: object.then_some(place.sequence),
+        step: object.then_some(place.step),
+        x: moved,
+        p: said.as_deref(),
+    };
     match form {
-        Form::Json if arguments.probabilities => {
-            let answer = Answer { x: moved, p: &said };
-            writeln!(out, "{}", json(serde_json::to_string(&answer)))
+        Form::Json if said.is_none() => {
+            writeln!(out, "{}", json(serde_json::to_string(moved)))
         }
-        Form::Json => writeln!(out, "{}", json(serde_json::to_string(moved))),
+        Form::Json | Form::Object => writeln!(out, "{}", json(serde_json::to_string(&answer))),
         Form::Csv => {
-            numbers.extend(said);
-            let texts: Vec<String> = numbers.iter().map(f32::to_string).collect();
+            let numbers = moved.iter().chain(said.iter().flatten());
+            let texts: Vec<String> = numbers.map(f32::to_string).collect();
             writeln!(out, "{}", texts.join(","))
         }
     }

@@ -49,7 +49,7 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
             "attack",
             Type::Text,
             Presence::Required,
-            "The attack to learn from: none, tack-on, swap, jsma, gradient-sign, fixed-point, dynamic or optimal-control.",
+            "The attack to learn from: none, tack-on, swap, jsma, word-mapping, gradient-sign, fixed-point, dynamic or optimal-control.",
         ),
         param(
             "mix",
@@ -118,6 +118,7 @@ impl Stage for AdversarialRetrain {
                 port("vectors", "vectors", false),
                 port("vocab", "vocab", false),
                 port("bayes", "weights", false),
+                port("language", "ngrams", false),
             ]),
             outputs: vec![
                 port("weights", "weights", true),
@@ -290,12 +291,7 @@ fn comparison(sides: &[Side], clean_items: usize) -> RecordBatch {
         ),
         (
             "success_rate",
-            float(&|side| {
-                share(
-                    count(side, Outcome::success),
-                    count(side, Outcome::right_before),
-                )
-            }),
+            float(&|side| share(count(side, Outcome::success), count(side, Outcome::tried))),
         ),
         ("items", whole(&|side| side.attacked.len() as i64)),
     ];

@@ -7,7 +7,7 @@ use arrow::array::{AsArray, StringArray};
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
 use nn::model::Model;
-use nn::models::Vectors;
+use nn::models::{KneserNey, Vectors};
 use nn::victim::Neural;
 use rayon::prelude::*;
 use store::{Params, Value};
@@ -19,7 +19,7 @@ use crate::labelled::{Form, Labelled};
 use crate::settings::{Settings, failure};
 use crate::victim::{Loaded, Subject, accuracy, probabilities, vectors};
 use crate::weights::Card;
-use crate::{Failure, Task, Watch, models, wordlist};
+use crate::{Failure, Task, Watch, grams, models, wordlist};
 
 /// Which rows of a split there are to draw from; all of them by default.
 #[derive(Clone, Copy, Default)]
@@ -36,6 +36,7 @@ pub struct Armoury {
     pub rows: Labelled,
     loaded: Loaded,
     bayes: Option<Loaded>,
+    language: Option<KneserNey>,
     /// The words by id, if a vocabulary is connected.
     pub words: Option<StringArray>,
     vectors: Option<Vectors>,
@@ -45,7 +46,7 @@ pub struct Armoury {
 const GROUP: usize = 32;
 
 impl Armoury {
-    /// From the ports `weights`, `rows`, `vectors`, `vocab` and `bayes`.
+    /// From the ports `weights`, `rows`, `vectors`, `vocab`, `bayes` and `language`.
     pub fn open(task: &Task<'_>) -> Result<Armoury, Failure> {
         let connected = task.inputs.get("vectors").map(vectors).transpose()?;
         let loaded = Loaded::open(&task.inputs["weights"], connected.as_ref())?;
@@ -80,10 +81,14 @@ impl Armoury {
         }
         let counted = bayes.as_ref().and_then(|bayes| bayes.card.words());
         wordlist::agree(ours, counted, "bayes")?;
+        let language = task.inputs.get("language").map(grams::read).transpose()?;
+        let theirs = language.as_ref().map(|(_, words)| words.as_str());
+        wordlist::agree(ours, theirs, "language")?;
         Ok(Armoury {
             rows,
             loaded,
             bayes,
+            language: language.map(|(model, _)| model),
             words,
             vectors: own.or(connected),
         })
@@ -239,6 +244,7 @@ impl Armoury {
             words: self.words.as_ref(),
             vectors,
             bayes: self.bayes.as_ref().and_then(Loaded::bayes),
+            language: self.language.as_ref(),
             special,
             pad: special[0],
             classes,

@@ -61,7 +61,7 @@ impl Live {
                 (None, Some(class)) => Aim::Leave(*class as usize),
                 (None, None) => {
                     return Err(Failure::new("nothing says where the sequence shall go")
-                        .help("give the class that it has, or `target` in the stage"));
+                        .help("give the class that it has, --label CLASS, or the one to reach: `target` in the stage"));
                 }
             };
             let threshold = settled.threshold();

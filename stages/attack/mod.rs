@@ -23,8 +23,11 @@ mod tack_on;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod texts;
+#[cfg(test)]
 mod theory;
 mod traces;
+mod word_mapping;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -52,6 +55,7 @@ pub static ATTACKS: &[&dyn Attack] = &[
     &fixed_point::FixedPoint,
     &dynamic::Dynamic,
     &optimal_control::OptimalControl,
+    &word_mapping::WordMapping,
 ];
 
 /// How an attack introduces itself.
@@ -161,7 +165,7 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
             name: "attack",
             ty: Type::Text,
             presence: Presence::Required,
-            help: "none, tack-on, swap, jsma, gradient-sign, fixed-point, dynamic or optimal-control.",
+            help: "none, tack-on, swap, jsma, word-mapping, gradient-sign, fixed-point, dynamic or optimal-control.",
         },
         Param {
             name: "split",
@@ -229,6 +233,7 @@ impl Stage for AttackStage {
                 port("vectors", "vectors", false),
                 port("vocab", "vocab", false),
                 port("bayes", "weights", false),
+                port("language", "ngrams", false),
             ]),
             outputs,
         }

@@ -43,6 +43,12 @@ impl Outcome {
         argmax(&self.after) == self.label as usize
     }
 
+    /// Whether there was something to win: a right answer that the attack was to change. Rows of the class
+    /// that is to be reached are not.
+    pub fn tried(&self) -> bool {
+        self.right_before() && self.trace.attacked
+    }
+
     /// A right answer became a wrong one, or the one that was wanted.
     pub fn success(&self) -> bool {
         let there = match self.wanted {
@@ -124,6 +130,7 @@ pub fn summary(attack: &str, outcomes: &[Outcome]) -> RecordBatch {
     let count = |test: &dyn Fn(&Outcome) -> bool| outcomes.iter().filter(|o| test(o)).count();
     let (before, after) = (count(&Outcome::right_before), count(&Outcome::right_after));
     let attacked = count(&|o| o.trace.attacked);
+    let tried = count(&Outcome::tried);
     let share = |part: usize, whole: usize| (whole > 0).then(|| part as f64 / whole as f64);
     let mut words: Vec<usize> = outcomes
         .iter()
@@ -131,7 +138,12 @@ pub fn summary(attack: &str, outcomes: &[Outcome]) -> RecordBatch {
         .map(|o| o.trace.changes.len())
         .collect();
     words.sort_unstable();
-    let mean = share(words.iter().sum(), words.len());
+    // Signals have no words, which is not the same as none changed.
+    let worded = outcomes
+        .iter()
+        .all(|o| !matches!(o.original, Sequence::Vectors { .. }));
+    let mean = share(words.iter().sum(), words.len()).filter(|_| worded);
+    let middle = median(&words).filter(|_| worded);
     let sum = |get: fn(&Trace) -> u64| outcomes.iter().map(|o| get(&o.trace)).sum::<u64>() as i64;
     let whole = |n: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![n])) };
     let float = |x: Option<f64>| -> ArrayRef { Arc::new(Float64Array::from(vec![x])) };
@@ -142,8 +154,8 @@ pub fn summary(attack: &str, outcomes: &[Outcome]) -> RecordBatch {
         ("accuracy_before", float(share(before, outcomes.len()))),
         ("accuracy_after", float(share(after, outcomes.len()))),
         ("successes", whole(words.len() as i64)),
-        ("success_rate", float(share(words.len(), before))),
-        ("median_words", float(median(&words))),
+        ("success_rate", float(share(words.len(), tried))),
+        ("median_words", float(middle)),
         ("mean_words", float(mean)),
         ("forward", whole(sum(|t| t.forward))),
         ("backward", whole(sum(|t| t.backward))),

@@ -4,7 +4,7 @@ use arrow::array::StringArray;
 use nn::Stream;
 use nn::batch::Sequence;
 use nn::evaluate::argmax;
-use nn::models::{NaiveBayes, Vectors};
+use nn::models::{KneserNey, NaiveBayes, Vectors};
 use nn::victim::Neural;
 use store::Params;
 
@@ -26,6 +26,8 @@ pub struct Scene<'a> {
     pub vectors: Option<&'a Vectors>,
     /// Counts of words by class, if connected.
     pub bayes: Option<&'a NaiveBayes>,
+    /// What words follow others, if connected.
+    pub language: Option<&'a KneserNey>,
     /// Tokens that are no words: padding and unknown. Attacks put neither into a text.
     pub special: [u32; 2],
     /// Padding: where it stands there is no text to change.
@@ -79,6 +81,12 @@ impl<'a> Scene<'a> {
                 "a train stage with model = \"naive-bayes\"",
             )
         })
+    }
+
+    /// The language model, or what to connect.
+    pub fn language(&self, attack: &str) -> Result<&'a KneserNey, Failure> {
+        self.language
+            .ok_or_else(|| missing(attack, "language", "an ngrams stage"))
     }
 }
 

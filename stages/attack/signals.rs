@@ -9,10 +9,10 @@ use nn::evaluate::argmax;
 use store::Value;
 
 use super::{AttackStage, Live};
-use crate::Stage;
 use crate::train::Train;
-use crate::trial::{Signal, on_threads, params, run, signals, stored, text, waves};
+use crate::trial::{Nobody, Signal, on_threads, params, run, signals, stored, text, waves};
 use crate::victim::Loaded;
+use crate::{Stage, Task};
 
 /// Every attack on signals, with all that changes what it does.
 pub fn every_attack() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
@@ -352,6 +352,91 @@ fn repeats_are_drawn_anew_and_traces_end_where_the_model_does() {
     }
     assert_eq!(ends, 4);
     assert!((0..traces.num_rows()).all(|i| text("id", i) != examples[4].id));
+}
+
+/// Rows of the class that is to be reached are left alone: they can be neither won nor lost. Signals have
+/// no words. A replay counts the same way.
+#[test]
+fn a_rate_is_over_the_rows_that_were_attacked() {
+    let weights = trained("gru");
+    let rows = signals(&waves());
+    let inputs = [("weights", &weights), ("rows", &rows)];
+    for (target, more) in [
+        (Some(0), "gradient-sign"),
+        (None, "gradient-sign"),
+        (None, "none"),
+    ] {
+        let mut given = vec![("attack", text(more)), ("split", text("test"))];
+        given.extend(target.map(|class| ("target", Value::Int(class))));
+        let made = run(&AttackStage, &inputs, &given, 9).unwrap();
+        let all = self::rows(&made["examples"]);
+        let right = |row: &&Row| row.said[0] == row.label;
+        let tried = all.iter().filter(right).filter(|row| row.attacked).count();
+        let won = all.iter().filter(|row| row.success).count();
+        let summary = &made["summary"];
+        let float = |name: &str| {
+            let column = summary[name].as_primitive::<Float64Type>();
+            column.iter().next().flatten()
+        };
+        let rate = (tried > 0).then(|| won as f64 / tried as f64);
+        assert_eq!(float("success_rate"), rate);
+        assert_eq!((float("median_words"), float("mean_words")), (None, None));
+        let right = all.iter().filter(right).count();
+        assert_eq!(tried < right, target.is_some() || more == "none");
+        let params = params(&given);
+        let task = Task {
+            inputs: inputs.map(|(n, t)| (n.to_owned(), t.clone())).into(),
+            params: &params,
+            seed: 9,
+            files: Default::default(),
+            data: &crate::DataHome::nowhere(),
+            watch: &Nobody,
+        };
+        let replayed = AttackStage.replay(&task, &made, true).unwrap().unwrap();
+        assert_eq!(replayed.disagreements, []);
+    }
+}
+
+/// The measure and Example 1's slack of a vanilla network are those of its Jacobians and weights.
+#[test]
+fn traces_of_a_vanilla_network_have_what_theory_asks() {
+    let given = [
+        ("model", text("rnn")),
+        ("epochs", Value::Int(1)),
+        ("units", Value::Int(4)),
+    ];
+    let rows = signals(&waves());
+    let weights = run(&Train, &[("rows", &rows)], &given, 3).unwrap()["weights"].clone();
+    let inputs = [("weights", &weights), ("rows", &rows)];
+    let given = [("attack", text("none")), ("traces", Value::Int(2))];
+    let made = run(&AttackStage, &inputs, &given, 9).unwrap();
+    let traces = &made["traces"];
+    let loaded = Loaded::open(&weights, None).unwrap();
+    let (model, params) = loaded.network().unwrap();
+    let mut stepper = <f32 as nn::Real>::stepper(model, params).unwrap();
+    let first = &self::rows(&made["examples"])[0];
+    let mut state = stepper.start();
+    let of = |series: &str, step: usize| -> Vec<f64> {
+        let here = |i: &usize| {
+            traces["id"].as_string::<i32>().value(*i) == first.id
+                && traces["series"].as_string::<i32>().value(*i) == series
+                && traces["step"].as_primitive::<Int64Type>().value(*i) == step as i64
+        };
+        let values = traces["value"].as_primitive::<Float64Type>();
+        (0..traces.num_rows())
+            .filter(here)
+            .map(|i| values.value(i))
+            .collect()
+    };
+    for (k, x) in first.original.chunks(2).enumerate() {
+        let measure = nn::growth::contraction(stepper.as_mut(), &state, x).unwrap();
+        let slack = nn::growth::example_1(model, params, x).unwrap();
+        let least = slack.into_iter().fold(f64::INFINITY, f64::min);
+        assert_eq!(of("measure", k + 1), [measure]);
+        assert_eq!(of("slack", k + 1), [least]);
+        state = stepper.step(&state, x).unwrap();
+    }
+    assert!(of("measure", 0).is_empty());
 }
 
 /// The streaming form gives the bits of the stage.

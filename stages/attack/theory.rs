@@ -9,9 +9,9 @@ use nn::params::Params;
 use nn::step::Stepper;
 
 use super::dynamic::Follower;
-use super::fixed_point::{Solver, TOLERANCE};
 use super::parts::online::Push;
 use super::parts::signs::Signs;
+use super::parts::solver::{Solver, TOLERANCE};
 
 const CELLS: [CellKind; 3] = [CellKind::Rnn, CellKind::Gru, CellKind::Lstm];
 const WIDTH: usize = 3;

@@ -10,7 +10,7 @@ use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::Real;
 use nn::batch::Sequence;
-use nn::growth::Envelope;
+use nn::growth::{Envelope, contraction, example_1};
 use rayon::prelude::*;
 
 use super::report::Outcome;
@@ -30,8 +30,10 @@ struct Number {
 }
 
 /// `id, label, run, step, series, channel, value`. Series: `x` (the sample that was read), `d` (what
-/// was added to it), `state`, `p` (what the classifier would say now), and of the attacked run `error`
-/// (how far the states are apart) and `bound` (how far they can be at most).
+/// was added to it), `state`, `p` (what the classifier would say now); of the nominal run `measure` (below
+/// 0 nearby states part at this step) and, for a vanilla network of one layer, `slack` (above 0 Example 1's
+/// condition holds); of the attacked run `error` (how far the states are apart) and `bound` (how far they
+/// can be at most).
 pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failure> {
     let numbers = |outcome: &Outcome| -> Result<Vec<Number>, Failure> {
         let (model, params) = loaded
@@ -61,6 +63,15 @@ pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failu
                     }));
                 };
                 if let Some((x, before)) = sample {
+                    if run == "nominal" {
+                        let measure = contraction(stepper.as_mut(), &state, x);
+                        push("measure", &mut std::iter::once(measure.map_err(failure)?));
+                        // Only a vanilla network of one layer has it.
+                        if let Ok(slack) = example_1(model, params, x) {
+                            let least = slack.into_iter().fold(f64::INFINITY, f64::min);
+                            push("slack", &mut std::iter::once(least));
+                        }
+                    }
                     state = stepper.step(&state, x).map_err(failure)?;
                     let d = x.iter().zip(before);
                     push("x", &mut x.iter().map(|x| f64::from(*x)));

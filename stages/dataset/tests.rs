@@ -226,6 +226,15 @@ fn own_signals_of_every_form_give_the_same_rows() {
         said(b"{\"class\": 1, \"signal\": [[1, 2], [3]]}"),
         "f.jsonl, row 1: a step has 1 numbers, and another 2"
     );
+    assert_eq!(
+        said(b"{\"class\": 1, \"signal\": [[1, 2], 3, 4]}"),
+        "f.jsonl, row 1: entry 2 of `signal` is a number, 3, after lists"
+    );
+    assert_eq!(
+        said(b"{\"class\": 1, \"signal\": [1, [2, 3]]}"),
+        "f.jsonl, row 1: entry 2 of `signal` is a list, [2,3], after numbers"
+    );
+    assert_eq!(said(b"\n"), "f.jsonl has no rows");
     let parse = |entries: &[(&str, Value)]| {
         let entries = entries.iter();
         let table = entries.map(|(k, v)| ((*k).to_owned(), v.clone())).collect();

@@ -74,6 +74,8 @@ struct Rows {
     before: Vec<i64>,
     after: Vec<i64>,
     success: Vec<bool>,
+    /// Rows that an attack left alone cannot be won.
+    attacked: Vec<bool>,
     words: Vec<i64>,
     queries: Vec<i64>,
 }
@@ -94,12 +96,19 @@ pub fn measure(
         .column_by_name("success")
         .and_then(|c| c.as_boolean_opt());
     let success = success.ok_or_else(|| Failure::new("no column `success`"))?;
+    let attacked = table
+        .column_by_name("attacked")
+        .and_then(|c| c.as_boolean_opt());
     let (forward, backward) = (whole("forward")?, whole("backward")?);
     let rows = Rows {
         label: whole("label")?,
         before: whole("predicted_before")?,
         after: whole("predicted_after")?,
         success: places.iter().map(|row| success.value(*row)).collect(),
+        attacked: places
+            .iter()
+            .map(|row| attacked.is_none_or(|attacked| attacked.value(*row)))
+            .collect(),
         words: whole("words_changed")?,
         queries: forward.iter().zip(&backward).map(|(f, b)| f + b).collect(),
     };
@@ -127,8 +136,9 @@ impl Rows {
             Metric::Accuracy => vec![share(&places, &right_after)],
             Metric::AccuracyBefore => vec![share(&places, &right_before)],
             Metric::SuccessRate => {
-                let right: Vec<usize> = all.filter(|i| right_before(*i)).collect();
-                vec![share(&right, &|i| self.success[i])]
+                let tried = all.filter(|i| right_before(*i) && self.attacked[*i]);
+                let tried: Vec<usize> = tried.collect();
+                vec![share(&tried, &|i| self.success[i])]
             }
             Metric::MissRate => (0..=classes)
                 .map(|class| {

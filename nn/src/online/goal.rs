@@ -55,6 +55,23 @@ impl Goal {
         Ok(())
     }
 
+    /// The logarithm of the odds of getting there: `ln((1 - y_c) / y_c)` or `ln(y_t / (1 - y_t))`. It grows with `V`
+    /// and does not round to a constant where the model is sure.
+    pub(crate) fn odds<T: Real>(&self, logits: &[T]) -> f64 {
+        let (Aim::Leave(class) | Aim::Reach(class)) = self.aim;
+        let others = logits.iter().enumerate().filter(|(k, _)| *k != class);
+        let others: Vec<f64> = others.map(|(_, z)| z.to_f64()).collect();
+        let most = others
+            .iter()
+            .fold(f64::NEG_INFINITY, |most, z| most.max(*z));
+        let rest: f64 = others.iter().map(|z| libm::exp(z - most)).sum();
+        let away = most + libm::log(rest) - logits[class].to_f64();
+        match self.aim {
+            Aim::Leave(_) => away,
+            Aim::Reach(_) => -away,
+        }
+    }
+
     /// The direction of `dV/dz`.
     pub(crate) fn direction<T: Real>(&self, logits: &[T]) -> Vec<T> {
         let (class, sign) = match self.aim {
@@ -123,6 +140,17 @@ mod tests {
         }
         assert_eq!(Goal::leave(0).direction(&[90.0f32, 0.0]), [-1.0, 1.0]);
         assert_eq!(Goal::reach(0).direction(&[90.0f32, 0.0]), [1.0, -1.0]);
+    }
+
+    #[test]
+    fn odds_are_those_of_the_softmax_and_do_not_round_away() {
+        let z = [0.3f64, -1.2, 0.8];
+        let total: f64 = z.iter().map(|z| z.exp()).sum();
+        let y = z[1].exp() / total;
+        assert!((Goal::leave(1).odds(&z) - ((1.0 - y) / y).ln()).abs() < 1e-12);
+        assert!((Goal::reach(1).odds(&z) - (y / (1.0 - y)).ln()).abs() < 1e-12);
+        let sure = |z: f32| Goal::leave(0).odds(&[z, 0.0]);
+        assert!(sure(90.0) > sure(91.0), "y is 1 in both");
     }
 
     #[test]

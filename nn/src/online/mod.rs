@@ -54,6 +54,9 @@ impl<T: Real, R: Rule<T> + ?Sized> Rule<T> for Box<R> {
     }
 }
 
+/// From perturbed samples (items, input) to what is read in their place.
+pub type Choose<'c, T> = dyn FnMut(&mut Moment<'_, '_, T>, &[T]) -> Result<Vec<T>> + 'c;
+
 /// Sequences under attack, as far as they have come.
 pub struct Online<'m, T: Real, R> {
     stepper: Box<dyn Stepping<T> + 'm>,
@@ -104,6 +107,12 @@ impl<'m, T: Real, R: Rule<T>> Online<'m, T, R> {
 
     /// Takes the next sample of every item (items, input) and gives what the model is to read instead.
     pub fn push(&mut self, inputs: &[T]) -> Result<Vec<T>> {
+        self.push_as(inputs, &mut |_, moved| Ok(moved.to_vec()))
+    }
+
+    /// The same where the model cannot read just anything: `choose` makes of the perturbed samples (items, input)
+    /// what there is to be read, such as the vectors of words, within no limits but its own.
+    pub fn push_as(&mut self, inputs: &[T], choose: &mut Choose<'_, T>) -> Result<Vec<T>> {
         same("inputs", self.goals.len() * self.width(), inputs.len())?;
         finite("input", inputs)?;
         let mut now = Moment {
@@ -120,6 +129,8 @@ impl<'m, T: Real, R: Rule<T>> Online<'m, T, R> {
         finite("perturbation", &d)?;
         let pairs = inputs.iter().zip(&d);
         let moved: Vec<T> = pairs.map(|(x, d)| self.limits.moved(*x, *d)).collect();
+        let moved = choose(&mut now, &moved)?;
+        same("choice", inputs.len(), moved.len())?;
         let mut steps = 1;
         if self.rule.follows_nominal() {
             self.nominal = self.stepper.step(&self.nominal, inputs)?;

@@ -87,4 +87,21 @@ impl<T: Real> Moment<'_, '_, T> {
             quadrature,
         )
     }
+
+    /// The logarithm of the odds that the goal of each of `which` would have after reading an input in place of its
+    /// sample: `inputs` has a row for each, and an item may be there several times. Each is a step and a look at the head.
+    pub fn odds(&mut self, which: &[usize], inputs: &[T]) -> Result<Vec<f64>> {
+        if which.is_empty() {
+            return Ok(Vec::new());
+        }
+        let n = self.stepper.state_len();
+        for &item in which {
+            self.bill[item].forwards += 2;
+        }
+        let states = which.iter().map(|i| &self.states[i * n..(i + 1) * n]);
+        let states: Vec<T> = states.flatten().copied().collect();
+        let goals: Vec<Goal> = which.iter().map(|i| self.goals[*i]).collect();
+        let read = self.stepper.step(&states, inputs)?;
+        self.stepper.odds(&read, &goals)
+    }
 }

@@ -30,6 +30,9 @@ pub trait Stepping<T: Real>: Send {
     /// zeros where nothing changes it.
     fn ascent(&mut self, states: &[T], goals: &[Goal]) -> Result<Vec<T>>;
 
+    /// The logarithm of the odds that each item's goal has at its state.
+    fn odds(&mut self, states: &[T], goals: &[Goal]) -> Result<Vec<f64>>;
+
     /// `B^T v` of every item (items, input), with `B` the mean of `Fx(state, input + l d)` over `l` from 0 to 1.
     fn mean_pull(
         &mut self,
@@ -83,6 +86,13 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
             unit(v);
         }
         Ok(v)
+    }
+
+    fn odds(&mut self, states: &[T], goals: &[Goal]) -> Result<Vec<f64>> {
+        let logits = self.logits(states)?;
+        let classes = logits.len() / goals.len();
+        let pairs = logits.chunks_exact(classes).zip(goals);
+        Ok(pairs.map(|(z, goal)| goal.odds(z)).collect())
     }
 
     fn mean_pull(

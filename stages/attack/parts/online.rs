@@ -16,7 +16,7 @@ use crate::{Failure, ParamError};
 pub const ALPHA: Param = param(
     "alpha",
     Type::Float,
-    "For attacks on signals: the size of gradient-sign's steps (0.15), the gain of fixed-point and dynamic (1).",
+    "For attacks on signals: the size of gradient-sign's steps (0.15), the gain of fixed-point, dynamic and word-mapping (1).",
 );
 pub const EPS: Param = param(
     "eps",
@@ -31,7 +31,7 @@ pub const TARGET: Param = param(
 pub const THRESHOLD: Param = param(
     "threshold",
     Type::Float,
-    "For attacks on signals: V = max(0, threshold - y)^2, which rests where the model is surer (absent: V = -ln y).",
+    "For gradient-sign, fixed-point and dynamic: V = max(0, threshold - y)^2, which rests where the model is surer (absent: V = -ln y).",
 );
 pub const CLIP01: Param = param(
     "clip01",
@@ -41,12 +41,12 @@ pub const CLIP01: Param = param(
 pub const POINTS: Param = param(
     "points",
     Type::Int,
-    "For fixed-point and dynamic: points of the quadrature over the perturbation (4).",
+    "For fixed-point, dynamic and word-mapping: points of the quadrature over the perturbation (4).",
 );
 pub const ITERATIONS: Param = param(
     "iterations",
     Type::Int,
-    "For fixed-point: iterations with one alpha, at most (30); for optimal-control: steps of Adam (300).",
+    "For fixed-point and word-mapping: iterations with one alpha, at most (30); for optimal-control: steps of Adam (300).",
 );
 pub const V: Param = param(
     "v",

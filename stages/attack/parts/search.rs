@@ -261,6 +261,7 @@ mod tests {
             words: None,
             vectors: Some(vectors),
             bayes: None,
+            language: None,
             special: [0, 1],
             pad: 0,
             classes: 2,

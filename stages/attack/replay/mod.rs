@@ -126,7 +126,11 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
             (Sequence::Tokens(old), Sequence::Tokens(new)) => {
                 one.words(old, new, task, &rows.form)?
             }
-            _ => one.table.whole("words_changed", *n)? as usize,
+            _ => {
+                // Numbers are not words, and none are changed.
+                one.number("words_changed", 0)?;
+                0
+            }
         };
         let moved = *original != adversarial;
         if !attacked && moved {
@@ -137,7 +141,8 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
         tally.count(right, said[1] == label, success, attacked, words);
     }
     if report.list.is_empty() {
-        tally.compare(&outputs["summary"], &mut report);
+        let worded = !matches!(rows.form, Form::Signals { .. });
+        tally.compare(&outputs["summary"], worded, &mut report);
     }
     Ok(Replayed {
         rows: table.len(),
@@ -256,6 +261,8 @@ struct Tally {
     attacked: usize,
     before: usize,
     after: usize,
+    /// Right before, and attacked.
+    tried: usize,
     successes: usize,
     words: usize,
 }
@@ -266,11 +273,13 @@ impl Tally {
         self.attacked += usize::from(attacked);
         self.before += usize::from(before);
         self.after += usize::from(after);
+        self.tried += usize::from(before && attacked);
         self.successes += usize::from(success);
         self.words += if success { words } else { 0 };
     }
 
-    fn compare(&self, summary: &RecordBatch, report: &mut Report) {
+    /// `worded`: rows are texts, so that there are words to count.
+    fn compare(&self, summary: &RecordBatch, worded: bool, report: &mut Report) {
         let share = |part: usize, whole: usize| (whole > 0).then(|| part as f64 / whole as f64);
         let expected = [
             ("items", Some(self.items as f64)),
@@ -278,8 +287,11 @@ impl Tally {
             ("accuracy_before", share(self.before, self.items)),
             ("accuracy_after", share(self.after, self.items)),
             ("successes", Some(self.successes as f64)),
-            ("success_rate", share(self.successes, self.before)),
-            ("mean_words", share(self.words, self.successes)),
+            ("success_rate", share(self.successes, self.tried)),
+            (
+                "mean_words",
+                share(self.words, self.successes).filter(|_| worded),
+            ),
         ];
         for (column, expected) in expected {
             let array = summary.column_by_name(column);

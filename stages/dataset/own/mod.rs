@@ -147,6 +147,11 @@ pub fn load(
             }
         }
     };
+    if cells.is_empty() {
+        return Err(Failure::new(format!("{} has no rows", source.file))
+            .help("a data set has at least one: write the file first, or name another")
+            .at("source"));
+    }
     let place = |name: Option<&str>| {
         name.and_then(|name| columns.iter().position(|column| *column == name))
     };

@@ -53,6 +53,21 @@ pub fn jsonl(
         let list = list.ok_or_else(|| at(file, n, &format!("there is no `{column}`")))?;
         let list = list.as_array().ok_or_else(wrong)?;
         let mut numbers = Vec::new();
+        // `[[1, 2], 3, 4]` is two steps of two for one reader, and a mistake for another.
+        let stepped = list.first().is_some_and(Value::is_array);
+        if let Some(k) = list.iter().position(|entry| entry.is_array() != stepped) {
+            let (found, expected) = match stepped {
+                true => ("a number", "lists"),
+                false => ("a list", "numbers"),
+            };
+            let entry = &list[k];
+            let what = format!(
+                "entry {} of `{column}` is {found}, {entry}, after {expected}",
+                k + 1
+            );
+            return Err(at(file, n, &what)
+                .help("write all steps as lists, [[1, 2], [3, 4]], or all numbers in one"));
+        }
         for entry in list {
             let Value::Array(step) = entry else {
                 numbers.push(entry.as_f64().ok_or_else(wrong)? as f32);
