@@ -74,6 +74,10 @@ fn git(file: &Path) -> Option<(String, bool)> {
         let mut git = Command::new("git");
         git.args(arguments)
             .env("GIT_OPTIONAL_LOCKS", "0")
+            // The repository around the file is meant, whatever these name.
+            .env_remove("GIT_DIR")
+            .env_remove("GIT_WORK_TREE")
+            .env_remove("GIT_INDEX_FILE")
             .current_dir(here)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

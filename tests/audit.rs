@@ -253,9 +253,15 @@ fn a_proof_that_was_changed_does_not_hold() {
         [changed, "the table has 6 in row 1 of `total`, not 7"]
     );
     // What it says that it is about.
+    let other = "it says that it is of `accuracy[scale=2].total`, and is of `summary.rows`";
     assert_eq!(
         against("\"asked\":\"summary", "\"asked\":\"accuracy"),
-        [changed]
+        [changed, other]
+    );
+    let other = "it says that it is of `summary[scale=3].total`, and is of `summary.rows`";
+    assert_eq!(
+        against("summary[scale=2]", "summary[scale=3]"),
+        [changed, other]
     );
     // A parameter of the first stage: no store has made that key, and the root is another.
     let found = against("{\"x\":2}", "{\"x\":3}");

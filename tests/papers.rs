@@ -51,7 +51,8 @@ fn every_paper_has_a_pipeline_that_plans_claims_and_a_readme() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The profile `smoke` runs from nothing, its claims can be asked, and a second run is cached.
+/// The profile `smoke` runs from nothing, its claims can be asked, a second run is cached, and the
+/// report has all its figures.
 #[test]
 fn every_paper_runs_small() {
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("papers");
@@ -76,5 +77,10 @@ fn every_paper_runs_small() {
             claims.stdout.contains(expected),
             "no claim is judged on toys"
         );
+        // Every figure that is for this profile can be drawn, and toys are told from the paper.
+        let report = lab.ablate(&[&smoke[..], &["report"]].concat()).good();
+        assert_eq!(report.stderr, "", "{}", folder.display());
+        let html = std::fs::read_to_string(lab.path("report.html")).unwrap();
+        assert!(html.contains("Not the paper's data") && !html.contains("<td class=\"shade-"));
     }
 }

@@ -20,6 +20,17 @@ rows = [
 ]
 "#;
 
+/// A claim about them.
+pub const CLAIM: &str = r#"
+[claims]
+tables = { results = "results" }
+
+[claim.good]
+level = "must"
+text = "It is <good>."
+query = "SELECT MAX(value) > 0.85 AS holds, MAX(value) AS best FROM results"
+"#;
+
 /// The data inside a page.
 pub fn data(html: &str) -> Value {
     let start = html.find("id=\"data\">").unwrap() + "id=\"data\">".len();
@@ -92,24 +103,195 @@ fn programs_get_json_and_a_report_can_have_any_name() {
         said["bytes"],
         std::fs::metadata(lab.path("a.html")).unwrap().len()
     );
-    let said = lab.ablate(&["report", "-o", "none/a.html"]);
-    assert_eq!(said.code, 2);
+    // No temporary name leaks out, whatever is wrong with the place.
+    lab.write("file", "").write("folder/x", "");
+    for (place, why) in [
+        ("none/a.html", "there is no folder `none`"),
+        ("file/a.html", "`file` is no folder"),
+        ("folder", "it is a folder"),
+    ] {
+        let said = lab.ablate(&["report", "-o", place]);
+        let expected = format!(
+            "error: cannot write `{place}`: {why}\n |\n = help: -o names another file, in a folder that is there\n"
+        );
+        assert_eq!((said.code, said.stderr), (2, expected));
+    }
+}
+
+#[test]
+fn a_profile_and_settings_choose_the_run() {
+    let lab = Lab::demo();
+    lab.write(
+        "pipeline.toml",
+        &format!("{DEMO}\n[profile.small.stage.numbers]\nrows = [{{ x = 7 }}]\n"),
+    );
+    let set = ["--set", "numbers.rows=[{x = 9}]"];
+    lab.run_with(&["--profile", "small"]);
+    lab.run_with(&set);
+    lab.run();
+    let said = |arguments: &[&str]| {
+        let said = lab.ablate(&[&["report"], arguments].concat());
+        let size = said.stdout.rfind(" (").unwrap_or(said.stdout.len());
+        (said.code, said.stdout[..size].to_owned() + &said.stderr)
+    };
+    let good = |text: &str| (0, format!("{text}: report.html"));
+    assert_eq!(said(&[]), good("run 3"));
     assert_eq!(
-        said.stderr
-            .replace("temporary file", "file")
-            .lines()
-            .next()
-            .unwrap()
-            .split(':')
-            .next(),
-        Some("error")
+        said(&["--profile", "small"]),
+        good("run 1 (--profile small)")
     );
+    assert_eq!(
+        said(&["1"]),
+        good("run 1 (--profile small)"),
+        "a name needs no profile"
+    );
+    assert_eq!(said(&set), good("run 2 (--set numbers.rows=[{x = 9}])"));
+    assert_eq!(
+        said(&["2", "--profile", "small"]),
+        (
+            2,
+            "error: run 2 was made with --set numbers.rows=[{x = 9}], not with --profile small\n |\n \
+             = help: a run that is named needs neither --profile nor --set\n"
+                .to_owned()
+        )
+    );
+    assert_eq!(
+        said(&["prev", "--profile", "small"]),
+        (
+            2,
+            "error: no second run was made with --profile small\n |\n \
+             = help: `ablate run --profile small` makes one\n \
+             = help: `ablate runs` lists those that are there\n"
+                .to_owned()
+        )
+    );
+    // The same for what other tools get.
+    let csv = |arguments: &[&str]| {
+        let all = [&["export", "summary", "--csv"], arguments].concat();
+        lab.ablate(&all)
+    };
+    assert_eq!(
+        csv(&["--profile", "small"]).good().stdout,
+        "scale,total\n1,7\n2,14\n3,21\n"
+    );
+    assert_eq!(csv(&set).good().stdout, "scale,total\n1,9\n2,18\n3,27\n");
+    let none = csv(&["--profile", "large"]);
+    assert_eq!(
+        (none.code, none.stderr.lines().next()),
+        (2, Some("error: no run was made with --profile large"))
+    );
+}
+
+#[test]
+fn axes_of_figures_are_named_and_classes_make_a_grid() {
+    let lab = Lab::new(RESULTS);
+    lab.run();
+    let words = |html: &str| -> Vec<String> {
+        let texts = html.split("<text").skip(1);
+        let texts = texts.filter_map(|text| text.split(['>', '<']).nth(1));
+        texts.map(|text| text.trim().to_owned()).collect()
+    };
+    let has = |html: &str, word: &str| words(html).iter().any(|found| found == word);
+    let html = report(&lab, &[]);
+    assert!(has(&html, "column") && has(&html, "share"), "bars");
+    assert!(!has(&html, "row"));
+    // Rows and columns of the same names: who was taken for whom.
+    let mut rows = String::new();
+    for row in ["cat", "dog", "bird"] {
+        for col in ["cat", "dog", "bird", "any"] {
+            rows.push_str(&format!(
+                "{{ table = \"taken\", row = \"{row}\", col = \"{col}\", value = 0.25, n = 4 }},"
+            ));
+        }
+    }
+    let pipeline = format!(
+        "[pipeline]\nname = \"taken\"\n\n[stage.taken]\nkind = \"table\"\nrows = [{rows}]\n"
+    );
+    let lab = Lab::new(&pipeline);
+    lab.run();
+    let html = report(&lab, &[]);
+    assert!(has(&html, "column") && has(&html, "row"), "a grid");
+    assert_eq!(
+        words(&html).iter().filter(|word| *word == "0.25").count(),
+        12
+    );
+}
+
+#[test]
+fn the_papers_numbers_are_never_taken_for_ours() {
+    // The stage that reads them was not asked for, so that nothing in the run reads them.
+    let lab = Lab::new(
+        r#"
+[pipeline]
+name = "paper"
+
+[stage.paper]
+kind = "table"
+rows = [{ table = "accuracy", row = "lstm", col = "clean", value = 0.123 }]
+
+[stage.results]
+kind = "sql"
+inputs = { paper = "paper" }
+query = "SELECT * FROM paper"
+"#,
+    );
+    lab.run_with(&["paper"]);
+    let html = report(&lab, &[]);
+    assert_eq!(data(&html)["cells"], serde_json::json!([]));
+    assert!(html.contains("1 row · typed in the pipeline file"));
+    lab.ablate(&["export", "--mlflow"]).good();
+    let metrics = lab.files("../mlruns");
     assert!(
-        said.stderr
-            .contains("-o names another file, in a folder that is there"),
-        "{}",
-        said.stderr
+        metrics
+            .iter()
+            .all(|file| !file.to_string_lossy().contains("/metrics/")),
+        "{metrics:?}"
     );
+}
+
+#[test]
+fn claims_are_judged_by_their_own_pipeline() {
+    let lab = Lab::new(RESULTS);
+    lab.write("claims.toml", CLAIM).write("other.toml", DEMO);
+    lab.ablate(&["-f", "other.toml", "run"]).good();
+    let said = lab.ablate(&["report"]).good();
+    assert_eq!(
+        said.stderr,
+        "ablate: the claims cannot be judged: run 1 is of other.toml, not of pipeline.toml (-f names the file)\n"
+    );
+    let said = lab.ablate(&["-f", "other.toml", "report"]).good();
+    assert!(!said.stderr.contains("not of"), "{}", said.stderr);
+}
+
+#[test]
+fn numbers_of_small_data_are_not_shaded() {
+    let small = RESULTS
+        .replace("\"paper_value\"]", "\"paper_value\", \"profile\"]")
+        .replace(" },\n", ", profile = \"smoke\" },\n");
+    let lab = Lab::new(&small);
+    lab.run();
+    let html = report(&lab, &[]);
+    assert!(html.contains("<span class=\"difference\">+0.030</span>"));
+    assert!(!html.contains("<td class=\"shade-"), "no colour");
+    assert!(!html.contains("Differences from the paper's numbers: <span"));
+    assert!(html.contains("Not the paper's data: results of the profile smoke"));
+    assert!(html.contains("The profile smoke is not on the paper&#x27;s data."));
+    let said = lab.ablate(&["export", "results", "--markdown"]).good();
+    let first = said.stdout.lines().next();
+    assert_eq!(
+        first,
+        Some("**accuracy (P, profile smoke: not on the paper's data)**")
+    );
+    // A run that was asked for by that name is no other.
+    let lab = Lab::new(&format!("{RESULTS}\n[profile.smoke]\n"));
+    lab.run_with(&["--profile", "smoke"]);
+    assert!(!report(&lab, &[]).contains("<td class=\"shade-"));
+    // Real data, less of it: the profile is named, and colours are back.
+    let lab = Lab::new(&small.replace("\"smoke\"", "\"cpu\""));
+    lab.run();
+    let html = report(&lab, &[]);
+    assert!(html.contains("<td class=\"shade-1\">") && html.contains("profile cpu"));
+    assert!(html.contains("Differences from the paper's numbers: <span"));
 }
 
 #[test]
@@ -218,6 +400,25 @@ y = "totals"
     let html = std::fs::read_to_string(lab.path("report.html")).unwrap();
     assert!(html.contains("<figcaption>Totals &lt;by&gt; scale</figcaption>"));
     assert_eq!(html.matches("class=\"chart scroll\"").count(), 2);
+    assert!(html.contains("<summary>2 of the figures that were asked for are not drawn</summary>"));
+    assert!(html.contains("run 1 has no stage `nothing`</li>"));
+    // Many are not all named on the terminal, and one that is for another profile is not missed.
+    let mut many = String::from(
+        "[figure.other]\ntable = \"gone\"\nkind = \"histogram\"\nx = \"x\"\nprofiles = [\"cpu\"]\n",
+    );
+    for n in 0..6 {
+        many.push_str(&format!(
+            "\n[figure.f{n}]\ntable = \"gone\"\nkind = \"histogram\"\nx = \"x\"\n"
+        ));
+    }
+    lab.write("figures.toml", &many);
+    let said = lab.ablate(&["report"]).good();
+    let last = said.stderr.lines().next_back();
+    assert_eq!(said.stderr.lines().count(), 5, "{}", said.stderr);
+    assert_eq!(
+        last,
+        Some("ablate: 2 more figures are not drawn: the page says why")
+    );
 }
 
 #[test]

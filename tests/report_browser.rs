@@ -53,6 +53,12 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
     assert!(count(&mut browser, ".chart svg") >= 4.0);
     assert!(count(&mut browser, ".stage") >= 15.0, "stages of the graph");
 
+    let first = browser.text("document.querySelector('.figures .chart').textContent");
+    assert!(
+        first.split_whitespace().any(|word| word == "attack"),
+        "{first}"
+    );
+
     // A click on a cell shows how it was made, down to the data; Escape goes back to the cell.
     browser.click("button[data-cell='2']");
     browser.until("document.getElementById('panel').open");
@@ -107,10 +113,23 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
     let title = browser.text("document.getElementById('panel-title').textContent");
     assert_eq!(title, "svm-swap: 3 instances");
     browser.press("Escape");
+    // Tab stops at one stage; arrows go on from there.
+    let stops = "document.querySelectorAll('.stage[tabindex=\"0\"]').length";
+    assert_eq!(browser.number(stops), 1.0);
+    browser.ask("[...document.querySelectorAll('.stage')].find(e => e.getAttribute('aria-label').startsWith('reviews')).focus()");
+    let focused = "document.activeElement.getAttribute('aria-label').split(',')[0]";
+    browser.press("ArrowRight");
+    assert_eq!(browser.text(focused), "tokens");
+    browser.press("ArrowLeft");
+    assert_eq!(browser.text(focused), "reviews");
+    assert_eq!(browser.number(stops), 1.0);
     browser.ask("document.getElementById('graph').scrollIntoView()");
     browser.screenshot("report-graph");
     browser.ask("document.getElementById('figures').scrollIntoView()");
     browser.screenshot("report-figures");
+
+    // What an auditor looks at first, on a page with everything.
+    assert_eq!(browser.text(include_str!("browser/basics.js")), "");
 
     // Provenance of any result.
     browser.set("#prov-name", "accuracy");
@@ -121,6 +140,7 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
     browser.media("dark", "screen");
     let dark = browser.text("getComputedStyle(document.body).backgroundColor");
     assert_eq!(dark, "rgb(20, 23, 26)");
+    assert_eq!(browser.text(include_str!("browser/basics.js")), "");
     browser.screenshot("report-dark");
     browser.resize(390, 800);
     // The page itself never scrolls sideways: what is wide scrolls inside it.
@@ -128,11 +148,103 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
     assert_eq!(wide, "");
     browser.ask("scrollTo(0, 0)");
     browser.screenshot("report-narrow");
-    browser.media("light", "print");
+    assert_eq!(browser.errors(), Vec::<String>::new());
+}
+
+#[test]
+fn on_paper_nothing_is_cut_in_silence() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let lab = quick_start(&["--profile", "smoke"]);
+    report(&lab, &[]);
+    browser.media("dark", "print");
+    browser.resize(700, 1000);
+    browser.open_file(&lab.path("report.html"));
+    browser.ask("window.dispatchEvent(new Event('beforeprint'))");
+    let display =
+        |selector: &str| format!("getComputedStyle(document.querySelector({selector:?})).display");
+    assert_eq!(browser.text(&display(".top")), "none");
+    let paper = browser.text("getComputedStyle(document.body).backgroundColor");
+    assert_eq!(paper, "rgb(255, 255, 255)", "also of a dark page");
+    // Every stage of the graph is on a sheet that fits the page, whole.
+    let stages = browser.number("document.querySelectorAll('#graph-view .stage').length");
     assert_eq!(
-        browser.text("getComputedStyle(document.querySelector('.top')).display"),
-        "none"
+        browser.number("new Set([...document.querySelectorAll('.sheet .stage')].filter(e => { const s = e.closest('svg').getBoundingClientRect(), r = e.querySelector('rect').getBoundingClientRect(); return s.right <= innerWidth && r.left >= s.left && r.right <= s.right + 1 && r.top >= s.top && r.bottom <= s.bottom + 1; }).map(e => e.dataset.stage)).size"),
+        stages
     );
+    // So is the provenance, with whole digests.
+    let steps = browser.number("document.querySelectorAll('#prov-printed li').length");
+    assert_eq!(steps, browser.number("data.steps.length"));
+    assert!(
+        browser
+            .ask("data.steps.every(s => s.outputs.every(o => document.getElementById('prov-printed').textContent.includes(o.digest)))")
+            .as_bool()
+            .unwrap()
+    );
+    // Of examples there is a page, and it says so.
+    let printed = browser.text("document.getElementById('ex-printed').innerText");
+    let found = browser.text("document.getElementById('ex-count').textContent");
+    let found = found.split(' ').next().unwrap();
+    let attacks = browser.number("data.examples.tables.length");
+    assert_eq!(
+        printed,
+        format!(
+            "Examples 1 to 20 of {found} are printed, of one attack of {attacks}; the page has them all."
+        )
+    );
+    let wide = browser.text("[...document.querySelectorAll('main *')].filter(e => !e.closest('.scroll') && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 100)).join('\\n')");
+    assert_eq!(wide, "", "nothing runs off the paper");
+    for part in ["summary", "figures", "examples", "graph", "provenance"] {
+        browser.ask(&format!(
+            "document.getElementById('{part}').scrollIntoView()"
+        ));
+        browser.screenshot(&format!("paper-{part}"));
+    }
+    browser.print("report-printed");
+    assert_eq!(browser.errors(), Vec::<String>::new());
+}
+
+#[test]
+fn names_fit_their_boxes_and_lines_go_round_them() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let mut pipeline = String::from("[pipeline]\nname = \"wide\"\n\n[axes]\nn = [1, 2, 3]\n");
+    let names = ["W".repeat(60), "il_".repeat(30), "m".repeat(21)];
+    for name in &names {
+        pipeline.push_str(&format!(
+            "\n[stage.{name}]\nkind = \"table\"\nrows = [{{ x = 1 }}]\n"
+        ));
+    }
+    for n in 0..8 {
+        let before = if n == 0 {
+            &names[1]
+        } else {
+            &format!("s{}", n - 1)
+        };
+        pipeline.push_str(&format!(
+            "\n[stage.s{n}]\nkind = \"sql\"\ninputs = {{ t = \"{before}\", far = \"{}\" }}\nquery = \"SELECT t.x + ${{n}} AS x FROM t JOIN far ON far.x < t.x + 100\"\n",
+            names[0]
+        ));
+    }
+    let lab = Lab::new(&pipeline);
+    lab.ablate(&["run"]).good();
+    report(&lab, &[]);
+    browser.open_file(&lab.path("report.html"));
+    let over = browser.text("[...document.querySelectorAll('.stage text')].filter(t => t.getBBox().x + t.getBBox().width > t.parentNode.querySelector('rect').width.baseVal.value - 4).map(t => t.textContent).join('\\n')");
+    assert_eq!(over, "", "text stays inside");
+    // Points along every line, against every box.
+    let through = browser.text("(() => { const boxes = [...document.querySelectorAll('.stage rect')].map(r => r.getBoundingClientRect()); const bad = []; \
+        for (const path of document.querySelectorAll('#graph-view .edges path')) { const m = path.getScreenCTM(); const long = path.getTotalLength(); \
+        for (let k = 1; k < 50; k++) { const p = path.getPointAtLength(long * k / 50).matrixTransform(m); \
+        if (boxes.some(b => b.left + 1 < p.x && p.x < b.right - 1 && b.top + 1 < p.y && p.y < b.bottom - 1)) bad.push(path.getAttribute('d')); } } return bad.join('\\n'); })()");
+    assert_eq!(through, "", "no line runs through a box");
+    browser.ask("document.getElementById('graph').scrollIntoView()");
+    browser.screenshot("report-graph-wide");
+    // The stage that is looked at shows its lines.
+    browser.ask("document.querySelector('.stage').focus()");
+    assert!(browser.number("document.querySelectorAll('.edges .lit').length") > 0.0);
     assert_eq!(browser.errors(), Vec::<String>::new());
 }
 
@@ -141,7 +253,8 @@ fn what_data_says_is_never_run() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let evil = "<script>document.title='owned'</script> <img src=x onerror=document.title='owned'>";
+    // Also signs that turn text around or cannot be seen.
+    let evil = "<script>document.title='owned'</script> <img src=x onerror=document.title='owned'> \u{202E}gpj\u{200B}.exe";
     let mut rows = String::from("review,stars\n");
     for n in 0..60 {
         let (word, star) = if n % 2 == 0 { ("good", 1) } else { ("bad", 0) };
@@ -155,7 +268,7 @@ fn what_data_says_is_never_run() {
 name = "<b>hostile</b> \"pipeline\""
 
 [axes]
-name = ["it's \"quoted\" <i>", "</script><script>document.title='owned'</script>"]
+name = ["it's \"quoted\" <i>\u202E", "</script><script>document.title='owned'</script>"]
 
 [stage.reviews]
 kind = "dataset"
@@ -180,7 +293,7 @@ n = 3
 
 [stage.named]
 kind = "table"
-rows = [{ table = "${name}", row = "<u>r</u>", col = "c\"", value = 0.5, text = "${name}" }, { table = "${name}", row = "s", col = "d", value = 0.25, text = "x" }]
+rows = [{ table = "${name}", row = "<u>r</u>", col = "c\"", value = 0.5, n = 2, text = "${name}" }, { table = "${name}", row = "s", col = "d", value = 0.25, n = 2, text = "x" }]
 "#,
     );
     lab.write("reviews.csv", &rows);
@@ -201,12 +314,25 @@ rows = [{ table = "${name}", row = "<u>r</u>", col = "c\"", value = 0.5, text = 
         first.contains("<script>document.title='owned'</script>"),
         "it is shown: {first}"
     );
+    assert!(
+        first.contains("⟨U+202E⟩gpj⟨U+200B⟩.exe"),
+        "so is what turns text: {first}"
+    );
+    assert_eq!(
+        browser.text("getComputedStyle(document.querySelector('#ex-list bdi')).unicodeBidi"),
+        "isolate"
+    );
+    let turned = "/[\\u202a-\\u202e\\u2066-\\u2069\\u200b]/.test(document.body.innerText)";
+    assert!(
+        !browser.ask(turned).as_bool().unwrap(),
+        "nowhere on the page"
+    );
     assert!(browser.number("document.querySelectorAll('#ex-list ins, #ex-list del').length") > 0.0);
     browser.ask("document.querySelector('.stage[aria-label^=named]').dispatchEvent(new MouseEvent('click', { bubbles: true }))");
     browser.until("document.getElementById('panel').open");
     let names = browser.text("document.getElementById('panel-body').innerText");
     assert!(
-        names.contains("named[name=\"it's \\\"quoted\\\" <i>\"]"),
+        names.contains("named[name=\"it's \\\"quoted\\\" <i>⟨U+202E⟩\"]"),
         "{names}"
     );
     browser.press("Escape");

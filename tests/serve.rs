@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use crate::browser::Browser;
 use crate::lab::Lab;
-use crate::report::RESULTS;
+use crate::report::{CLAIM, RESULTS};
 
 /// A server that ends with the test.
 struct Server {
@@ -170,13 +170,17 @@ fn live_progress_moves() {
         ));
     }
     let lab = Lab::new(&pipeline);
-    lab.ablate(&["run", "s0"]).good();
+    lab.ablate(&["run", "s2"]).good();
     let server = Server::start(&lab);
     browser.open(&format!("http://{}/", server.host));
-    browser.until("document.documentElement.dataset.live === '1 ok 1'");
+    browser.until("document.documentElement.dataset.live === '1 ok 3'");
     let mut run = lab.start(&[]);
+    // What was cached counts while the first stage that runs is at work.
+    browser.until("document.documentElement.dataset.live === '2 under way 3'");
+    let counts = browser.text("document.getElementById('live-counts').textContent");
+    assert!(counts.starts_with("0 ran, 3 cached, "), "{counts}");
     // It is seen half done, and then whole.
-    browser.until("/^2 unfinished [1-5]$/.test(document.documentElement.dataset.live)");
+    browser.until("/^2 under way [4-6]$/.test(document.documentElement.dataset.live)");
     let what = browser.text("document.getElementById('live-what').textContent");
     assert!(
         what.starts_with("run 2 of slow") && what.ends_with("of 7 stages"),
@@ -186,28 +190,49 @@ fn live_progress_moves() {
         browser.number("document.getElementById('live-bar').max"),
         7.0
     );
+    assert!(what.contains("run 2 of slow: under way, "), "{what}");
+    // The list was made before this run began, and says so.
+    assert_eq!(
+        browser.ask("document.getElementById('live-stale').hidden"),
+        serde_json::json!(false)
+    );
+    assert_eq!(browser.text(include_str!("browser/basics.js")), "");
     browser.screenshot("serve-live");
     browser.until("document.documentElement.dataset.live === '2 ok 7'");
     assert!(run.wait().unwrap().success());
+
+    // Killed, it cannot say that it ends; the page does.
+    let mut run = lab.start(&["--set", "s0.rows=[{x = 2}]"]);
+    browser.until("/^3 under way [12]$/.test(document.documentElement.dataset.live)");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    browser.until("/^3 died [1-6]$/.test(document.documentElement.dataset.live)");
+    let what = browser.text("document.getElementById('live-what').textContent");
+    assert!(
+        what.contains(": its process was killed or crashed, ") && what.ends_with(" of 7 stages"),
+        "{what}"
+    );
+    let list = lab.ablate(&["runs", "-n", "1"]).good().stdout;
+    assert!(list.contains("  died "), "{list}");
+    assert!(server.get("/run/3").contains(">died</dd>"));
     assert_eq!(browser.errors(), Vec::<String>::new());
 }
 
 #[test]
 fn two_runs_are_compared_on_a_page_and_on_the_terminal() {
     let lab = Lab::new(RESULTS);
-    lab.write(
-        "claims.toml",
-        "[claims]\ntables = { results = \"results\" }\n\n[claim.good]\nlevel = \"must\"\ntext = \"It is <good>.\"\n\
-         query = \"SELECT MAX(value) > 0.85 AS holds, MAX(value) AS best FROM results\"\n",
-    );
+    lab.write("claims.toml", CLAIM);
     lab.run();
     lab.edit("seed = 2, value = 0.90", "seed = 2, value = 0.84");
+    // The same number on fewer rows is not the same.
+    lab.edit("value = 0.10, n = 10", "value = 0.10, n = 5");
     lab.run();
     let said = lab.ablate(&["compare"]).good();
     assert_eq!(
         said.stdout,
         "claim good: was reproduced, now not reproduced\n\
          table accuracy, lstm, clean: was 0.850, now 0.820 (−0.030)\n\
+         table accuracy, lstm, jsma: was 0.100, now 0.100; n was 10, now 5\n\
          ablate: 0 stages the same, 1 not in runs 1 and 2 (ablate diff 1 2)\n"
     );
     let said = lab.ablate(&["compare", "1", "2", "--html"]).good();
@@ -229,7 +254,10 @@ fn two_runs_are_compared_on_a_page_and_on_the_terminal() {
     browser.until("document.title === 'runs 1 and 2'");
     let tables = browser.text("document.getElementById('tables').innerText");
     assert!(
-        tables.contains("was 0.850") && tables.contains("−0.030"),
+        tables.contains("was 0.850")
+            && tables.contains("−0.030")
+            && tables.contains("n was 10, now 5")
+            && tables.contains("2 cells differ"),
         "{tables}"
     );
     let claims = browser.text("document.getElementById('claims').innerText");
@@ -239,6 +267,7 @@ fn two_runs_are_compared_on_a_page_and_on_the_terminal() {
     );
     let stages = browser.text("document.getElementById('stages').innerText");
     assert!(stages.contains("params.rows was"), "{stages}");
+    assert_eq!(browser.text(include_str!("browser/basics.js")), "");
     browser.screenshot("serve-compare");
     assert_eq!(browser.errors(), Vec::<String>::new());
     // The report is the same page, served.

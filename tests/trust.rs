@@ -64,6 +64,25 @@ fn the_log_shows_what_was_changed_after_it_was_recorded() {
     );
     let found = with("UPDATE tags SET run = 2", "UPDATE tags SET run = 1");
     assert_eq!(found, ["the tag `paper` was changed after it was recorded"]);
+    let found = with("DELETE FROM tags", "INSERT INTO tags VALUES ('paper', 1)");
+    assert_eq!(found, ["a tag of run 1 was removed after it was recorded"]);
+    // What stands before the first entry, in a store that has had a log from the beginning.
+    let found = with(
+        "INSERT INTO executions SELECT -5, run, instance, kind, key, key_json, code, seed, started, \
+         wall, cpu, peak_memory, 1, message, log, work, defaults, determinism, raw, sandbox \
+         FROM executions WHERE id = 1",
+        "DELETE FROM executions WHERE id = -5",
+    );
+    assert_eq!(
+        found,
+        ["execution -5 (`numbers`) is in no entry of the log"]
+    );
+    let found = with(
+        "UPDATE executions SET ok = 2 WHERE id = 1",
+        "UPDATE executions SET ok = 1 WHERE id = 1",
+    );
+    let repeats = "execution 1: its kind, seed, code or success is not what its key and log say";
+    assert_eq!(found, [repeats]);
 
     // Machine, commit and sources, which many rows share.
     let found = with(
@@ -106,12 +125,19 @@ fn the_log_shows_what_was_changed_after_it_was_recorded() {
     );
     assert_eq!(found, ["acceptance 1 is in no entry of the log"]);
     // A row that cannot be read ends nothing: what else is wrong is said too.
+    let key: String = database(&lab)
+        .query_row("SELECT key_json FROM executions WHERE id = 3", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
     let found = with(
-        "CREATE TABLE spare AS SELECT key_json FROM executions WHERE id = 3;
-         UPDATE executions SET key_json = 'x' WHERE id = 3;
+        "UPDATE executions SET key_json = 'x' WHERE id = 3;
          UPDATE executions SET log = 'x' WHERE id = 5",
-        "UPDATE executions SET key_json = (SELECT key_json FROM spare) WHERE id = 3;
-         UPDATE executions SET log = '' WHERE id = 5",
+        &format!(
+            "UPDATE executions SET key_json = '{}' WHERE id = 3;
+             UPDATE executions SET log = '' WHERE id = 5",
+            key.replace('\'', "''")
+        ),
     );
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(
@@ -121,11 +147,17 @@ fn the_log_shows_what_was_changed_after_it_was_recorded() {
     assert_eq!(found[1], "execution 5 was changed after it was recorded");
 
     // Entries of the log itself.
+    let side = lab.path("side.db").display().to_string();
     let rows = database(&lab);
-    rows.execute_batch("CREATE TABLE kept AS SELECT * FROM log")
-        .unwrap();
+    rows.execute_batch(&format!(
+        "ATTACH '{side}' AS side; CREATE TABLE side.kept AS SELECT * FROM log"
+    ))
+    .unwrap();
     drop(rows);
-    let back = "DELETE FROM log; INSERT INTO log SELECT * FROM kept";
+    let back = format!(
+        "ATTACH '{side}' AS side; DELETE FROM log; INSERT INTO log SELECT * FROM side.kept"
+    );
+    let back = back.as_str();
     let found = with("DELETE FROM log WHERE id = 4", back);
     let gone = "log: entries 4 to 4 are gone";
     assert_eq!(found[0], gone);
@@ -175,6 +207,14 @@ fn a_fault_of_the_log_is_noted_and_the_next_one_is_news() {
     let said = lab.ablate(&["fsck"]).good().stdout;
     let fault = "noted    execution 3 was changed after it was recorded\n";
     assert!(said.starts_with(fault), "{said}");
+    // Another change of the same row is another fault.
+    let change = "UPDATE executions SET log = 'more' WHERE id = 3";
+    database(&lab).execute(change, []).unwrap();
+    assert_eq!(
+        broken(&lab),
+        ["execution 3 was changed after it was recorded"]
+    );
+    alter(3);
     alter(4);
     assert_eq!(
         broken(&lab),
@@ -194,6 +234,82 @@ fn a_fault_of_the_log_is_noted_and_the_next_one_is_news() {
     let audit = lab.ablate(&["audit", "summary"]).good().stdout;
     let doubt = "doubt: the store's record: execution 3 was changed after it was recorded\n";
     assert!(audit.contains(doubt), "{audit}");
+}
+
+#[test]
+fn a_database_that_lost_its_rows_is_no_sound_store() {
+    let lab = Lab::demo();
+    lab.run_with(&["--tag", "paper"]);
+    let objects = lab.files("objects");
+    // The record of a run is gone.
+    let rows = database(&lab);
+    rows.pragma_update(None, "foreign_keys", false).unwrap();
+    rows.execute_batch("DELETE FROM runs; DELETE FROM log WHERE what = 'run'")
+        .unwrap();
+    drop(rows);
+    let said = lab.ablate(&["audit", "summary"]);
+    assert_eq!(
+        (said.code, said.stderr.as_str()),
+        (
+            2,
+            "error: the record of how `summary` was made is not in the store any more\n |\n \
+             = help: `ablate fsck` says what is wrong with it\n"
+        )
+    );
+    // A table that nobody made.
+    database(&lab)
+        .execute_batch("CREATE TABLE more (x)")
+        .unwrap();
+    let said = lab.ablate(&["fsck"]).stdout;
+    assert!(
+        said.contains("database the table `more` does not belong there\n"),
+        "{said}"
+    );
+    // All of it is gone: gc must not take it for a store without runs.
+    std::fs::write(lab.path(".ablate/provenance.db"), "").unwrap();
+    for name in ["provenance.db-wal", "provenance.db-shm"] {
+        let _ = std::fs::remove_file(lab.path(".ablate").join(name));
+    }
+    for command in [&["fsck"][..], &["gc"], &["run"], &["show", "summary"]] {
+        let said = lab.ablate(command);
+        assert_eq!(said.code, 1, "{command:?}: {}", said.stdout);
+        let expected = "error: `.ablate/provenance.db` is empty though the store has objects: the \
+             history is lost; put back a copy of it, or move it away and run again, which keeps the \
+             objects\n";
+        assert_eq!(said.stderr, expected, "{command:?}");
+    }
+    assert_eq!(lab.files("objects"), objects);
+}
+
+#[test]
+fn damage_is_told_again_until_it_is_mended() {
+    let lab = Lab::new(SCORES);
+    lab.run();
+    let object = lab.object("scores");
+    let mut bytes = std::fs::read(&object).unwrap();
+    bytes[40] ^= 1;
+    crate::crash::overwrite(&object, &bytes);
+    let crate_ = lab.ablate(&["export", "--ro-crate", "crate"]);
+    assert_eq!(crate_.code, 2);
+    let why = "error: the stored bytes of `scores` are not those that were made: ";
+    assert!(crate_.stderr.starts_with(why), "{}", crate_.stderr);
+    assert!(!lab.path("crate").exists());
+    // The first to read it sets it aside; the next ones are told as well.
+    for _ in 0..2 {
+        let said = lab.ablate(&["fsck", "--json"]).stdout;
+        let found: Value = serde_json::from_str(&said).unwrap();
+        let (damaged, missing) = (&found["damaged"], &found["missing"]);
+        assert!(
+            damaged[0].is_object() || missing[0]["aside"] == true,
+            "{said}"
+        );
+        lab.ablate(&["export", "--csv", "scores"]);
+    }
+    let said = lab.ablate(&["fsck"]).good().stdout;
+    let aside = "missing  scores.rows of run 1: damaged, and set aside\n";
+    assert!(said.starts_with(aside), "{said}");
+    lab.run().ran(["scores"]);
+    assert!(!lab.ablate(&["fsck"]).good().stdout.contains("set aside"));
 }
 
 #[test]
@@ -266,6 +382,12 @@ fn a_change_of_code_can_be_accepted_and_every_audit_shows_it() {
     assert!(
         doubt.contains(", and Ada accepted ") && doubt.ends_with(": a comment"),
         "{doubt}"
+    );
+    let said = lab.ablate(&["accept", "numbers", "--reason", "a\ndoubt: none"]);
+    assert_eq!(
+        said.stderr,
+        "error: a reason or a name has '\\n' in it\n |\n = help: write it in one line: every audit \
+         shows it\n"
     );
     // The promise is put to the test.
     let said = lab

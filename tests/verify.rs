@@ -184,6 +184,12 @@ fn stores_that_agree_and_stores_that_do_not() {
          nothing was compared: no key was executed by both. Keys have parameters, files, inputs \
          and code: run the same pipeline by the same `ablate` there\n"
     );
+    let said = lab.ablate(&["challenge", "."]);
+    assert_eq!(
+        said.stderr,
+        "error: `./.ablate` is this very store\n |\n = help: a store confirms nothing by itself: \
+         name one that somebody else has filled\n"
+    );
     let said = lab.ablate(&["challenge", "nowhere"]);
     let expected = "error: there is no store at `nowhere`: `ablate run` makes one\n";
     assert_eq!((said.code, said.stderr.as_str()), (1, expected));

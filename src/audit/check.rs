@@ -7,7 +7,7 @@ use std::path::Path;
 
 use arrow::record_batch::RecordBatch;
 use rayon::prelude::*;
-use store::{Answer, Digest, Inspected, Store};
+use store::{Acceptance, Answer, Digest, Inspected, Store};
 
 use super::proof::{Node, Proof, RECORD, root_of, seals, unhex};
 use crate::diagnostic::Diagnostic;
@@ -31,6 +31,10 @@ pub struct Checked {
     pub hashed: usize,
     /// Whether the value was read from bytes with the right digest.
     pub seen: bool,
+    /// Stages of whose acceptances the store has no record.
+    pub unheard: Vec<String>,
+    /// Acceptances of stages in the proof that only the store knows.
+    pub unsaid: Vec<Acceptance>,
 }
 
 impl Checked {
@@ -90,8 +94,10 @@ pub fn check(proof: &Proof, store: Option<&Store>) -> Result<Checked, store::Err
         checked.against.push(why);
         return Ok(checked);
     };
+    checked.against.extend(about_another(proof));
     if let Some(store) = store {
         compare(proof, store, &mut checked)?;
+        acceptances(proof, store, &mut checked)?;
     }
     see(proof, digest, store, &mut checked);
     Ok(checked)
@@ -127,6 +133,57 @@ fn compare(proof: &Proof, store: &Store, checked: &mut Checked) -> Result<(), st
             )),
         }
     }
+    Ok(())
+}
+
+/// Whether what was asked for, which people read first, names what is proven: the stage, and of a
+/// cell its row and column. Axes of the stage may be named as well.
+fn about_another(proof: &Proof) -> Option<String> {
+    let last = proof.nodes.last()?;
+    let asked = &proof.asked;
+    let plain = |name: &str| name.split(['[', '.']).next().unwrap_or_default().to_owned();
+    let digest = last.outputs.get(&proof.output)?;
+    if asked.len() >= 12 && digest.to_string().starts_with(asked.as_str()) {
+        return None;
+    }
+    let inside = asked
+        .split_once('[')
+        .and_then(|(_, rest)| rest.rsplit_once(']'));
+    let (inside, after) = inside.unwrap_or(("", ""));
+    let (_, axes) = last.stage.split_once('[').unwrap_or_default();
+    let axes = axes.trim_end_matches(']').split(',');
+    let filters = proof.cell.iter().flat_map(|cell| &cell.wanted.filters);
+    let mut named: Vec<String> = filters.map(|(k, v)| format!("{k}={v}")).collect();
+    named.extend(axes.map(str::to_owned));
+    let bare = |pair: &str| pair.replace(['"', '\'', ' '], "");
+    let named: Vec<String> = named.iter().map(|pair| bare(pair)).collect();
+    let rows = inside.split(',').filter(|pair| !pair.is_empty());
+    // A quoted value may have commas inside.
+    let rows_fit = inside.contains('"') || rows.map(bare).all(|pair| named.contains(&pair));
+    let column = after.strip_prefix('.');
+    let found = proof.cell.as_ref().map(|cell| cell.found.column.as_str());
+    let column_fits = column.is_none_or(|column| Some(column) == found || column == proof.output);
+    let fits = plain(asked) == plain(&last.stage) && rows_fit && column_fits;
+    let proven = format!("{}.{}", last.stage, proof.output);
+    (!fits).then(|| format!("it says that it is of `{asked}`, and is of `{proven}`"))
+}
+
+/// Acceptances that the store has of stages in the proof and that the proof does not show, which
+/// may be older than they are; and those of which the store has not heard, because it may be
+/// another one. Neither is against what is proven.
+fn acceptances(proof: &Proof, store: &Store, checked: &mut Checked) -> Result<(), store::Error> {
+    for one in store.acceptances()? {
+        let Some(execution) = store.execution(one.execution)? else {
+            continue;
+        };
+        let in_proof = |node: &Node| node.key.digest() == execution.key_digest;
+        if proof.nodes.iter().any(in_proof) && !proof.accepted.contains(&one) {
+            checked.unsaid.push(one);
+        }
+    }
+    let known = store.acceptances()?;
+    let unheard = proof.accepted.iter().filter(|one| !known.contains(one));
+    checked.unheard = unheard.map(|one| one.instance.clone()).collect();
     Ok(())
 }
 

@@ -33,6 +33,14 @@ pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             .help("say why the result cannot change: it is shown by every audit")
             .into());
     }
+    let by = arguments.by.as_deref().unwrap_or_default();
+    if let Some(c) = reason.chars().chain(by.chars()).find(|c| c.is_control()) {
+        return Err(
+            Diagnostic::new(format!("a reason or a name has {c:?} in it"))
+                .help("write it in one line: every audit shows it")
+                .into(),
+        );
+    }
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let wanted = in_pipeline(

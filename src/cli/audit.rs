@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 use store::Store;
 
+use super::terminal::one_line;
 use super::{Exit, Global, history, in_pipeline, out};
 use crate::audit::{Audit, check, html, proof, tree};
 use crate::diagnostic::Diagnostic;
@@ -51,6 +52,12 @@ pub fn audit(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         false => by_name(global, &store, asked, arguments.run.as_deref())?,
     };
     let mut audit = Audit::of(&store, asked, &roots, !arguments.no_bytes)?;
+    if audit.lineage.roots.len() < roots.len() {
+        let gone = format!("the record of how `{asked}` was made is not in the store any more");
+        return Err(Diagnostic::new(gone)
+            .help("`ablate fsck` says what is wrong with it")
+            .into());
+    }
     if let Some(wanted) = wanted {
         let [root] = audit.lineage.roots[..] else {
             unreachable!("a cell is of one instance");
@@ -187,7 +194,7 @@ fn check_proof(global: &Global, file: &Path) -> Result<(), Exit> {
         );
     } else {
         // What was asked for are somebody's words: what is proven is said beside them.
-        out!("proof of {}, root {}", proof.asked, proof.root);
+        out!("proof of {}, root {}", one_line(&proof.asked), proof.root);
         let stage = proof.nodes.last().map_or("", |node| node.stage.as_str());
         match &proof.cell {
             Some(cell) => {
@@ -206,21 +213,34 @@ fn check_proof(global: &Global, file: &Path) -> Result<(), Exit> {
             }
             None => out!("table    {stage}.{}", proof.output),
         }
-        for one in &proof.accepted {
-            out!(
-                "accepted {}: made by code {}, and {} accepted {}: {}",
+        let said = proof.accepted.iter().map(|one| {
+            let unheard = checked.unheard.contains(&one.instance);
+            (
+                one,
+                if unheard {
+                    " (this store has no record of that)"
+                } else {
+                    ""
+                },
+            )
+        });
+        let unsaid = checked.unsaid.iter();
+        for (one, mark) in said.chain(unsaid.map(|one| (one, " (the proof does not say so)"))) {
+            let line = format!(
+                "{}: made by code {}, and {} accepted {}: {}{mark}",
                 one.instance,
                 one.old_code.short(),
                 one.who,
                 one.new_code.short(),
                 one.reason
             );
+            out!("accepted {}", one_line(&line));
         }
         for fault in &checked.against {
-            out!("against  {fault}");
+            out!("against  {}", one_line(fault));
         }
         for stage in checked.unknown.iter().take(10) {
-            out!("unknown  `{stage}`: this store has not made it");
+            out!("unknown  `{}`: this store has not made it", one_line(stage));
         }
         if !checked.seen && checked.against.is_empty() {
             out!("unseen   the table itself is neither in the proof nor in this store");

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{Exit, Global, history, out};
+use super::{Exit, Global, out, which};
 use crate::diagnostic::Diagnostic;
 use crate::exchange::{Record, open_lineage, ro_crate};
 
 /// Writes a crate of a run.
 pub fn write_crate(global: &Global, run: &str, path: &Path) -> Result<(), Exit> {
     let store = global.needed_store()?;
-    let record = Record::of(&store, history::find(&store, run)?)?;
+    let record = Record::of(&store, which::run(global, &store, run)?)?;
     let recorded = match &record.run.source {
         Some(digest) => store.text(digest)?,
         None => None,
@@ -27,6 +27,13 @@ pub fn write_crate(global: &Global, run: &str, path: &Path) -> Result<(), Exit> 
         },
     };
     let described = ro_crate::describe(&record, &store, pipeline);
+    if let Some((stage, why)) = described.damaged.first() {
+        return Err(Diagnostic::new(format!(
+            "the stored bytes of `{stage}` are not those that were made: {why}"
+        ))
+        .help("`ablate run` makes them again")
+        .into());
+    }
     let zip = path.extension().is_some_and(|ending| ending == "zip");
     let written = match zip {
         true => described.write_zip(path, &store),
@@ -76,7 +83,7 @@ fn as_it_is_now(global: &Global) -> Result<Vec<u8>, Exit> {
 /// Prints the events of a run.
 pub fn print_events(global: &Global, run: &str) -> Result<(), Exit> {
     let store = global.needed_store()?;
-    let record = Record::of(&store, history::find(&store, run)?)?;
+    let record = Record::of(&store, which::run(global, &store, run)?)?;
     for event in open_lineage::events(&record) {
         out!("{event}");
     }

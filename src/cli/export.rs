@@ -2,7 +2,6 @@
 //! weights, for other programs and for `start`.
 
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use arrow::record_batch::RecordBatch;
@@ -10,10 +9,11 @@ use clap::Args;
 use serde_json::json;
 use store::Store;
 
-use super::{Exit, Global, exchange, history, out, report};
+use super::{Exit, Global, exchange, file, out, report, which};
 use crate::diagnostic::Diagnostic;
 use crate::report::export::{self, grid::Grid, mlflow, textattack};
 use crate::report::gather::{self, Recorded};
+use crate::report::summary::told;
 use crate::report::{columns, examples, lookup, tables};
 use crate::results;
 
@@ -51,14 +51,18 @@ pub struct Arguments {
     /// The whole run as OpenLineage events, one a line
     #[arg(long, group = "form")]
     openlineage: bool,
-    /// For tidy results in Markdown or LaTeX: one table of the paper
-    #[arg(long, value_name = "NAME")]
+    /// For tidy results: one table of the paper
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["textattack", "mlflow", "ro_crate", "openlineage"]
+    )]
     table: Option<String>,
     /// The run: number, tag, `last` or `prev`
     #[arg(long, value_name = "RUN", default_value = "last")]
     run: String,
     /// The file to write [default: standard output; for --mlflow the folder mlruns]
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["ro_crate", "openlineage"])]
     output: Option<PathBuf>,
 }
 
@@ -71,7 +75,7 @@ pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         return exchange::print_events(global, &arguments.run);
     }
     let store = global.needed_store()?;
-    let run = history::find(&store, &arguments.run)?;
+    let run = which::run(global, &store, &arguments.run)?;
     let Some(result) = &arguments.result else {
         return whole_run(global, arguments, &store, run);
     };
@@ -85,8 +89,11 @@ pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     };
     let bytes = match () {
         () if arguments.textattack => examples_of(&store, &recorded, result, found()?.1)?,
-        () if arguments.csv => export::csv(&found()?.0),
-        () if arguments.parquet => parquet(&store, &recorded, result, &found()?.0)?,
+        () if arguments.csv => export::csv(&rows_of(arguments, result, found()?.0)?),
+        () if arguments.parquet => match &arguments.table {
+            Some(_) => store::encode(&rows_of(arguments, result, found()?.0)?)?,
+            None => parquet(&store, &recorded, result, &found()?.0)?,
+        },
         () => {
             let (table, step) = found()?;
             let grids = grids(&recorded, result, step, &table, arguments.table.as_deref())?;
@@ -100,7 +107,7 @@ pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         }
     };
     match &arguments.output {
-        Some(file) => report::write(file, &bytes),
+        Some(path) => file::write(path, &bytes),
         None => std::io::stdout()
             .write_all(&bytes)
             .map_err(super::unprinted),
@@ -122,11 +129,7 @@ fn grids(
     let Some(papers) = papers else {
         return match wanted {
             None => Ok(vec![export::plain(result, table)]),
-            Some(_) => Err(
-                Diagnostic::new(format!("`{result}` holds no tables of a paper"))
-                    .help("--table is for tidy results: columns table, row, col and value")
-                    .into(),
-            ),
+            Some(_) => Err(not_tidy(result)),
         };
     };
     let chosen = papers
@@ -135,14 +138,46 @@ fn grids(
     let chosen: Vec<Grid> = chosen.map(export::printed).collect();
     match (chosen.is_empty(), wanted) {
         (true, Some(name)) => {
-            let known: Vec<&str> = papers.iter().map(|paper| paper.name.as_str()).collect();
-            Err(Diagnostic::new(format!("`{result}` has no table `{name}`"))
-                .maybe_help(crate::diagnostic::nearest(name, known.iter().copied()))
-                .help(format!("tables: {}", known.join(", ")))
-                .into())
+            let known = papers.iter().map(|paper| paper.name.clone()).collect();
+            Err(no_table(result, name, known))
         }
         _ => Ok(chosen),
     }
+}
+
+/// All rows, or those of one table of the paper.
+fn rows_of(arguments: &Arguments, result: &str, table: RecordBatch) -> Result<RecordBatch, Exit> {
+    let Some(wanted) = &arguments.table else {
+        return Ok(table);
+    };
+    let tidy = tables::is_tidy(&store::schema_text(table.schema_ref()));
+    let names = tidy.then(|| columns::texts(&table, "table")).flatten();
+    let names = names.ok_or_else(|| not_tidy(result))?;
+    let mask: Vec<bool> = names.iter().map(|name| name == wanted).collect();
+    if !mask.contains(&true) {
+        return Err(no_table(result, wanted, names));
+    }
+    let rows = arrow::compute::filter_record_batch(&table, &mask.into());
+    Ok(rows.expect("a flag for each row"))
+}
+
+fn not_tidy(result: &str) -> Exit {
+    Diagnostic::new(format!("`{result}` holds no tables of a paper"))
+        .help("--table is for tidy results: columns table, row, col and value")
+        .into()
+}
+
+fn no_table(result: &str, name: &str, known: Vec<String>) -> Exit {
+    let mut list: Vec<&str> = Vec::new();
+    for known in &known {
+        if !list.contains(&known.as_str()) {
+            list.push(known);
+        }
+    }
+    Diagnostic::new(format!("`{result}` has no table `{name}`"))
+        .maybe_help(crate::diagnostic::nearest(name, list.iter().copied()))
+        .help(format!("tables: {}", list.join(", ")))
+        .into()
 }
 
 /// The object itself if the result is one, so that its digest stays what it is.
@@ -224,22 +259,28 @@ fn whole_run(
         mlflow::write(&root, &files).map(|()| files.len())
     });
     let count = written.map_err(|error| {
-        Diagnostic::new(format!("cannot write to `{}`: {error}", folder.display()))
+        let why = match folder.is_dir() || !folder.exists() {
+            true => error.kind().to_string(),
+            false => "it is no folder".to_owned(),
+        };
+        Diagnostic::new(format!("cannot write to `{}`: {why}", folder.display()))
+            .help("-o names another folder")
     })?;
     let run = recorded.run.id;
+    let named = report::named(run, &told(&recorded.run));
     match (global.json, global.quiet) {
         (true, _) => out!(
             "{}",
             json!({ "run": run, "folder": folder, "files": count })
         ),
         (false, true) => {}
-        (false, false) => out!("run {run}: {count} files in {}", folder.display()),
+        (false, false) => out!("{named}: {count} files in {}", folder.display()),
     }
     Ok(())
 }
 
 /// Writes the file and says so. A file that is there is left alone.
-pub fn safetensors(table: &RecordBatch, label: &str, file: &Path, json: bool) -> Result<(), Exit> {
+pub fn safetensors(table: &RecordBatch, label: &str, path: &Path, json: bool) -> Result<(), Exit> {
     let bytes = stages::weights::to_safetensors(table).map_err(|failure| {
         Diagnostic::new(format!("`{label}` holds no weights"))
             .help(failure.message)
@@ -247,40 +288,22 @@ pub fn safetensors(table: &RecordBatch, label: &str, file: &Path, json: bool) ->
                 "--safetensors needs the output `weights` of a train or adversarial-retrain stage",
             )
     })?;
-    write_new(file, &bytes).map_err(|error| {
-        let name = file.display();
+    file::write_new(path, &bytes).map_err(|error| {
+        let name = path.display();
         match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
                 Diagnostic::new(format!("`{name}` is there already"))
                     .help("pipelines may depend on it: give another name, or remove it first")
             }
-            _ => Diagnostic::new(format!("cannot write `{name}`: {error}")),
+            _ => Diagnostic::new(file::unwritten(path, &error)),
         }
     })?;
     match json {
         true => out!(
             "{}",
-            json!({ "stage": label, "file": file, "bytes": bytes.len() })
+            json!({ "stage": label, "file": path, "bytes": bytes.len() })
         ),
-        false => out!("{label}: {} bytes in {}", bytes.len(), file.display()),
+        false => out!("{label}: {} bytes in {}", bytes.len(), path.display()),
     }
-    Ok(())
-}
-
-/// All bytes under that name, or nothing: they are written beside it and then get the name, which
-/// nothing may have by then.
-fn write_new(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    // Readable as any file of the user's is: without this it would be the user's alone.
-    let open = std::fs::Permissions::from_mode(0o666);
-    let mut temporary = tempfile::Builder::new()
-        .permissions(open)
-        .tempfile_in(folder)?;
-    temporary.write_all(bytes)?;
-    temporary.as_file().sync_all()?;
-    temporary.persist_noclobber(file)?;
     Ok(())
 }

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use store::{Execution, Run, RunId, RunOutcome, Store, UseRecord};
+use store::{Execution, Run, RunId, Store, UseRecord};
 
 use super::{Exit, Global, out};
 use crate::compare;
 use crate::diagnostic::Diagnostic;
 use crate::environment::utc as time;
 use crate::progress::{Worked, seconds};
+use crate::report::summary::outcome;
 
 /// What `runs` takes.
 #[derive(Args)]
@@ -75,7 +76,7 @@ pub fn runs(global: &Global, arguments: &RunsArguments) -> Result<(), Exit> {
             "{:>4}  {}  {:<11}  {ran} ran, {hits} cached  {:>8}  {}{extra}",
             run.id,
             time(run.started),
-            outcome(&run),
+            outcome(&store, &run),
             wall(&run),
             run.pipeline
         );
@@ -98,7 +99,7 @@ fn one_run(global: &Global, store: &Store, run: &Run) -> Result<(), Exit> {
             run.id,
             run.pipeline,
             run.file,
-            outcome(run)
+            outcome(store, run)
         );
         out!("started  {}, took {}", time(run.started), wall(run));
         let commit = environment
@@ -259,15 +260,6 @@ fn execution(store: &Store, used: &UseRecord) -> Result<Option<Execution>, Exit>
     match used.execution {
         Some(id) => Ok(store.execution(id)?),
         None => Ok(None),
-    }
-}
-
-fn outcome(run: &Run) -> &'static str {
-    match run.outcome {
-        Some(RunOutcome::Ok) => "ok",
-        Some(RunOutcome::Failed) => "failed",
-        Some(RunOutcome::Interrupted) => "interrupted",
-        None => "unfinished",
     }
 }
 

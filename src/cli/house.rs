@@ -118,7 +118,7 @@ pub fn fsck(global: &Global, arguments: &FsckArguments) -> Result<(), Exit> {
                 "missing": report.missing.iter()
                     .map(|lost| json!({
                         "digest": lost.digest, "run": lost.run, "stage": lost.instance,
-                        "output": lost.output,
+                        "output": lost.output, "aside": lost.aside,
                     }))
                     .collect::<Vec<_>>(),
                 "database": report.database, "set_aside": aside,
@@ -130,7 +130,8 @@ pub fn fsck(global: &Global, arguments: &FsckArguments) -> Result<(), Exit> {
             out!("damaged  {}: {}", found.path.display(), found.why);
         }
         for path in &report.foreign {
-            out!("foreign  {}: not an object of this store", path.display());
+            let name = path.display();
+            out!("foreign  {name}: not an object of this store: move it elsewhere");
         }
         for fault in &report.database {
             out!("database {fault}");
@@ -150,7 +151,11 @@ pub fn fsck(global: &Global, arguments: &FsckArguments) -> Result<(), Exit> {
         }
         for lost in &report.missing {
             let (stage, output, run) = (&lost.instance, &lost.output, lost.run);
-            out!("missing  {stage}.{output} of run {run}: removed by gc, or lost");
+            let why = match lost.aside {
+                true => "damaged, and set aside",
+                false => "removed by gc, or lost",
+            };
+            out!("missing  {stage}.{output} of run {run}: {why}");
         }
         let verdict = if report.is_sound() {
             "sound"
@@ -194,6 +199,13 @@ pub fn fsck(global: &Global, arguments: &FsckArguments) -> Result<(), Exit> {
             out!("the next run makes what it needs of them again");
         } else if !report.damaged.is_empty() {
             out!("`ablate fsck --repair` sets them aside, and the next run makes them again");
+        }
+        if arguments.repair && !store.fsck(&|_, _| {})?.is_sound() {
+            out!(
+                "what is left cannot be repaired here: put back a copy of the store, or move `{}` \
+                 away and run again, which keeps the objects and loses the history",
+                store.root().join("provenance.db").display()
+            );
         }
     }
     match report.is_sound() {

@@ -1,8 +1,11 @@
 //! `ablate lint` and `ablate render`: the numbers of a manuscript, held to the store.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use arrow::record_batch::RecordBatch;
 use clap::Args;
 use serde_json::json;
 use store::{Digest, Store};
@@ -42,9 +45,20 @@ struct Results<'a> {
     plan: &'a Plan<'a>,
     store: &'a Store,
     standings: Vec<Standing>,
+    /// Tables that were read before: a manuscript names the same ones again and again.
+    read: RefCell<HashMap<Digest, RecordBatch>>,
 }
 
 impl Results<'_> {
+    fn table(&self, digest: &Digest) -> Result<RecordBatch, store::Error> {
+        if let Some(table) = self.read.borrow().get(digest) {
+            return Ok(table.clone());
+        }
+        let table = self.store.read(digest)?;
+        self.read.borrow_mut().insert(*digest, table.clone());
+        Ok(table)
+    }
+
     fn digest(&self, source: Source) -> Option<Digest> {
         match &self.standings[source.instance] {
             Standing::Cached { outputs, .. } => Some(outputs[source.output]),
@@ -64,10 +78,7 @@ impl Results<'_> {
         let label = &self.plan.instances[source.instance].label;
         let digest = self.digest(source);
         let digest = digest.ok_or_else(|| format!("`{label}` is not made yet"))?;
-        let table = self
-            .store
-            .read(&digest)
-            .map_err(|error| error.to_string())?;
+        let table = self.table(&digest).map_err(|error| error.to_string())?;
         let cell = reference::cell(&table, wanted);
         cell.map(|cell| cell.value)
             .map_err(|d| d.title().to_owned())
@@ -84,7 +95,7 @@ impl Results<'_> {
         let mut known = Vec::new();
         for (source, digest) in made {
             // What gc took, or what is damaged, is not known any more.
-            if let Ok(table) = self.store.read(&digest) {
+            if let Ok(table) = self.table(&digest) {
                 known.extend(cells::of_table(&name(self.plan, source), &table));
             }
         }
@@ -153,6 +164,7 @@ pub fn lint(global: &Global, arguments: &LintArguments) -> Result<(), Exit> {
         standings: survey(&plan, &wanted, Some(&store)),
         plan: &plan,
         store: &store,
+        read: RefCell::default(),
     };
     let (now, past) = (results.known(), results.past(arguments.runs)?);
     let numbers = written(&text);
@@ -174,11 +186,12 @@ pub fn lint(global: &Global, arguments: &LintArguments) -> Result<(), Exit> {
         findings.extend(unfilled.map(|one| (one.place, Finding::Unfilled { why: one.why })));
     }
     findings.sort_by_key(|(place, _)| place.start);
+    let lines = Lines::of(&text);
     let (numbers, mut faults, mut typed) = (numbers.len(), 0, 0);
     for (at, finding) in findings {
         faults += usize::from(finding.is_fault());
         typed += usize::from(matches!(finding, Finding::Typed { .. }));
-        let (line, column) = place(&text, at.start);
+        let (line, column) = lines.place(at.start);
         let shown = &text[at];
         if global.json {
             let mut object = serde_json::to_value(&finding).expect("plain values");
@@ -186,6 +199,9 @@ pub fn lint(global: &Global, arguments: &LintArguments) -> Result<(), Exit> {
             object["column"] = column.into();
             object["number"] = shown.into();
             out!("{object}");
+            continue;
+        }
+        if global.quiet && !finding.is_fault() {
             continue;
         }
         let file = arguments.manuscript.display();
@@ -230,13 +246,29 @@ fn said(finding: &Finding) -> String {
     }
 }
 
-/// Line and column, counted from 1.
-fn place(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..at];
-    let line = before.matches('\n').count() + 1;
-    let start = before.rfind('\n').map_or(0, |end| end + 1);
-    (line, before[start..].chars().count() + 1)
+/// Where the lines of a text begin.
+struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
 }
+
+impl Lines<'_> {
+    fn of(text: &str) -> Lines<'_> {
+        let ends = text.match_indices('\n').map(|(end, _)| end + 1);
+        let starts = std::iter::once(0).chain(ends).collect();
+        Lines { text, starts }
+    }
+
+    /// Line and column, counted from 1.
+    fn place(&self, at: usize) -> (usize, usize) {
+        let line = self.starts.partition_point(|start| *start <= at);
+        let start = self.starts[line - 1];
+        (line, self.text[start..at].chars().count() + 1)
+    }
+}
+
+/// Of more references that cannot be filled in the rest is counted.
+const MOST: usize = 20;
 
 /// Fills the references of a manuscript in.
 pub fn render(global: &Global, arguments: &RenderArguments) -> Result<(), Exit> {
@@ -249,17 +281,32 @@ pub fn render(global: &Global, arguments: &RenderArguments) -> Result<(), Exit> 
         standings: survey(&plan, &wanted, Some(&store)),
         plan: &plan,
         store: &store,
+        read: RefCell::default(),
     };
-    let filled = match render::render(&text, |name| results.cell(name)) {
+    let tex = arguments
+        .manuscript
+        .extension()
+        .is_some_and(|ending| ending == "tex");
+    let cell = |name: &str| {
+        let value = results.cell(name)?;
+        // Texts may have what TeX would obey; numbers have nothing of it.
+        Ok(if tex { render::tex(&value) } else { value })
+    };
+    let filled = match render::render(&text, cell) {
         Ok(filled) => filled,
         Err(unfilled) => {
             let mut sources = Sources::default();
             let source = sources.add(arguments.manuscript.display().to_string(), text);
-            let list = unfilled.into_iter().map(|one| {
+            let count = unfilled.len();
+            let list = unfilled.into_iter().take(MOST).map(|one| {
                 Diagnostic::new("this reference cannot be filled in")
                     .at(Span::new(source, one.place), one.why)
             });
-            let list = list.collect();
+            let mut list: Vec<Diagnostic> = list.collect();
+            if count > MOST {
+                let more = format!("{} more references cannot be filled in", count - MOST);
+                list.push(Diagnostic::new(more));
+            }
             return Err(Problems { sources, list }.into());
         }
     };

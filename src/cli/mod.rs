@@ -8,6 +8,7 @@ mod exchange;
 mod export;
 mod eyes;
 mod fetch;
+mod file;
 mod graph;
 mod history;
 mod house;
@@ -23,6 +24,7 @@ mod spark;
 mod stream;
 mod terminal;
 mod verify;
+mod which;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;

@@ -1,23 +1,25 @@
 //! `ablate report`: a run as one page that needs nothing else.
 
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use store::{Run, Store};
+use store::{Run, RunId, Store};
 
-use super::{Exit, Global, claims, history, out};
+use super::{Exit, Global, claims, file, out, which};
 use crate::claims as judging;
 use crate::config::{self, Request};
 use crate::diagnostic::{self, Diagnostic, Problems};
 use crate::plan;
 use crate::report::figures::asked;
+use crate::report::summary::told;
 use crate::report::{self, ClaimRow};
 
 /// How many adversarial examples a page holds if nobody says.
 pub const EXAMPLES: usize = 10_000;
+
+/// How many figures that are not drawn are named on the terminal.
+const NOTES: usize = 4;
 
 /// What `report` takes.
 #[derive(Args)]
@@ -36,8 +38,8 @@ pub struct Arguments {
 /// Writes the page of a run.
 pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
-    let run = history::find(&store, &arguments.run)?;
-    let number = run.id;
+    let run = which::run(global, &store, &arguments.run)?;
+    let (number, told) = (run.id, told(&run));
     let figures = asked::read(&global.file)?;
     let request = report::Request {
         claims: judged(&global.file, &store, &run),
@@ -50,15 +52,26 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         eprintln!("ablate: the claims cannot be judged: {}", first_line(why));
     }
     let made = report::make(&store, request)?;
-    for note in &made.notes {
+    for note in made.notes.iter().take(NOTES) {
         eprintln!("ablate: {note}");
     }
-    write(&arguments.output, made.html.as_bytes())?;
-    let (file, bytes) = (&arguments.output, made.html.len());
+    if let more @ 1.. = made.notes.len().saturating_sub(NOTES) {
+        eprintln!("ablate: {more} more figures are not drawn: the page says why");
+    }
+    file::write(&arguments.output, made.html.as_bytes())?;
+    let (name, bytes) = (&arguments.output, made.html.len());
     match (global.json, global.quiet) {
-        (true, _) => out!("{}", json!({ "run": number, "file": file, "bytes": bytes })),
+        (true, _) => out!(
+            "{}",
+            json!({ "run": number, "told": told, "file": name, "bytes": bytes })
+        ),
         (false, true) => {}
-        (false, false) => out!("run {number}: {} ({})", file.display(), size(bytes)),
+        (false, false) => out!(
+            "{}: {} ({})",
+            named(number, &told),
+            name.display(),
+            size(bytes)
+        ),
     }
     Ok(())
 }
@@ -66,6 +79,14 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 /// The claims of a run, under the labels of today's files: what `ablate claims RUN` says. None
 /// if there is no file of claims; why not, if a file is wrong or gone.
 pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, String> {
+    // Several pipelines may share a store: each has claims of its own.
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    if name != run.file {
+        let (run, own) = (run.id, &run.file);
+        return Err(format!(
+            "run {run} is of {own}, not of {name} (-f names the file)"
+        ));
+    }
     let told = |problems: Problems| diagnostic::render(&problems.sources, &problems.list);
     let request = Request {
         file: file.to_owned(),
@@ -100,27 +121,12 @@ pub fn first_line(why: &str) -> &str {
     first.trim_start_matches("error: ")
 }
 
-/// All bytes under that name, or what was there before.
-pub fn write(file: &Path, bytes: &[u8]) -> Result<(), Exit> {
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let written = || {
-        // Readable as any file of the user's is: without this it would be the user's alone.
-        let open = std::fs::Permissions::from_mode(0o666);
-        let mut temporary = tempfile::Builder::new()
-            .permissions(open)
-            .tempfile_in(folder)?;
-        temporary.write_all(bytes)?;
-        temporary.persist(file)?;
-        Ok::<(), std::io::Error>(())
-    };
-    written().map_err(|error| {
-        Diagnostic::new(format!("cannot write `{}`: {error}", file.display()))
-            .help("-o names another file, in a folder that is there")
-            .into()
-    })
+/// `run 3`, and what it was told, so that nobody takes a small run for the whole one.
+pub fn named(run: RunId, told: &str) -> String {
+    match told {
+        "" => format!("run {run}"),
+        told => format!("run {run} ({told})"),
+    }
 }
 
 /// A size that a person can read.

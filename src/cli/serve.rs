@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 use store::Store;
 
-use super::{Exit, Global, history, out, report};
+use super::{Exit, Global, file, out, report, which};
 use crate::diagnostic::Diagnostic;
 use crate::report::compare::{self, Compared, Side};
 use crate::report::serve::{self, Site};
@@ -78,12 +78,12 @@ pub fn compare(global: &Global, arguments: &CompareArguments) -> Result<(), Exit
     let compared = compare::compare(&store, side(&arguments.old)?, side(&arguments.new)?)?;
     if arguments.html {
         let html = compare::html(&compared, false);
-        report::write(&arguments.output, html.as_bytes())?;
-        let (file, bytes) = (&arguments.output, html.len());
+        file::write(&arguments.output, html.as_bytes())?;
+        let (name, bytes) = (&arguments.output, html.len());
         match (global.json, global.quiet) {
-            (true, _) => out!("{}", json!({ "file": file, "bytes": bytes })),
+            (true, _) => out!("{}", json!({ "file": name, "bytes": bytes })),
             (false, true) => {}
-            (false, false) => out!("{} ({})", file.display(), report::size(bytes)),
+            (false, false) => out!("{} ({})", name.display(), report::size(bytes)),
         }
         return Ok(());
     }
@@ -95,7 +95,7 @@ pub fn compare(global: &Global, arguments: &CompareArguments) -> Result<(), Exit
 }
 
 fn side(global: &Global, store: &Store, name: &str) -> Result<Side, Exit> {
-    let run = history::find(store, name)?;
+    let run = which::run(global, store, name)?;
     let claims = report::judged(&global.file, store, &run);
     if let Err(why) = &claims {
         let why = report::first_line(why);
@@ -123,11 +123,13 @@ fn print(compared: &Compared) -> Result<(), Exit> {
         for (row, cells) in &table.rows {
             for (col, cell) in table.cols.iter().zip(cells) {
                 let shown = |side: &Option<String>| side.clone().unwrap_or("nothing".to_owned());
-                if cell.was != cell.now {
+                if cell.differs() {
                     let by = cell.difference.iter().map(|by| format!(" ({by})"));
-                    let by: String = by.collect();
+                    let n = cell.n.iter();
+                    let n = n.map(|[was, now]| format!("; n was {was}, now {now}"));
+                    let more: String = by.chain(n).collect();
                     let (was, now) = (shown(&cell.was), shown(&cell.now));
-                    out!("table {name}, {row}, {col}: was {was}, now {now}{by}");
+                    out!("table {name}, {row}, {col}: was {was}, now {now}{more}");
                 }
             }
         }

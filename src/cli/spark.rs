@@ -16,7 +16,8 @@ pub fn lines(table: &RecordBatch) -> Vec<String> {
     if schema.column_with_name("epoch").is_none() || table.num_rows() < 2 {
         return Vec::new();
     }
-    let counted = ["epoch", "step"];
+    // They only count, and a line of that says nothing.
+    let counted = ["epoch", "step", "attempt", "attempts"];
     let names = schema.fields().iter().map(|field| field.name().as_str());
     let names: Vec<&str> = names.filter(|name| !counted.contains(name)).collect();
     let width = names.iter().map(|name| name.len()).max().unwrap_or(0);
@@ -66,6 +67,7 @@ mod tests {
         let none = floats(vec![None; 4]);
         let columns = [
             ("epoch", epochs.clone()),
+            ("attempt", epochs.clone()),
             ("loss", loss),
             ("dev", flat),
             ("none", none),

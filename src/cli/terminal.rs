@@ -10,6 +10,16 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The same in one line: what somebody else wrote must not look like a line of ours.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    match text.contains(['\n', '\t']) {
+        true => harmless(&text.replace('\n', "\u{2424}").replace('\t', " "))
+            .into_owned()
+            .into(),
+        false => harmless(text),
+    }
+}
+
 /// Control characters, and those that turn the direction of what follows.
 fn is_obeyed(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t')
@@ -34,6 +44,7 @@ mod tests {
     fn nothing_is_left_that_a_terminal_obeys() {
         assert_eq!(harmless("a\tb\nç 日"), "a\tb\nç 日");
         assert_eq!(harmless("\u{1b}[2J\r\u{7}x\u{7f}"), "␛[2J␍␇x␡");
+        assert_eq!(super::one_line("a\nb\u{1b}"), "a␤b␛");
         assert_eq!(harmless("a\u{202e}b\u{9b}c"), "a\u{fffd}b\u{fffd}c");
     }
 }

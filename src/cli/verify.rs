@@ -231,6 +231,13 @@ pub fn challenge(global: &Global, arguments: &ChallengeArguments) -> Result<(), 
     };
     let there = Store::open_existing(&root)?;
     let there = there.ok_or(Exit::Store(store::Error::NoStore { root }))?;
+    let real = |store: &Store| std::fs::canonicalize(store.root()).ok();
+    if real(&here) == real(&there) {
+        let name = there.root().display();
+        return Err(Diagnostic::new(format!("`{name}` is this very store"))
+            .help("a store confirms nothing by itself: name one that somebody else has filled")
+            .into());
+    }
     let found = challenge::challenge(&here, &there)?;
     if global.json {
         out!("{}", serde_json::to_value(&found).expect("plain values"));

@@ -43,12 +43,15 @@ pub struct Crate {
     pub objects: BTreeSet<Digest>,
     /// Tables that are no longer in the store, and so not in the crate.
     pub gone: BTreeSet<Digest>,
+    /// Those of them that were damaged: whose they are, and what is wrong.
+    pub damaged: Vec<(String, String)>,
 }
 
 /// Describes a run and its pipeline file.
 pub fn describe(record: &Record, store: &Store, pipeline: Pipeline) -> Crate {
     let name = record.run.file.clone();
     let (mut objects, mut gone) = (BTreeSet::new(), BTreeSet::new());
+    let mut damaged = Vec::new();
     for execution in record.executions.values() {
         let made = execution.outputs.iter().map(|output| output.digest);
         let read = execution.inputs.iter().map(|input| input.digest);
@@ -56,7 +59,11 @@ pub fn describe(record: &Record, store: &Store, pipeline: Pipeline) -> Crate {
             // Every byte that leaves is checked.
             match store.inspect(&digest) {
                 Inspected::Whole(_) => objects.insert(digest),
-                _ => gone.insert(digest),
+                Inspected::Damaged(why) => {
+                    damaged.push((execution.instance.clone(), why));
+                    gone.insert(digest)
+                }
+                Inspected::Missing => gone.insert(digest),
             };
         }
     }
@@ -67,6 +74,7 @@ pub fn describe(record: &Record, store: &Store, pipeline: Pipeline) -> Crate {
         pipeline: (name, pipeline.text),
         objects,
         gone,
+        damaged,
     }
 }
 
@@ -358,9 +366,17 @@ impl Crate {
         self.each(store, write)
     }
 
-    /// Writes a new zip.
-    pub fn write_zip(&self, file: &Path, store: &Store) -> io::Result<()> {
-        let file = std::fs::File::create_new(file)?;
+    /// Writes a new zip; what goes wrong on the way leaves none.
+    pub fn write_zip(&self, path: &Path, store: &Store) -> io::Result<()> {
+        let file = std::fs::File::create_new(path)?;
+        let written = self.pack(file, store);
+        if written.is_err() {
+            let _ = std::fs::remove_file(path);
+        }
+        written
+    }
+
+    fn pack(&self, file: std::fs::File, store: &Store) -> io::Result<()> {
         let mut zip = zip::ZipWriter::new(io::BufWriter::new(file));
         // Tables are compressed already; and a zip of the same run has the same bytes.
         let options = zip::write::SimpleFileOptions::default()

@@ -1,6 +1,7 @@
 //! The numbers that somebody wrote into a text: where, which, and with how many decimals.
 //! Knows nothing of results.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// A number as it is written.
@@ -29,27 +30,39 @@ pub struct Note {
 }
 
 /// What a reference looks like in a text: `{{ablate:results[row=lstm,col=clean]}}`.
-pub const OPEN: &str = "{{ablate:";
+const OPEN: &str = "{{ablate:";
 
 /// Where references stand: the place of each with its braces, and what is inside; nothing for one
-/// that is not closed on its line.
+/// that is not closed on its line. Spaces and capitals do not matter.
 pub fn references(text: &str) -> Vec<(Range<usize>, Option<&str>)> {
     let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(start) = text[from..].find(OPEN).map(|at| from + at) {
-        let inside = start + OPEN.len();
-        let line = &text[inside..];
-        let line = &line[..line.find('\n').unwrap_or(line.len())];
-        from = match line.find("}}") {
-            Some(end) => {
-                found.push((start..inside + end + 2, Some(&line[..end])));
-                inside + end + 2
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        // Where the next one closes; looked for again only behind it.
+        let mut close = 0;
+        for (open, _) in line.match_indices("{{") {
+            let after = line[open + 2..].trim_start_matches(' ');
+            let named = after.get(..OPEN.len() - 2);
+            if open < close || !named.is_some_and(|name| name.eq_ignore_ascii_case(&OPEN[2..])) {
+                continue;
             }
-            None => {
-                found.push((start..inside, None));
-                inside
+            let inside = line.len() - after.len() + OPEN.len() - 2;
+            match line[inside..].find("}}") {
+                Some(end) => {
+                    close = inside + end + 2;
+                    found.push((
+                        start + open..start + close,
+                        Some(&line[inside..inside + end]),
+                    ));
+                }
+                None => {
+                    found.push((start + open..start + inside, None));
+                    // None of this line is closed.
+                    break;
+                }
             }
-        };
+        }
+        start += line.len();
     }
     found
 }
@@ -57,18 +70,22 @@ pub fn references(text: &str) -> Vec<(Range<usize>, Option<&str>)> {
 /// Every number with a decimal point, and every one with a note. Whole numbers without one are
 /// years, pages and counts: nobody could say which was computed.
 pub fn written(text: &str) -> Vec<Written> {
-    let references = references(text);
     let notes = notes(text);
+    // What is no text of the author's, in order.
+    let references = references(text).into_iter().map(|(place, _)| place);
+    let mut skipped: Vec<Range<usize>> = references
+        .chain(notes.iter().map(|note| note.place.clone()))
+        .collect();
+    skipped.sort_unstable_by_key(|place| place.start);
+    let mut skipped = skipped.into_iter().peekable();
     let bytes = text.as_bytes();
     let mut found: Vec<Written> = Vec::new();
-    // The end of a number behind `±`: it is the spread of the one before, which has the note.
-    let mut spread = None;
+    // Where the spread of the number before ends, which has the note.
+    let mut spread = 0;
     let mut at = 0;
     while at < bytes.len() {
-        let skipped = references.iter().map(|(place, _)| place);
-        let mut skipped = skipped.chain(notes.iter().map(|note| &note.place));
-        if let Some(place) = skipped.find(|place| place.contains(&at)) {
-            at = place.end;
+        if let Some(place) = skipped.next_if(|place| place.start <= at) {
+            at = at.max(place.end);
             continue;
         }
         if !begins(bytes, at) {
@@ -81,15 +98,19 @@ pub fn written(text: &str) -> Vec<Written> {
             .map_or(end_of_digits(bytes, at), |it| it.place.end);
         if let Some(figures) = figures {
             let mut rest = end + percent_sign(&text[end..]);
+            let is_spread = at < spread;
             if let Some(other) = plus_minus(text, rest) {
                 rest = other + percent_sign(&text[other..]);
-                spread = Some(other);
+                spread = rest;
             }
-            let note = match spread == Some(end) {
+            let note = match is_spread {
                 true => None,
-                false => notes.iter().find(|note| {
-                    note.place.start >= rest && text[rest..note.place.start].chars().all(is_markup)
-                }),
+                false => {
+                    let next = notes.partition_point(|note| note.place.start < rest);
+                    let between =
+                        |note: &&Note| text[rest..note.place.start].chars().all(is_markup);
+                    notes.get(next).filter(between)
+                }
             };
             if figures.decimals != 0 || figures.scaled || note.is_some() {
                 found.push(Written {
@@ -108,9 +129,10 @@ pub fn written(text: &str) -> Vec<Written> {
 
 /// Notes that stand behind no number: somebody meant one, and it was not recognised.
 pub fn stray(text: &str, found: &[Written]) -> Vec<Note> {
+    let claimed = found.iter().filter_map(|one| one.claims.as_ref());
+    let claimed: HashSet<usize> = claimed.map(|note| note.place.start).collect();
     let mut all = notes(text);
-    let claimed = |note: &Note| found.iter().any(|one| one.claims.as_ref() == Some(note));
-    all.retain(|note| !claimed(note));
+    all.retain(|note| !claimed.contains(&note.place.start));
     all
 }
 
@@ -119,10 +141,15 @@ fn notes(text: &str) -> Vec<Note> {
     let mut found = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive('\n') {
+        let last_close = line.rfind("-->").unwrap_or(0);
         for (at, _) in line.match_indices("ablate:") {
             let before = line[..at].trim_end();
             let after = &line[at + "ablate:".len()..];
             let (open, cell, close) = if before.ends_with("<!--") {
+                // A long line of comments that do not end is not searched again for each.
+                if at > last_close {
+                    continue;
+                }
                 let Some(close) = after.find("-->") else {
                     continue;
                 };
@@ -148,10 +175,7 @@ fn notes(text: &str) -> Vec<Note> {
 
 /// What may stand between a number and its note: the end of emphasis, of mathematics, of a cell.
 fn is_markup(c: char) -> bool {
-    matches!(
-        c,
-        ' ' | '\t' | '$' | '}' | '*' | '_' | '`' | '~' | ')' | '\\' | ','
-    )
+    c.is_whitespace() && c != '\n' || "$}]*_`~)\\,".contains(c)
 }
 
 /// Digits, and what they are worth.
@@ -189,11 +213,14 @@ impl Figures {
         }
         let power = power.unwrap_or(0);
         let value: f64 = format!("{}e{power}", plain.replace(',', "")).parse().ok()?;
-        let negative = start > 0 && bytes[start - 1] == b'-';
+        let before = &text[..start];
+        let sign = ["-", "\u{2212}"]
+            .into_iter()
+            .find(|sign| before.ends_with(sign));
         let written = plain.split_once('.').map_or(0, |(_, after)| after.len());
         Some(Figures {
-            place: start..end,
-            value: if negative { -value } else { value },
+            place: start - sign.map_or(0, str::len)..end,
+            value: if sign.is_some() { -value } else { value },
             decimals: i32::try_from(written).ok()? - power,
             scaled: power != 0,
         })
@@ -215,6 +242,10 @@ fn begins(bytes: &[u8], at: usize) -> bool {
         // The end of `±`, `×` or `–`: signs, not letters.
         Some(0xb1) => at >= 2 && bytes[at - 2] == 0xc2,
         Some(0x93 | 0x94) => at >= 3 && bytes[at - 3..at - 1] == [0xe2, 0x80],
+        // A minus sign of its own.
+        Some(0x92) => at >= 3 && bytes[at - 3..at - 1] == [0xe2, 0x88],
+        // A decimal comma in TeX: what follows is no number of its own.
+        Some(b'}') => !bytes[..at].ends_with(b"{,}"),
         Some(_) => !word(at - 1),
     }
 }
@@ -258,32 +289,58 @@ fn power(rest: &str) -> Option<(usize, i32)> {
     Some((rest.len() - after.len() + sign + digits + braces, exponent))
 }
 
-/// How long a percent sign is, if one stands here. In TeX a bare one begins a note.
+/// How far a percent sign reaches, if one stands here: `%`, `\%`, `\,\%`, `}{\percent}`. In TeX a
+/// bare one begins a comment, so behind a space it counts only before what ends a phrase.
 fn percent_sign(rest: &str) -> usize {
-    match (rest.strip_prefix("\\%"), rest.strip_prefix('%')) {
-        (Some(_), _) => 2,
-        (None, Some(after)) if after.trim_start().starts_with("ablate:") => 0,
-        (None, Some(_)) => 1,
-        (None, None) => 0,
+    let thin = |text: &'_ str| {
+        text.trim_start_matches(['~', '\u{a0}', '\u{202f}', ' '])
+            .len()
+    };
+    let after = rest.strip_prefix("\\,").unwrap_or(rest);
+    let after = &after[after.len() - thin(after)..];
+    let spaced = after.len() < rest.len();
+    if let Some(end) = after.strip_prefix("\\%") {
+        return rest.len() - end.len();
+    }
+    if let Some(end) = after.strip_prefix("}{\\percent}") {
+        return rest.len() - end.len();
+    }
+    let Some(end) = after.strip_prefix('%') else {
+        return 0;
+    };
+    let ends = end.is_empty() || end.starts_with(['<', ',', '.', ';', ')', '|', '\n']);
+    let note = end.trim_start().starts_with("ablate:");
+    match note || spaced && !ends {
+        true => 0,
+        false => rest.len() - end.len(),
     }
 }
 
-/// Where the number ends that follows a `±` here, however that is written.
+/// Where a spread ends that follows here: `± 0.01` however that is written, or `(0.01)`.
 fn plus_minus(text: &str, at: usize) -> Option<usize> {
-    let rest = text[at..].trim_start_matches([' ', '$']);
+    let rest = &text[at..];
+    if let Some(inside) = rest.trim_start_matches([' ', '~']).strip_prefix('(') {
+        let start = text.len() - inside.len();
+        let end = Figures::at(text, start).filter(|_| begins(text.as_bytes(), start))?;
+        let end = end.place.end + percent_sign(&text[end.place.end..]);
+        return text[end..].starts_with(')').then_some(end + 1);
+    }
+    let rest = rest.trim_start_matches([' ', '$', '}', '_', '{', '~']);
     let signs = ["\\pm", "±", "+/-", "+-"].iter();
     let rest = signs.filter_map(|sign| rest.strip_prefix(sign)).next()?;
-    let rest = rest.trim_start_matches([' ', '$']);
+    let rest = rest.trim_start_matches([' ', '$', '{']);
     let start = text.len() - rest.len();
-    Figures::at(text, start)
-        .filter(|it| it.place.end > start)
-        .map(|it| it.place.end)
+    let digits = rest.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    let figures = Figures::at(text, start).filter(|_| digits)?;
+    Some(figures.place.end)
 }
 
 impl Written {
     /// Whether a computed number is written like this: rounded, or as a percentage and rounded.
     pub fn is(&self, computed: f64) -> bool {
-        self.matches(computed) || self.is_percentage_of(computed)
+        // With a percent sign, 0.88 is not 88%. Some results are percentages already.
+        let plain = !self.percent || computed.abs() > 1.0;
+        plain && self.matches(computed) || self.is_percentage_of(computed)
     }
 
     /// Whether it is written as a percentage.
@@ -330,7 +387,10 @@ mod tests {
             [0.0; 0]
         );
         assert_eq!(values("-0.25 and $1,234.5$"), [-0.25, 1234.5]);
-        assert_eq!(values("{{ablate:a[b=0.5]}} and 0.75"), [0.75]);
+        assert_eq!(
+            values("{{ablate:a[b=0.5]}} and {{ Ablate:a[b=0.6] }} 0.75"),
+            [0.75]
+        );
     }
 
     #[test]
@@ -353,6 +413,13 @@ mod tests {
             ("0.93$\\pm$0.01% ablate:r", 0.93, "r"),
             ("$93.1\\% \\pm 0.4\\%$ % ablate:r", 93.1, "r"),
             ("0.93 ± 0.01<!-- ablate:r -->", 0.93, "r"),
+            ("0.93 (0.01)<!-- ablate:r -->", 0.93, "r"),
+            ("$\\mathbf{0.93}_{\\pm 0.004}$ % ablate:r", 0.93, "r"),
+            ("87.6 %<!-- ablate:r -->", 87.6, "r"),
+            ("$91.63\\,\\%$% ablate:r", 91.63, "r"),
+            ("\\SI{91.63}{\\percent}% ablate:r", 91.63, "r"),
+            ("[0.86, 0.8761]<!-- ablate:r -->", 0.8761, "r"),
+            ("\u{2212}0.25<!-- ablate:r -->", -0.25, "r"),
         ] {
             let found = written(text);
             let claimed: Vec<(f64, &str)> = found
@@ -366,7 +433,11 @@ mod tests {
 
     #[test]
     fn a_note_behind_no_number_is_found() {
-        for text in ["ninety <!-- ablate:r -->", "0.9 per cent % ablate:r\n"] {
+        for text in [
+            "ninety <!-- ablate:r -->",
+            "0.9 per cent % ablate:r\n",
+            "0{,}9163% ablate:r\n",
+        ] {
             let found = written(text);
             let stray = stray(text, &found);
             assert_eq!(stray.len(), 1, "{text}");
@@ -388,6 +459,8 @@ mod tests {
         let one = |text: &str| written(text).remove(0);
         assert!(one("0.92").is(0.9163) && !one("0.91").is(0.9163));
         assert!(one("91.6").is(0.9163) && one("91.6%").is(0.9163));
+        assert!(!one("0.9163%").is(0.9163), "a hundredth of it");
+        assert!(one("91.63%").is(91.63), "a percentage already");
         assert!(one("0.5").is_vague() && !one("0.51").is_vague());
         assert!(one("9.16e-1").is(0.9163) && !one("9.15e-1").is(0.9163));
         assert!(one("9.2e3").is(9210.0) && !one("9.2e3").is(9260.0));

@@ -60,9 +60,33 @@ fn one(inside: &str, cell: impl Fn(&str) -> Result<String, String>) -> Result<St
     };
     Ok(match form {
         Form::Plain => value,
-        Form::Decimals(decimals) => format!("{:.decimals$}", number()?),
-        Form::Percent(decimals) => format!("{:.decimals$}", number()? * 100.0),
+        Form::Decimals(decimals) => rounded(number()?, decimals),
+        Form::Percent(decimals) => rounded(number()? * 100.0, decimals),
     })
+}
+
+/// With so many decimals, and without the sign of a zero.
+fn rounded(number: f64, decimals: usize) -> String {
+    let text = format!("{number:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(zero) if !zero.contains(|c: char| matches!(c, '1'..='9')) => zero.to_owned(),
+        _ => text,
+    }
+}
+
+/// A text as TeX prints it.
+pub fn tex(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' | '%' | '$' | '#' | '_' | '{' | '}' => escaped.extend(['\\', c]),
+            '\\' => escaped.push_str("\\textbackslash{}"),
+            '~' => escaped.push_str("\\textasciitilde{}"),
+            '^' => escaped.push_str("\\textasciicircum{}"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 fn parse(form: &str) -> Result<Form, String> {
@@ -93,6 +117,9 @@ mod tests {
         let text = "{{ablate:a[x=1]}}, {{ablate:a[x=1]|.3}}, {{ablate:a[x=1]|%1}}\\% {{other}}";
         assert_eq!(done(text).unwrap(), "0.91634, 0.916, 91.6\\% {{other}}");
         assert_eq!(done("{{ablate:c}}").unwrap_err(), "no `c`");
+        assert_eq!(done("{{ Ablate: a[x=1] |.1 }}").unwrap(), "0.9");
+        assert_eq!(rounded(-0.0001, 2), "0.00");
+        assert_eq!(tex(r"a_b & 50% \x"), r"a\_b \& 50\% \textbackslash{}x");
         let wrong = "it is not closed by }} on its line";
         assert_eq!(done("{{ablate:a[x=1]\nand}}").unwrap_err(), wrong);
         let wrong = "`good` is no number, so it has no decimals";

@@ -16,6 +16,9 @@ pub struct CellSource {
     pub metric: String,
     /// Axis values that the cell's names are made of.
     pub axes: BTreeMap<String, String>,
+    /// What rows and columns count up: the holes in the names of both.
+    #[serde(skip)]
+    pub counted: [String; 2],
 }
 
 /// A line of the parameter `cells` of an evaluate stage: names with holes, and where they lead.
@@ -58,8 +61,16 @@ impl Template<'_> {
             port: self.port.to_owned(),
             metric: self.metric.to_owned(),
             axes,
+            counted: [self.names[1], self.names[2]].map(holes),
         })
     }
+}
+
+/// The holes of a name: `{method}, class {label}` is `method, label`.
+fn holes(template: &str) -> String {
+    let parts = template.split('{').skip(1);
+    let named = parts.filter_map(|part| Some(part.split_once('}')?.0));
+    named.collect::<Vec<_>>().join(", ")
 }
 
 /// What the holes of `swap{n}` must hold to give this name; each as short as it can be.
@@ -85,6 +96,12 @@ fn fits(template: &str, name: &str) -> Option<BTreeMap<String, String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn holes_name_what_is_counted() {
+        assert_eq!(holes("{method}, class {label}"), "method, label");
+        assert_eq!([holes("clean"), holes("{n")], ["", ""]);
+    }
 
     #[test]
     fn names_lead_back_to_their_template() {

@@ -7,7 +7,7 @@ use store::{Run, Store};
 
 use super::gather::{self, Recorded};
 use super::summary::{self, ClaimRow, Summary};
-use super::tables::PaperTable;
+use super::tables::{Cell, PaperTable};
 use super::view::number_as;
 use super::{page, paper_tables};
 use crate::compare;
@@ -74,6 +74,16 @@ pub struct CellPair {
     pub now: Option<String>,
     /// `+0.012`, where both are there and differ.
     pub difference: Option<String>,
+    /// How many rows it was measured on, before and now, where that differs: a number on other
+    /// rows is another number, even if it looks the same.
+    pub n: Option<[String; 2]>,
+}
+
+impl CellPair {
+    /// Whether anything is not the same in both.
+    pub fn differs(&self) -> bool {
+        self.was != self.now || self.difference.is_some() || self.n.is_some()
+    }
 }
 
 /// Compares two runs.
@@ -88,8 +98,8 @@ pub fn compare(store: &Store, old: Side, new: Side) -> Result<Compared, store::E
         claims,
         tables: tables(store, &old, &new),
         stages,
-        old: summary::summary(&old),
-        new: summary::summary(&new),
+        old: summary::summary(store, &old),
+        new: summary::summary(store, &new),
     })
 }
 
@@ -156,18 +166,24 @@ fn pair(was: Option<&PaperTable>, now: Option<&PaperTable>) -> TablePair {
         list
     };
     let (rows, cols) = (named(|table| &table.rows), named(|table| &table.cols));
-    let numbers = [was, now].map(|table| table.map(means).unwrap_or_default());
+    let sides = [was, now].map(|table| table.map(cells).unwrap_or_default());
     let whole = both().all(PaperTable::is_whole);
     let mut differ = 0;
     let mut cell = |row: &str, col: &str| {
-        let [was, now] = [0, 1].map(|side| numbers[side].get(&(row, col)).copied());
+        let both = [0, 1].map(|side| sides[side].get(&(row, col)).copied());
+        let [was, now] = both.map(|cell| cell.and_then(|cell| cell.mean));
         let difference = match (was, now) {
             (Some(was), Some(now)) if was != now => Some(now - was),
             _ => None,
         };
-        differ += usize::from(was != now);
+        let n = match both.map(|cell| cell.and_then(Cell::behind)) {
+            [Some(was), Some(now)] if was != now => Some([was, now]),
+            _ => None,
+        };
+        differ += usize::from(was != now || n.is_some());
         let shown = |number: f64| number_as(number, whole);
         CellPair {
+            n,
             was: was.map(shown),
             now: now.map(shown),
             difference: difference.map(|by| {
@@ -191,12 +207,8 @@ fn pair(was: Option<&PaperTable>, now: Option<&PaperTable>) -> TablePair {
     }
 }
 
-fn means(table: &PaperTable) -> BTreeMap<(&str, &str), f64> {
-    let cells = table.cells.iter().filter_map(|((r, c), cell)| {
-        Some((
-            (table.rows[*r].as_str(), table.cols[*c].as_str()),
-            cell.mean?,
-        ))
-    });
-    cells.collect()
+fn cells(table: &PaperTable) -> BTreeMap<(&str, &str), &Cell> {
+    let cells = table.cells.iter();
+    let named = cells.map(|((r, c), cell)| ((&*table.rows[*r], &*table.cols[*c]), cell));
+    named.collect()
 }

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use store::{Environment, Execution};
 
 use super::gather::{Recorded, Step};
+use crate::environment::utc;
 use crate::progress::Worked;
 
 /// The longest parameter and log that are embedded; the store has them whole.
@@ -93,7 +94,7 @@ fn executed(step: &Step, execution: &Execution, machine: Option<usize>) -> Map<S
     let made = json!({
         "kind": key.kind, "key": execution.key_digest, "code": key.code, "seed": key.seed,
         "params": params, "files": files, "inputs": inputs, "outputs": outputs,
-        "run": execution.run, "started": super::time(execution.started),
+        "run": execution.run, "started": utc(execution.started),
         "took": millis(execution.wall.as_secs_f64()),
         "cpu": execution.cpu.map(|cpu| millis(cpu.as_secs_f64())),
         "memory": execution.peak_memory, "work": worked.to_string(), "machine": machine,

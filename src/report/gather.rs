@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
@@ -44,6 +44,16 @@ pub struct Read {
     pub output: Option<usize>,
     /// As recorded.
     pub input: InputUsed,
+}
+
+impl Recorded {
+    /// The outputs that some step of the run reads: by step and place.
+    pub fn read(&self) -> HashSet<(usize, usize)> {
+        let reads = self.steps.iter().flat_map(|step| &step.reads);
+        reads
+            .filter_map(|read| Some((read.step?, read.output?)))
+            .collect()
+    }
 }
 
 impl Step {

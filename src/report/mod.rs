@@ -23,18 +23,17 @@ mod plain;
 mod reading;
 pub mod serve;
 mod signals;
-mod summary;
+pub mod summary;
 pub mod tables;
 mod view;
+pub mod visible;
 
-use jiff::Timestamp;
 use serde_json::json;
-use std::collections::HashSet;
-use store::{Run, Store};
+use store::{Output, Run, Store};
 
 use figures::asked::Asked;
 use figures::{Figure, automatic, paper};
-use gather::Recorded;
+use gather::{Recorded, Step};
 use tables::PaperTable;
 
 pub use summary::ClaimRow;
@@ -82,8 +81,10 @@ pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error>
         request.served,
         minijinja::context! {
             title => format!("{}, run {}", recorded.run.pipeline, recorded.run.id),
-            summary => page::value(summary::summary(&recorded)),
+            summary => page::value(summary::summary(store, &recorded)),
             claims => page::value(summary::claims(&request.claims)),
+            shaded => tables.iter().any(|table| table.has_paper() && table.is_comparable()),
+            small => tables.iter().any(|table| table.has_paper() && !table.is_comparable()),
             tables => page::value(view::tables(&recorded, &tables)),
             plain => page::value(plain),
             figures => page::value(figures),
@@ -91,7 +92,6 @@ pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error>
             attacks => page::value(view::attacks(&examples)),
             drawings => page::value(examples.drawings),
             graph => page::value(graph),
-            node => page::value(graph::BOX),
             machine => page::value(summary::machine(&recorded.run.environment)),
         },
     );
@@ -100,25 +100,31 @@ pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error>
 
 /// Every table of a paper in the results of a run.
 pub fn paper_tables(store: &Store, recorded: &Recorded) -> Vec<PaperTable> {
-    let reads = recorded.steps.iter().flat_map(|step| &step.reads);
-    let read: HashSet<(usize, usize)> = reads
-        .filter_map(|read| Some((read.step?, read.output?)))
-        .collect();
+    let read = recorded.read();
     let mut found = Vec::new();
     for (at, step) in recorded.steps.iter().enumerate() {
         for (n, output) in step.outputs().iter().enumerate() {
-            // A table that somebody typed for another stage to read, such as the paper's own
-            // numbers, is no result.
-            let typed = step.kind() == "table" && read.contains(&(at, n));
-            if !typed
-                && tables::is_tidy(&output.schema)
-                && let Some(table) = gather::table(store, output)
-            {
-                found.extend(tables::read(at, n, step, &table).unwrap_or_default());
+            if !is_result(step, output, read.contains(&(at, n))) {
+                continue;
+            }
+            let table = gather::table(store, output);
+            let tables = table.and_then(|table| tables::read(at, n, step, &table));
+            for mut table in tables.unwrap_or_default() {
+                if table.profile.is_empty() {
+                    table.profile = recorded.run.profile.clone().unwrap_or_default();
+                }
+                found.push(table);
             }
         }
     }
     found
+}
+
+/// Whether an output holds tidy results of ours. A table that somebody typed for another stage to
+/// read, such as the paper's own numbers, is none.
+fn is_result(step: &Step, output: &Output, read: bool) -> bool {
+    let typed = step.kind() == "table" && (read || !tables::is_measured(&output.schema));
+    !typed && tables::is_tidy(&output.schema)
 }
 
 /// What was asked for first, then what the tables suggest.
@@ -129,7 +135,8 @@ fn all_figures(
     asked: &[Asked],
 ) -> (Vec<Figure>, Vec<String>) {
     let (mut figures, mut notes) = (Vec::new(), Vec::new());
-    for one in asked {
+    let profile = recorded.run.profile.as_deref();
+    for one in asked.iter().filter(|one| one.is_for(profile)) {
         match asked_for(store, recorded, one) {
             Ok(figure) => figures.push(figure),
             Err(why) => notes.push(format!("figure `{}` is not drawn: {why}", one.id)),
@@ -154,12 +161,4 @@ fn asked_for(store: &Store, recorded: &Recorded, asked: &Asked) -> Result<Figure
         None => table,
     };
     figures::make(asked, &table, Some(step))
-}
-
-/// A time to the second, in UTC.
-pub fn time(micros: i64) -> String {
-    match Timestamp::from_microsecond(micros) {
-        Ok(time) => time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
-        Err(_) => "?".to_owned(),
-    }
 }

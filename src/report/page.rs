@@ -6,8 +6,10 @@ use std::sync::LazyLock;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use minijinja::value::Serde;
-use minijinja::{Environment, UndefinedBehavior, Value, context};
+use minijinja::{Environment, UndefinedBehavior, Value, context, escape_formatter};
 use sha2::{Digest, Sha256};
+
+use super::visible::visible;
 
 const STYLE: &str = concat!(
     include_str!("pages/page.css"),
@@ -21,6 +23,7 @@ const SCRIPT: &str = concat!(
     include_str!("pages/graph.js"),
     include_str!("pages/tables.js"),
     include_str!("pages/live.js"),
+    include_str!("pages/print.js"),
 );
 
 const TEMPLATES: [(&str, &str); 6] = [
@@ -36,6 +39,13 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut pages = Environment::new();
     // A name that is misspelt in a template is found by every test that renders it.
     pages.set_undefined_behavior(UndefinedBehavior::Strict);
+    // Every value of every page goes through here; what is said to be safe is drawn by us.
+    pages.set_formatter(|out, state, value| match value.as_str() {
+        Some(text) if !value.is_safe() => {
+            escape_formatter(out, state, &Value::from(visible(text).as_ref()))
+        }
+        _ => escape_formatter(out, state, value),
+    });
     for (name, text) in TEMPLATES {
         pages
             .add_template(name, text)

@@ -7,7 +7,7 @@ use store::Store;
 
 use super::columns;
 use super::gather::Recorded;
-use super::{lookup, tables};
+use super::{is_result, lookup};
 
 /// A table, in words.
 #[derive(Serialize)]
@@ -22,6 +22,8 @@ pub struct Plain {
     pub rows: Vec<Vec<String>>,
     /// How many rows it has.
     pub total: usize,
+    /// Whether it stands in the pipeline file.
+    pub typed: bool,
 }
 
 /// Kinds whose last outputs are results. The others' are models, tokens and the like.
@@ -33,17 +35,14 @@ const TABLES: usize = 40;
 
 /// The outputs that no stage of the run reads, instances of one stage as one table.
 pub fn tables(store: &Store, recorded: &Recorded) -> Vec<Plain> {
-    let reads = recorded.steps.iter().flat_map(|step| &step.reads);
-    let read: HashSet<(usize, usize)> = reads
-        .filter_map(|read| Some((read.step?, read.output?)))
-        .collect();
+    let read = recorded.read();
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     for (at, step) in recorded.steps.iter().enumerate() {
         for (n, output) in step.outputs().iter().enumerate() {
             let wanted = KINDS.contains(&step.kind())
                 && !read.contains(&(at, n))
-                && !tables::is_tidy(&output.schema);
+                && !is_result(step, output, false);
             if !wanted || found.len() == TABLES || !seen.insert((step.name(), &output.name)) {
                 continue;
             }
@@ -55,7 +54,11 @@ pub fn tables(store: &Store, recorded: &Recorded) -> Vec<Plain> {
                 && columns::is_flat(&table)
                 && table.num_rows() > 0
             {
-                found.push(shown(name, step, &table));
+                let typed = recorded.steps[step].kind() == "table";
+                found.push(Plain {
+                    typed,
+                    ..shown(name, step, &table)
+                });
             }
         }
     }
@@ -91,5 +94,6 @@ fn shown(name: String, step: usize, table: &arrow::record_batch::RecordBatch) ->
             .map(|row| words.iter().map(|column| column[row].clone()).collect())
             .collect(),
         total: table.num_rows(),
+        typed: false,
     }
 }

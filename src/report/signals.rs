@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::columns;
 use super::figures::draw::{self, Axes, Mark, Series};
-use super::figures::{Picture, picture};
+use super::figures::{Picture, change as scale, legend, picture};
 
 /// A signal before and after, drawn.
 #[derive(Serialize)]
@@ -16,6 +16,10 @@ pub struct Drawing {
     pub row: usize,
     /// Lines over time; safe to embed.
     pub svg: Option<String>,
+    /// What the lines are, with their colours.
+    pub legend: Vec<(String, String)>,
+    /// Which part of the signal is drawn, if not all.
+    pub part: Option<String>,
     /// Or pictures.
     pub pictures: Vec<Picture>,
 }
@@ -48,10 +52,11 @@ pub fn drawn(
             let most = change.iter().map(|x| x.abs()).fold(1e-12, f64::max);
             let ends = old.iter().chain(new).filter(|x| x.is_finite());
             let (low, high) = ends.fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(*x), h.max(*x)));
+            let scaled = scale(most);
             let sides = [
                 ("before", old, low, high),
                 ("after", new, low, high),
-                ("change", &change, -most, most),
+                (scaled.as_str(), &change, -most, most),
             ];
             let pictures = sides.into_iter();
             let pictures = pictures
@@ -60,6 +65,8 @@ pub fn drawn(
                 table: number,
                 row: place,
                 svg: None,
+                legend: Vec::new(),
+                part: None,
                 pictures: pictures.collect(),
             };
         }
@@ -85,6 +92,8 @@ pub fn drawn(
             table: number,
             row: place,
             svg,
+            legend: legend(&lines),
+            part: (channels > 1).then(|| format!("the first of {channels} channels")),
             pictures: Vec::new(),
         }
     };
@@ -93,4 +102,42 @@ pub fn drawn(
         .take(DRAWN.min(most))
         .map(draw)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Float32Array, ListArray};
+    use arrow::datatypes::Float32Type;
+
+    use super::*;
+
+    fn signals() -> RecordBatch {
+        let lists = |x: f32| -> ArrayRef {
+            let row = Some((0..32).map(|n| Some(x + n as f32)).collect::<Vec<_>>());
+            Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>([row]))
+        };
+        let ids: ArrayRef = Arc::new(Float32Array::from(vec![1.0]));
+        let columns = [
+            ("id", ids),
+            ("original", lists(0.0)),
+            ("adversarial", lists(0.5)),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    #[test]
+    fn lines_have_a_legend_and_say_what_is_not_drawn() {
+        let drawn = |shape| drawn(0, &signals(), &[0], shape, 9).remove(0);
+        let one = drawn(Some((32, 1)));
+        let names: Vec<&str> = one.legend.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["before", "after", "change"]);
+        assert!(one.svg.is_some() && one.part.is_none());
+        let first = drawn(Some((8, 4)));
+        assert_eq!(first.part.as_deref(), Some("the first of 4 channels"));
+        let picture = drawn(Some((2, 16)));
+        let names: Vec<&str> = picture.pictures.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["before", "after", "change (±0.5)"]);
+    }
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use store::{Environment, RunOutcome, Status};
+use store::{Environment, RunOutcome, Status, Store};
 
 use super::gather::Recorded;
-use super::time;
 use crate::claims::{Judged, Verdict};
+use crate::environment::utc as time;
 use crate::progress::seconds;
 
 /// A run in a few words.
@@ -23,7 +23,7 @@ pub struct Summary {
     pub started: String,
     /// How long it took, if it has ended.
     pub took: Option<String>,
-    /// `ok`, `failed`, `interrupted` or `unfinished`.
+    /// As [`outcome`] has it.
     pub outcome: &'static str,
     /// How many stage instances there were.
     pub stages: usize,
@@ -46,7 +46,7 @@ pub struct Summary {
 }
 
 /// Sums a run up.
-pub fn summary(recorded: &Recorded) -> Summary {
+pub fn summary(store: &Store, recorded: &Recorded) -> Summary {
     let run = &recorded.run;
     let count = |status| {
         recorded
@@ -82,7 +82,7 @@ pub fn summary(recorded: &Recorded) -> Summary {
             let micros = u64::try_from(ended - run.started).unwrap_or(0);
             seconds(Duration::from_micros(micros))
         }),
-        outcome: outcome(run.outcome),
+        outcome: outcome(store, run),
         stages: recorded.steps.len(),
         ran: count(Status::Ran),
         cached: count(Status::Hit),
@@ -110,13 +110,23 @@ pub fn told(run: &store::Run) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// How a run ended, in a word.
-pub fn outcome(outcome: Option<RunOutcome>) -> &'static str {
-    match outcome {
-        Some(RunOutcome::Ok) => "ok",
-        Some(RunOutcome::Failed) => "failed",
-        Some(RunOutcome::Interrupted) => "interrupted",
-        None => "unfinished",
+/// How a run stands or ended, in a word. A process that was killed records no end: its lease
+/// tells.
+pub fn outcome(store: &Store, run: &store::Run) -> &'static str {
+    let ended = |outcome| match outcome {
+        RunOutcome::Ok => "ok",
+        RunOutcome::Failed => "failed",
+        RunOutcome::Interrupted => "interrupted",
+    };
+    match (run.outcome, store.is_under_way(run.id)) {
+        (Some(outcome), _) => ended(outcome),
+        (None, Ok(Some(true))) => "under way",
+        // It may have ended, and let its lease go, after it was read.
+        (None, Ok(Some(false))) => match store.run(run.id) {
+            Ok(Some(run)) => run.outcome.map_or("died", ended),
+            _ => "unfinished",
+        },
+        (None, _) => "unfinished",
     }
 }
 

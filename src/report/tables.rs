@@ -29,7 +29,14 @@ pub struct PaperTable {
     pub cells: BTreeMap<(usize, usize), Cell>,
     /// What was measured, where all cells measure the same.
     pub metric: Option<String>,
+    /// What rows and columns count up, where all cells say the same of it.
+    pub counted: [Option<String>; 2],
+    /// The profile that it was made with, if the results or the run name one.
+    pub profile: String,
 }
+
+/// The profile of every paper here that has small data in place of the paper's.
+const SMALL: &str = "smoke";
 
 /// One number of a paper's table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -63,6 +70,11 @@ impl PaperTable {
         self.cells.values().any(|cell| cell.paper.is_some())
     }
 
+    /// Whether its numbers are of the paper's data, so that differences mean something.
+    pub fn is_comparable(&self) -> bool {
+        self.profile != SMALL
+    }
+
     /// Whether all its numbers are whole.
     pub fn is_whole(&self) -> bool {
         let numbers = self.cells.values().flat_map(|cell| [cell.mean, cell.paper]);
@@ -72,6 +84,18 @@ impl PaperTable {
 }
 
 impl Cell {
+    /// How many rows it was measured on: `10`, `3 × 10` over seeds, `3 seeds, 8 to 10`.
+    pub fn behind(&self) -> Option<String> {
+        let counts: Option<Vec<i64>> = self.values.iter().map(|one| one.n).collect();
+        let counts = counts?;
+        let (least, most) = (counts.iter().min()?, counts.iter().max()?);
+        Some(match counts.len() {
+            1 => most.to_string(),
+            seeds if least == most => format!("{seeds} × {most}"),
+            seeds => format!("{seeds} seeds, {least} to {most}"),
+        })
+    }
+
     /// Ours minus the paper's.
     pub fn difference(&self) -> Option<f64> {
         Some(self.mean? - self.paper?)
@@ -99,13 +123,22 @@ impl Cell {
 
 /// Whether a table is tidy results.
 pub fn is_tidy(schema: &str) -> bool {
-    let has = |name: &str| {
-        let mut columns = schema
-            .split(", ")
-            .filter_map(|column| column.split_once(": "));
-        columns.any(|(found, _)| found == name)
-    };
-    ["table", "row", "col", "value"].into_iter().all(has)
+    let mut names = ["table", "row", "col", "value"].into_iter();
+    names.all(|name| has(schema, name))
+}
+
+/// Whether a table says how its numbers were measured. One that somebody typed and that does not,
+/// such as a paper's numbers, is nobody's result: also if the stage that reads it has not run.
+pub fn is_measured(schema: &str) -> bool {
+    let mut names = ["seed", "n", "paper_value"].into_iter();
+    names.any(|name| has(schema, name))
+}
+
+fn has(schema: &str, name: &str) -> bool {
+    let mut columns = schema
+        .split(", ")
+        .filter_map(|column| column.split_once(": "));
+    columns.any(|(found, _)| found == name)
 }
 
 /// The paper's tables in one table of tidy results.
@@ -119,6 +152,7 @@ pub fn read(at: usize, output: usize, step: &Step, table: &RecordBatch) -> Optio
     let printed = columns::numbers(table, "paper_value");
     let seeds = columns::wholes(table, "seed");
     let counts = columns::wholes(table, "n");
+    let profiles = columns::texts(table, "profile");
     let sources = sources(step);
     let mut found: Vec<PaperTable> = Vec::new();
     for line in 0..table.num_rows() {
@@ -134,6 +168,10 @@ pub fn read(at: usize, output: usize, step: &Step, table: &RecordBatch) -> Optio
                 cols: Vec::new(),
                 cells: BTreeMap::new(),
                 metric: None,
+                counted: [None, None],
+                profile: profiles
+                    .as_ref()
+                    .map_or_else(String::new, |profiles| profiles[line].clone()),
             });
             found.len() - 1
         });
@@ -158,18 +196,18 @@ pub fn read(at: usize, output: usize, step: &Step, table: &RecordBatch) -> Optio
     }
     for grid in &mut found {
         grid.cells.values_mut().for_each(sum_up);
-        let metrics = grid
-            .cells
-            .values()
-            .map(|cell| Some(&cell.source.as_ref()?.metric));
-        let mut metrics: Vec<Option<&String>> = metrics.collect();
-        metrics.dedup();
-        grid.metric = match metrics[..] {
-            [Some(metric)] => Some(metric.clone()),
-            _ => None,
-        };
+        grid.metric = in_all(grid, |source| &source.metric);
+        grid.counted = [0, 1].map(|side| in_all(grid, |source| &source.counted[side]));
     }
     Some(found)
+}
+
+/// What the sources of all cells say alike, if it is anything.
+fn in_all(grid: &PaperTable, said: impl Fn(&CellSource) -> &String) -> Option<String> {
+    let mut all = grid.cells.values().map(|cell| cell.source.as_ref());
+    let first = said(all.next()??);
+    let same = all.all(|source| source.is_some_and(|source| said(source) == first));
+    (same && !first.is_empty()).then(|| first.clone())
 }
 
 fn place_of(names: &mut Vec<String>, name: &str) -> usize {
@@ -230,6 +268,30 @@ mod tests {
         );
         // Not shares: 104 is 4 percent off 100.
         assert_eq!(shade(104.0, 100.0), 2);
+    }
+
+    #[test]
+    fn what_a_cell_was_measured_on_is_counted() {
+        let cell = |counts: &[Option<i64>]| Cell {
+            values: counts
+                .iter()
+                .map(|n| Measured {
+                    seed: None,
+                    value: Some(0.5),
+                    n: *n,
+                })
+                .collect(),
+            ..Cell::default()
+        };
+        let behind = |counts: &[Option<i64>]| cell(counts).behind();
+        assert_eq!(behind(&[Some(10)]).as_deref(), Some("10"));
+        assert_eq!(behind(&[Some(10); 3]).as_deref(), Some("3 × 10"));
+        assert_eq!(
+            behind(&[Some(10), Some(8)]).as_deref(),
+            Some("2 seeds, 8 to 10")
+        );
+        assert_eq!(behind(&[Some(10), None]), None);
+        assert_eq!(behind(&[]), None);
     }
 
     #[test]

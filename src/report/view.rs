@@ -23,6 +23,12 @@ pub struct Table {
     pub metric: Option<String>,
     /// Whether the paper's numbers are there.
     pub has_paper: bool,
+    /// Whether ours can be compared with them.
+    pub comparable: bool,
+    /// Whether ours stand in the pipeline file: nobody measured them.
+    pub typed: bool,
+    /// The profile that ours were made with.
+    pub profile: String,
     /// Names of the columns.
     pub cols: Vec<String>,
     /// Names of the rows with their cells.
@@ -60,7 +66,10 @@ pub fn tables(recorded: &Recorded, tables: &[PaperTable]) -> Vec<Table> {
             let cells = (0..table.cols.len()).map(|c| {
                 let cell = table.cells.get(&(r, c))?;
                 next += 1;
-                Some(shown(cell, next - 1, digits))
+                let mut shown = shown(cell, next - 1, digits);
+                // A colour would say that the difference means something.
+                shown.shade = shown.shade.filter(|_| table.is_comparable());
+                Some(shown)
             });
             rows.push((name.clone(), cells.collect()));
         }
@@ -71,6 +80,9 @@ pub fn tables(recorded: &Recorded, tables: &[PaperTable]) -> Vec<Table> {
             step: table.step,
             metric: table.metric.as_ref().map(|metric| metric.replace('_', " ")),
             has_paper: table.has_paper(),
+            comparable: table.is_comparable(),
+            typed: step.kind() == "table",
+            profile: table.profile.clone(),
             cols: table.cols.clone(),
             rows,
         });
@@ -112,7 +124,7 @@ pub fn cells(tables: &[PaperTable]) -> Value {
             json!({
                 "step": table.step, "output": table.output, "table": table.name,
                 "row": table.rows[*r], "col": table.cols[*c], "values": cell.values,
-                "mean": cell.mean, "spread": cell.spread, "paper": cell.paper,
+                "mean": cell.mean, "spread": cell.spread, "paper": cell.paper, "n": cell.behind(),
                 "source": cell.source,
             })
         })

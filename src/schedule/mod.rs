@@ -225,6 +225,7 @@ impl<'a> Scheduler<'a> {
             if idle && (self.halting || self.elsewhere.is_empty()) {
                 break;
             }
+            self.send_uses();
             match inbox.recv_timeout(POLL) {
                 Ok((n, report)) => self.finished(n, report),
                 Err(RecvTimeoutError::Timeout) => self.look_elsewhere(),
@@ -484,7 +485,7 @@ impl<'a> Scheduler<'a> {
                 self.skip(n);
             }
         }
-        self.committer.send_uses(std::mem::take(&mut self.uses));
+        self.send_uses();
         let count = |state: State| self.wanted().filter(|n| self.state[*n] == state).count();
         let ran = self
             .wanted()

@@ -88,6 +88,14 @@ impl Scheduler<'_> {
         });
         // Written while the loop goes on.
         if self.uses.len() >= USES {
+            self.send_uses();
+        }
+    }
+
+    /// Hands over what became of instances so far. Also before the loop waits, so that whoever
+    /// watches the provenance sees what was cached while the first long stage runs.
+    pub(super) fn send_uses(&mut self) {
+        if !self.uses.is_empty() {
             self.committer.send_uses(std::mem::take(&mut self.uses));
         }
     }

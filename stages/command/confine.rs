@@ -57,10 +57,17 @@ impl Rules {
     }
 }
 
-/// A folder of programs, and what lies beside it: `/x/bin` comes with `/x/lib`. Never a home or
-/// what is above it.
+/// A folder of programs, and what lies beside it: `/x/bin` comes with `/x/lib`. Never a home, the
+/// folder that we are in, or what is above them.
 fn program_folders(folder: &Path) -> Vec<PathBuf> {
     let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    // A PATH must not open what a program did not declare: not the folder that we are in, nor one
+    // above it, nor a file.
+    let here = std::env::current_dir().and_then(|here| here.canonicalize());
+    let opens = |folder: &Path| here.as_ref().is_ok_and(|here| here.starts_with(folder));
+    if folder.is_relative() || !real.is_dir() || opens(&real) {
+        return Vec::new();
+    }
     // Readable already, with all that lies below.
     if SYSTEM.iter().any(|system| real.starts_with(system)) {
         return Vec::new();
@@ -71,8 +78,9 @@ fn program_folders(folder: &Path) -> Vec<PathBuf> {
         let parent = folder
             .parent()
             .filter(|_| matches!(name, Some("bin" | "sbin" | "shims")))?;
-        let too_wide =
-            parent.parent().is_none() || home.as_ref().is_some_and(|home| home.starts_with(parent));
+        let too_wide = parent.parent().is_none()
+            || opens(parent)
+            || home.as_ref().is_some_and(|home| home.starts_with(parent));
         (!too_wide).then(|| parent.to_owned())
     };
     // The programs of a virtual environment are links to an interpreter somewhere else.

@@ -59,6 +59,16 @@ pub enum Error {
         known: i64,
     },
 
+    /// The database is empty, and the objects show that it was not.
+    #[error(
+        "`{}` is empty though the store has objects: the history is lost; put back a copy of it, or move it away and run again, which keeps the objects",
+        path.display()
+    )]
+    EmptyDatabase {
+        /// The database file.
+        path: PathBuf,
+    },
+
     /// Other processes use the store, so nothing may be removed from it.
     #[error("the store `{}` is in use by a run or another command: wait until it has ended, then try again", root.display())]
     Busy {
@@ -142,9 +152,10 @@ impl<T> At<T> for rusqlite::Result<T> {
 
 /// A damaged database costs the history and the look-ups, never an object.
 fn database_advice(source: &rusqlite::Error) -> &'static str {
-    use rusqlite::ErrorCode::{DatabaseCorrupt, DiskFull, NotADatabase, ReadOnly};
+    use rusqlite::ErrorCode::{DatabaseCorrupt, DiskFull, NotADatabase, ReadOnly, SystemIoFailure};
     match source.sqlite_error_code() {
         Some(ReadOnly) => MAY_NOT_WRITE,
+        Some(SystemIoFailure) => "; is the disk full?",
         Some(DiskFull) => NO_SPACE,
         Some(DatabaseCorrupt | NotADatabase) => {
             "; the file is damaged: move it and its -wal and -shm away, and run again: objects are kept, the history is lost"
@@ -153,8 +164,7 @@ fn database_advice(source: &rusqlite::Error) -> &'static str {
     }
 }
 
-const MAY_NOT_WRITE: &str =
-    "; this store may only be looked at: choose a folder that you may write to with `--store`";
+const MAY_NOT_WRITE: &str = "; this store may only be looked at (whose is it, and is its disk full?): choose another folder with `--store`";
 
 const NO_SPACE: &str =
     "; free some space (`ablate gc --dry-run` says what the store could give back)";

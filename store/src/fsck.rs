@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::error::At;
 use crate::listing::{Entry, list};
 use crate::open::lock;
-use crate::{ChainReport, Digest, Error, RunId, Store};
+use crate::{ChainReport, Digest, Error, RunId, Store, migrations};
 
 /// What the check found.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -68,6 +68,8 @@ pub struct LostOutput {
     pub instance: String,
     /// Which of its outputs it is.
     pub output: String,
+    /// Whether it was damaged and is set aside, not removed by gc or lost.
+    pub aside: bool,
 }
 
 impl Store {
@@ -104,11 +106,19 @@ impl Store {
         }
         let present: HashSet<Digest> = objects.iter().map(|(digest, _)| *digest).collect();
         let reader = lock(&self.reader);
-        report.missing = missing(&reader, &present).at("check", &self.database())?;
-        report.database = integrity(&reader).at("check", &self.database())?;
+        let path = self.database();
+        let aside = |digest: &Digest| self.aside(digest).is_some();
+        report.missing = missing(&reader, &present, aside).at("check", &path)?;
+        report.database = integrity(&reader).at("check", &path)?;
+        // A file that is broken says nothing of its log.
+        let readable = report.database.is_empty();
+        if readable {
+            report.database = orphans(&reader).at("check", &path)?;
+            let schema = migrations::misfits(&reader).at("check", &path)?;
+            report.database.extend(schema);
+        }
         drop(reader);
-        // A database that is broken says nothing of its log.
-        if report.database.is_empty() {
+        if readable {
             report.log = self.check_log()?;
         }
         report.in_use = self.leases_are_held()?;
@@ -139,7 +149,7 @@ impl Store {
         };
         let database = integrity(&lock(&self.reader)).at("check", &self.database())?;
         let noted = match database.is_empty() {
-            true => self.note_faults(&self.check_log()?.broken)?,
+            true => self.note_faults(&self.check_log()?.news)?,
             false => 0,
         };
         Ok(Repaired {
@@ -167,7 +177,13 @@ impl Store {
         let path = self.object_path(digest);
         match check(digest, &path) {
             Ok(bytes) => Inspected::Whole(bytes),
-            Err(_) if !path.exists() => Inspected::Missing,
+            Err(_) if !path.exists() => match self.aside(digest) {
+                Some(to) => Inspected::Damaged(format!(
+                    "they were damaged, and are set aside in `{}`",
+                    to.display()
+                )),
+                None => Inspected::Missing,
+            },
             Err(why) => Inspected::Damaged(why),
         }
     }
@@ -184,7 +200,7 @@ pub struct Repaired {
     pub noted: usize,
 }
 
-/// Rows that name rows that are not there.
+/// What forgets rows that name rows that are not there.
 const ORPHANS: &[&str] = &[
     "DELETE FROM tags WHERE run NOT IN (SELECT id FROM runs)",
     "DELETE FROM acceptances WHERE execution NOT IN (SELECT id FROM executions)",
@@ -210,7 +226,11 @@ fn check(digest: &Digest, path: &Path) -> Result<u64, String> {
     }
 }
 
-fn missing(rows: &Connection, present: &HashSet<Digest>) -> rusqlite::Result<Vec<LostOutput>> {
+fn missing(
+    rows: &Connection,
+    present: &HashSet<Digest>,
+    aside: impl Fn(&Digest) -> bool,
+) -> rusqlite::Result<Vec<LostOutput>> {
     let mut query = rows.prepare(
         "SELECT o.digest, x.run, x.instance, o.name FROM outputs o
          JOIN executions x ON x.id = o.execution WHERE x.ok = 1 ORDER BY x.id, o.ordinal",
@@ -222,6 +242,7 @@ fn missing(rows: &Connection, present: &HashSet<Digest>) -> rusqlite::Result<Vec
         let digest: Option<Digest> = row.get::<_, String>(0)?.parse().ok();
         if let Some(digest) = digest.filter(|digest| !present.contains(digest)) {
             lost.push(LostOutput {
+                aside: aside(&digest),
                 digest,
                 run: RunId(row.get(1)?),
                 instance: row.get(2)?,
@@ -238,6 +259,12 @@ fn integrity(rows: &Connection) -> rusqlite::Result<Vec<String>> {
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     problems.retain(|problem| problem != "ok");
+    Ok(problems)
+}
+
+/// Rows that name rows that are not there.
+fn orphans(rows: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut problems = Vec::new();
     let mut orphans = rows.prepare("PRAGMA foreign_key_check")?;
     let mut orphans = orphans.query([])?;
     while let Some(row) = orphans.next()? {

@@ -58,6 +58,22 @@ impl Leases {
         held.at("look at the locks of", &self.path)
     }
 
+    /// Whether anybody holds the lease of this key. Takes nothing, so that asking disturbs nobody.
+    pub(crate) fn is_held(&self, key: &Digest) -> Result<bool, Error> {
+        let offset = offset(key);
+        let held = lock(&self.held);
+        if held.contains(&offset) {
+            return Ok(true);
+        }
+        let mut range = byte(offset, libc::F_WRLCK);
+        // SAFETY: as in `set_lock`; here the kernel also writes to `range`, which is ours.
+        let answer = unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_GETLK, &mut range) };
+        match answer {
+            -1 => Err(io::Error::last_os_error()).at("look at the locks of", &self.path),
+            _ => Ok(range.l_type != libc::F_UNLCK as libc::c_short),
+        }
+    }
+
     /// Takes the lease of this key, or `None` when somebody has it.
     pub(crate) fn try_take(self: &Arc<Self>, key: &Digest) -> Result<Option<Lease>, Error> {
         let offset = offset(key);
@@ -97,12 +113,7 @@ fn offset(key: &Digest) -> u64 {
 /// Locks or unlocks one byte without waiting. The lock belongs to the open file, not to the
 /// process, so that closing some other handle of the same file does not drop it.
 fn set_lock(file: &File, offset: u64, kind: libc::c_int) -> io::Result<()> {
-    // SAFETY: `flock` is plain numbers, for which all zeros is a valid value.
-    let mut range: libc::flock = unsafe { std::mem::zeroed() };
-    range.l_type = kind as libc::c_short;
-    range.l_whence = libc::SEEK_SET as libc::c_short;
-    range.l_start = offset as libc::off_t;
-    range.l_len = 1;
+    let range = byte(offset, kind);
     // SAFETY: the descriptor is open for as long as `file` is borrowed, and the kernel only reads
     // `range`, which outlives the call. The standard library can lock whole files only.
     let answer = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &range) };
@@ -111,6 +122,17 @@ fn set_lock(file: &File, offset: u64, kind: libc::c_int) -> io::Result<()> {
     } else {
         Ok(())
     }
+}
+
+/// One byte of the file, as the kernel wants to be told.
+fn byte(offset: u64, kind: libc::c_int) -> libc::flock {
+    // SAFETY: `flock` is plain numbers, for which all zeros is a valid value.
+    let mut range: libc::flock = unsafe { std::mem::zeroed() };
+    range.l_type = kind as libc::c_short;
+    range.l_whence = libc::SEEK_SET as libc::c_short;
+    range.l_start = offset as libc::off_t;
+    range.l_len = 1;
+    range
 }
 
 #[cfg(test)]
@@ -134,7 +156,12 @@ mod tests {
         assert!(leases.try_take(&key()).unwrap().is_none());
         assert!(others.try_take(&key()).unwrap().is_none());
         assert!(others.try_take(&Digest::of(b"other")).unwrap().is_some());
+        for seen in [&leases, &others] {
+            assert!(seen.is_held(&key()).unwrap());
+            assert!(!seen.is_held(&Digest::of(b"other")).unwrap());
+        }
         drop(lease);
+        assert!(!leases.is_held(&key()).unwrap() && !others.is_held(&key()).unwrap());
         assert!(others.try_take(&key()).unwrap().is_some());
         assert!(leases.try_take(&key()).unwrap().is_some());
     }

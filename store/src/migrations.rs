@@ -2,6 +2,7 @@
 //! Knows nothing of what the tables mean.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -95,6 +96,32 @@ fn connect(path: &Path, extra: OpenFlags) -> Result<Connection, Error> {
         .pragma_update(None, "foreign_keys", true)
         .at("set up", path)?;
     Ok(connection)
+}
+
+/// Tables, indexes and triggers that are not those of this format, in words.
+pub(crate) fn misfits(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let all = |connection: &Connection| -> rusqlite::Result<BTreeMap<(String, String), String>> {
+        connection
+            .prepare("SELECT type, name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")?
+            .query_map([], |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)))?
+            .collect()
+    };
+    let fresh = Connection::open_in_memory()?;
+    STEPS
+        .iter()
+        .try_for_each(|step| fresh.execute_batch(step))?;
+    let (meant, found) = (all(&fresh)?, all(connection)?);
+    let mut faults = Vec::new();
+    for ((kind, name), sql) in &meant {
+        match found.get(&(kind.clone(), name.clone())) {
+            Some(known) if known == sql => {}
+            Some(_) => faults.push(format!("the {kind} `{name}` was changed")),
+            None => faults.push(format!("the {kind} `{name}` is gone")),
+        }
+    }
+    let more = found.keys().filter(|key| !meant.contains_key(*key));
+    faults.extend(more.map(|(kind, name)| format!("the {kind} `{name}` does not belong there")));
+    Ok(faults)
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<i64> {

@@ -21,7 +21,7 @@ use rusqlite::Connection;
 use crate::error::At;
 use crate::lease::Leases;
 use crate::scratch::{self, Scratch};
-use crate::{Digest, Error, Lease, disk, migrations};
+use crate::{Digest, Error, Lease, RunId, disk, migrations};
 
 /// An open store, to be shared by threads.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub struct Store {
     pub(crate) reader: Mutex<Connection>,
     /// Absent in a store that may only be looked at.
     leases: Option<Arc<Leases>>,
+    /// Says to others that a run of this process is under way.
+    under_way: Mutex<HashMap<RunId, Lease>>,
     /// Tells gc that the store is in use, until the store is dropped.
     _shared: Option<File>,
 }
@@ -66,6 +68,7 @@ impl Store {
             return Ok(None);
         }
         match Store::connect(root) {
+            Err(empty @ Error::EmptyDatabase { .. }) => Err(empty),
             Err(refused) => match Store::look_only(root) {
                 // Says more than that it may not be written.
                 Err(older @ Error::OlderSchema { .. }) => Err(older),
@@ -86,6 +89,7 @@ impl Store {
             writer: Mutex::new(connection()?),
             reader: Mutex::new(connection()?),
             leases: None,
+            under_way: Mutex::default(),
             _shared: shared,
         })
     }
@@ -112,6 +116,24 @@ impl Store {
         }
     }
 
+    /// Lets others see that a run is under way, until [`Store::lay_down`] or the process ends.
+    pub(crate) fn take_up(&self, run: RunId) -> Result<(), Error> {
+        let lease = self.try_lease(&sign(run))?;
+        lock(&self.under_way).extend(lease.map(|lease| (run, lease)));
+        Ok(())
+    }
+
+    pub(crate) fn lay_down(&self, run: RunId) {
+        lock(&self.under_way).remove(&run);
+    }
+
+    /// Whether the process of a run still works at it, however it may have died; `None` where
+    /// that cannot be told, because the store may only be looked at.
+    pub fn is_under_way(&self, run: RunId) -> Result<Option<bool>, Error> {
+        let leases = self.leases.as_ref();
+        leases.map(|leases| leases.is_held(&sign(run))).transpose()
+    }
+
     fn connect(root: &Path) -> Result<Store, Error> {
         let path = root.join("store.lock");
         let shared = lock_file(&path)?;
@@ -124,6 +146,7 @@ impl Store {
             writer: Mutex::new(writer),
             reader: Mutex::new(reader),
             leases: Some(Leases::open(&root.join("locks").join("keys"))?),
+            under_way: Mutex::default(),
             _shared: Some(shared),
         })
     }
@@ -131,6 +154,11 @@ impl Store {
     pub(crate) fn database(&self) -> PathBuf {
         database(&self.root)
     }
+}
+
+/// What stands for a run among the leases. No key has it: those are digests of records.
+fn sign(run: RunId) -> Digest {
+    Digest::of(format!("run {run}").as_bytes())
 }
 
 /// Where the database of the store in this folder is.
@@ -161,7 +189,17 @@ pub(crate) fn connections(root: &Path) -> Result<(Connection, Connection), Error
     let turn = locks.join("setup");
     let file = lock_file(&turn)?;
     file.lock().at("lock", &turn)?;
+    let empty = fs::metadata(&path).is_ok_and(|found| found.len() == 0);
+    if empty && has_objects(root) {
+        return Err(Error::EmptyDatabase { path });
+    }
     Ok((migrations::open(&path)?, migrations::open_reader(&path)?))
+}
+
+fn has_objects(root: &Path) -> bool {
+    let folders = fs::read_dir(root.join("objects"));
+    let mut folders = folders.into_iter().flatten().flatten();
+    folders.any(|folder| fs::read_dir(folder.path()).is_ok_and(|mut files| files.next().is_some()))
 }
 
 /// A guard even after a panic: nothing here is left half changed by one.

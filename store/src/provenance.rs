@@ -20,9 +20,16 @@ use crate::{
 };
 
 impl Store {
-    /// Records that a run begins.
+    /// Records that a run begins. It counts as under way until it ends or its process does.
     pub fn begin_run(&self, run: &NewRun) -> Result<RunId, Error> {
-        self.transaction("record a run in", |rows| insert_run(rows, run))
+        let mut taken = Ok(());
+        let id = self.transaction("record a run in", |rows| {
+            let id = insert_run(rows, run)?;
+            // Before others can see the run: it must never look dead.
+            taken = self.take_up(id);
+            Ok(id)
+        })?;
+        taken.map(|()| id)
     }
 
     /// Makes a batch of executions and their outputs durable, then visible to all, and gives
@@ -52,6 +59,7 @@ impl Store {
                 None => Ok(changed),
             })
         })?;
+        self.lay_down(run);
         if changed == 0 {
             Err(Error::NoSuchRun(run.0))
         } else {

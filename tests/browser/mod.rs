@@ -161,7 +161,12 @@ impl Browser {
     /// Presses a key where the focus is.
     pub fn press(&mut self, key: &str) {
         let text = if key == "Enter" { "\r" } else { "" };
-        let code = if key == "Enter" { 13 } else { 27 };
+        let code = match key {
+            "Enter" => 13,
+            "ArrowLeft" => 37,
+            "ArrowRight" => 39,
+            _ => 27,
+        };
         for kind in ["keyDown", "keyUp"] {
             let event = json!({ "type": kind, "key": key, "code": key, "text": text, "windowsVirtualKeyCode": code });
             self.call("Input.dispatchKeyEvent", event);
@@ -197,12 +202,21 @@ impl Browser {
     /// What the window shows, kept for people to look at.
     pub fn screenshot(&mut self, name: &str) {
         let shot = self.call("Page.captureScreenshot", json!({ "format": "png" }));
-        let bytes = shot["data"].as_str().unwrap();
-        let bytes = base64::prelude::BASE64_STANDARD.decode(bytes).unwrap();
-        let folder = screenshots();
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join(format!("{name}.png")), bytes).unwrap();
+        keep(&format!("{name}.png"), &shot["data"]);
     }
+
+    /// The page as it is printed, kept beside the screenshots.
+    pub fn print(&mut self, name: &str) {
+        let paper = self.call("Page.printToPDF", json!({ "printBackground": true }));
+        keep(&format!("{name}.pdf"), &paper["data"]);
+    }
+}
+
+fn keep(name: &str, bytes: &Value) {
+    let bytes = base64::prelude::BASE64_STANDARD.decode(bytes.as_str().unwrap());
+    let folder = screenshots();
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(name), bytes.unwrap()).unwrap();
 }
 
 /// Where screenshots are kept: `ABLATE_SCREENSHOTS`, or the build's folder for such things.

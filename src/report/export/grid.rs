@@ -24,7 +24,12 @@ impl Grid {
             .iter()
             .map(|number| if *number { "---:|" } else { "---|" });
         let rows: String = self.rows.iter().map(|row| line(row)).collect();
-        format!("{}|{}\n{rows}", line(&self.head), rule.collect::<String>())
+        format!(
+            "**{}**\n\n{}|{}\n{rows}",
+            in_markdown(&self.title),
+            line(&self.head),
+            rule.collect::<String>()
+        )
     }
 
     /// As LaTeX with the package `booktabs` has them.
@@ -101,7 +106,7 @@ mod tests {
     fn markdown_keeps_its_columns() {
         assert_eq!(
             grid().markdown(),
-            "|  | 50%\\_x |\n|---|---:|\n| a\\|b\\\\ | 0.5 ± 0.1 |\n| &lt;i> | \\\\input{x} |\n"
+            "**a b**\n\n|  | 50%\\_x |\n|---|---:|\n| a\\|b\\\\ | 0.5 ± 0.1 |\n| &lt;i> | \\\\input{x} |\n"
         );
     }
 

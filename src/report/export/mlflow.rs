@@ -5,6 +5,7 @@
 //! mlruns/EXPERIMENT/RUN/meta.yaml               the run
 //! mlruns/EXPERIMENT/RUN/params/STAGE/PARAMETER  a value
 //! mlruns/EXPERIMENT/RUN/metrics/TABLE/ROW/COL   a line for each seed: time, value, step
+//! mlruns/EXPERIMENT/RUN/metrics/TABLE/ROW/COL.paper   the paper's number
 //! mlruns/EXPERIMENT/RUN/tags/NAME               commit, profile, verdicts of claims
 //! ```
 //!
@@ -14,8 +15,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use store::{Digest, RunOutcome, Store};
+use store::{Digest, Run, RunOutcome, Store};
 
+use super::names;
 use crate::report::gather::Recorded;
 use crate::report::paper_tables;
 use crate::report::summary::{ClaimRow, told};
@@ -83,50 +85,84 @@ pub fn files(store: &Store, recorded: &Recorded, claims: &[ClaimRow], root: &Pat
             ("user_id", quoted("")),
         ]),
     );
-    let mut put = |kind: &str, name: &str, text: String| {
-        files.insert(format!("{experiment}/{id}/{kind}/{name}"), text);
-    };
+    for (kind, named) in [
+        ("params", params(recorded)),
+        (
+            "metrics",
+            metrics(store, recorded, ended.unwrap_or(started)),
+        ),
+        ("tags", tags(run, claims)),
+    ] {
+        let (names, texts): (Vec<Vec<String>>, Vec<String>) = named.into_iter().unzip();
+        for (name, text) in names::paths(&names).into_iter().zip(texts) {
+            files.insert(format!("{experiment}/{id}/{kind}/{name}"), text);
+        }
+    }
+    files
+}
+
+/// Parts of a name, and what the file of that name holds.
+type Named = Vec<(Vec<String>, String)>;
+
+fn params(recorded: &Recorded) -> Named {
+    let mut named = Named::new();
     for step in &recorded.steps {
         let Some(execution) = &step.execution else {
             continue;
         };
-        let seed = execution
-            .key
-            .seed
-            .map(|seed| ("seed".to_owned(), seed.to_string()));
-        let params = execution
-            .key
-            .params
-            .iter()
-            .map(|(name, value)| (name.clone(), value.to_string()));
+        let seed = execution.key.seed;
+        let seed = seed.map(|seed| ("seed".to_owned(), seed.to_string()));
+        let params = execution.key.params.iter();
+        let params = params.map(|(name, value)| (name.clone(), value.to_string()));
         for (name, value) in params.chain(seed) {
-            put(
-                "params",
-                &path(&[&step.label, &name]),
-                value.chars().take(LONGEST).collect(),
-            );
+            let value = value.chars().take(LONGEST).collect();
+            named.push((vec![step.label.clone(), name], value));
         }
     }
-    for table in paper_tables(store, recorded) {
+    named
+}
+
+/// Every cell of a paper's table, and the paper's own number beside it.
+fn metrics(store: &Store, recorded: &Recorded, at: i64) -> Named {
+    let tables = paper_tables(store, recorded);
+    let mut named = Named::new();
+    for table in &tables {
+        // Two stages, or two papers, may have a table of one name.
+        let alone = tables
+            .iter()
+            .filter(|other| other.name == table.name)
+            .count()
+            == 1;
+        let step = &recorded.steps[table.step];
+        let source = step.source(&step.outputs()[table.output]);
+        let name = match (alone, table.paper.as_str()) {
+            (true, _) => table.name.clone(),
+            (false, "") => format!("{source}.{}", table.name),
+            (false, paper) => format!("{source}.{paper}.{}", table.name),
+        };
         for ((r, c), cell) in &table.cells {
+            let (row, col) = (&table.rows[*r], &table.cols[*c]);
             let lines = cell.values.iter().enumerate().filter_map(|(n, one)| {
                 let step = one.seed.unwrap_or(n as i64);
-                Some(format!(
-                    "{} {} {step}\n",
-                    ended.unwrap_or(started),
-                    one.value?
-                ))
+                Some(format!("{at} {} {step}\n", one.value?))
             });
             let lines: String = lines.collect();
             if !lines.is_empty() {
-                put(
-                    "metrics",
-                    &path(&[&table.name, &table.rows[*r], &table.cols[*c]]),
-                    lines,
-                );
+                named.push((vec![name.clone(), row.clone(), col.clone()], lines));
+            }
+            if let Some(paper) = cell.paper {
+                let col = format!("{col}.paper");
+                named.push((
+                    vec![name.clone(), row.clone(), col],
+                    format!("{at} {paper} 0\n"),
+                ));
             }
         }
     }
+    named
+}
+
+fn tags(run: &Run, claims: &[ClaimRow]) -> Named {
     let commit = run.environment.git_commit.clone().unwrap_or_default();
     let tags = [
         ("mlflow.runName", format!("run {}", run.id)),
@@ -135,17 +171,11 @@ pub fn files(store: &Store, recorded: &Recorded, claims: &[ClaimRow], root: &Pat
         ("ablate.run", run.id.to_string()),
         ("ablate.asked", told(run)),
     ];
-    for (name, value) in tags.into_iter().filter(|(_, value)| !value.is_empty()) {
-        put("tags", name, value);
-    }
-    for claim in claims {
-        put(
-            "tags",
-            &format!("claim.{}", part(&claim.id)),
-            claim.verdict.to_owned(),
-        );
-    }
-    files
+    let told = tags.into_iter().filter(|(_, value)| !value.is_empty());
+    let told = told.map(|(name, value)| (vec![name.to_owned()], value));
+    let claims = claims.iter();
+    let claims = claims.map(|one| (vec![format!("claim.{}", one.id)], one.verdict.to_owned()));
+    told.chain(claims).collect()
 }
 
 /// Writes them, each run's folder of parameters, metrics and tags anew.
@@ -199,46 +229,12 @@ fn uri(path: &Path) -> String {
     quoted(&format!("file://{text}"))
 }
 
-/// A name of MLflow's: parts become folders. It takes letters, digits, `_`, `-`, `.` and spaces.
-fn path(parts: &[&str]) -> String {
-    parts
-        .iter()
-        .map(|name| part(name))
-        .collect::<Vec<_>>()
-        .join("/")
-}
-
-fn part(name: &str) -> String {
-    let plain = |sign: char| match sign {
-        sign if sign.is_ascii_alphanumeric() || " _-.".contains(sign) => sign,
-        '[' | '=' | ',' => '.',
-        _ => '_',
-    };
-    let name: String = name
-        .trim_end_matches(']')
-        .chars()
-        .map(plain)
-        .take(80)
-        .collect();
-    // Not a folder's own name, not its parent's, and nothing hidden.
-    match name.strip_prefix('.') {
-        Some(rest) => format!("_{rest}"),
-        None if name.trim().is_empty() => "_".to_owned(),
-        None => name,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_stay_inside_and_are_what_mlflow_takes() {
-        assert_eq!(
-            path(&["lstm-swap[n=1]", "max_words"]),
-            "lstm-swap.n.1/max_words"
-        );
-        assert_eq!(path(&["../..", "a/b", "é"]), "_._../a_b/_");
+    fn places_are_what_a_uri_can_hold() {
         assert_eq!(uri(Path::new("/a b/ü")), "\"file:///a%20b/%C3%BC\"");
     }
 }

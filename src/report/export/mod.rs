@@ -3,6 +3,7 @@
 
 pub mod grid;
 pub mod mlflow;
+mod names;
 pub mod textattack;
 
 use arrow::record_batch::RecordBatch;
@@ -76,8 +77,15 @@ pub fn printed(table: &PaperTable) -> Grid {
         let cells = columns.clone().map(|c| cell(r, c));
         std::iter::once(name.clone()).chain(cells).collect()
     };
+    let apart = table.has_paper() && !table.is_comparable();
+    let apart = apart.then(|| format!("profile {}: not on the paper's data", table.profile));
+    let paper = (!table.paper.is_empty()).then(|| table.paper.clone());
+    let about: Vec<String> = paper.into_iter().chain(apart).collect();
     Grid {
-        title: table.name.clone(),
+        title: match about.is_empty() {
+            true => table.name.clone(),
+            false => format!("{} ({})", table.name, about.join(", ")),
+        },
         head: std::iter::once(String::new())
             .chain(table.cols.iter().cloned())
             .collect(),

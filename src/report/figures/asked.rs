@@ -29,6 +29,8 @@ pub struct Asked {
     pub y: Option<String>,
     /// The column that tells series apart.
     pub by: Option<String>,
+    /// For lines and paths: the column that breaks them, so that a series may have many.
+    pub each: Option<String>,
     /// For a matrix: the column of numbers.
     pub value: Option<String>,
     /// For series and images: columns of lists.
@@ -37,6 +39,8 @@ pub struct Asked {
     pub width: Option<usize>,
     /// For series and images: how many rows of the table.
     pub rows: usize,
+    /// The profiles in which it is drawn; empty means all.
+    pub profiles: Vec<String>,
     /// A line above it.
     pub title: String,
     /// What else to say.
@@ -81,9 +85,9 @@ const KINDS: [(&str, Kind, &[&str]); 8] = [
     ("images", Kind::Images, &["columns", "width"]),
 ];
 
-const KEYS: [&str; 14] = [
-    "table", "query", "kind", "x", "y", "by", "value", "columns", "width", "rows", "title", "note",
-    "x_label", "y_label",
+const KEYS: [&str; 16] = [
+    "table", "query", "kind", "x", "y", "by", "each", "value", "columns", "width", "rows",
+    "profiles", "title", "note", "x_label", "y_label",
 ];
 
 /// How many rows of series and images are drawn if nobody says.
@@ -172,11 +176,15 @@ fn one(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<Asked> {
                 }
                 asked.query = Some(sql.clone());
             }
-            ("columns", Raw::List(items)) => {
+            (key @ ("columns" | "profiles"), Raw::List(items)) => {
+                let list = match key {
+                    "columns" => &mut asked.columns,
+                    _ => &mut asked.profiles,
+                };
                 for item in items {
                     match item.as_text() {
-                        Some(name) => asked.columns.push(name.to_owned()),
-                        None => problems.push(wrong_type(&entry, "a list of columns")),
+                        Some(name) => list.push(name.to_owned()),
+                        None => problems.push(wrong_type(&entry, &format!("a list of {key}"))),
                     }
                 }
             }
@@ -192,7 +200,9 @@ fn one(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<Asked> {
                     *slot = text.clone();
                 }
             }
-            ("columns", _) => problems.push(wrong_type(&entry, "a list of columns")),
+            (key @ ("columns" | "profiles"), _) => {
+                problems.push(wrong_type(&entry, &format!("a list of {key}")));
+            }
             ("width" | "rows", _) => problems.push(wrong_type(&entry, "a whole number from 1")),
             (key, _) if KEYS.contains(&key) => problems.push(wrong_type(&entry, "a string")),
             _ => problems.push(unknown_key(&entry, &format!("in figure `{id}`"), KEYS)),
@@ -216,6 +226,12 @@ fn one(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<Asked> {
 }
 
 impl Asked {
+    /// Whether it is drawn in this profile.
+    pub fn is_for(&self, profile: Option<&str>) -> bool {
+        let named = |profile| self.profiles.iter().any(|known| known == profile);
+        self.profiles.is_empty() || profile.is_some_and(named)
+    }
+
     /// Where a key that is a string goes.
     fn text(&mut self, key: &str) -> Option<&mut String> {
         Some(match key {
@@ -223,6 +239,7 @@ impl Asked {
             "x" => &mut self.x,
             "y" => self.y.get_or_insert_default(),
             "by" => self.by.get_or_insert_default(),
+            "each" => self.each.get_or_insert_default(),
             "value" => self.value.get_or_insert_default(),
             "title" => &mut self.title,
             "note" => &mut self.note,

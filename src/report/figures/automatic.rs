@@ -206,7 +206,7 @@ fn accuracies(store: &Store, recorded: &Recorded) -> Option<Figure> {
         note: String::new(),
         drawings: vec![draw::bars(
             &Axes {
-                x: "",
+                x: "attack",
                 y: "accuracy",
             },
             &names,

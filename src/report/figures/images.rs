@@ -4,6 +4,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
+use crate::report::columns::short;
+
 /// A picture with its name.
 #[derive(Debug, Serialize)]
 pub struct Picture {
@@ -42,6 +44,11 @@ pub fn picture(name: &str, numbers: &[f64], width: usize, low: f64, high: f64) -
         width,
         height,
     })
+}
+
+/// What a picture of a change is called: grey is none, black and white are this much.
+pub fn change(most: f64) -> String {
+    format!("change (±{})", short(most))
 }
 
 #[cfg(test)]

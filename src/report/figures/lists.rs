@@ -79,7 +79,8 @@ pub fn pictures(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Resu
                 .map(|(a, b)| a - b)
                 .collect();
             let most = change.iter().map(|x| x.abs()).fold(1e-12, f64::max);
-            side.extend(images::picture("change", &change, width, -most, most));
+            let name = images::change(most);
+            side.extend(images::picture(&name, &change, width, -most, most));
         }
         figure.pictures.push(side);
     }

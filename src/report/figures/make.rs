@@ -137,9 +137,17 @@ fn plane(
         values: Vec::new(),
     });
     let mut series: Vec<Series<Vec<(f64, f64)>>> = series.collect();
+    let each = asked.each.as_ref().map(|name| texts(table, name));
+    let each = each.transpose()?;
+    let mut last: Vec<Option<&String>> = vec![None; series.len()];
     for (row, (x, y)) in x.into_iter().zip(y).enumerate() {
+        let values = &mut series[of[row]].values;
+        let now = each.as_ref().map(|each| &each[row]);
+        if std::mem::replace(&mut last[of[row]], now) != now {
+            values.push(draw::BREAK);
+        }
         if let (Some(x), Some(y)) = (x, y) {
-            series[of[row]].values.push((x, y));
+            values.push((x, y));
         }
     }
     too_many(series.len(), figure);

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::columns;
 
-pub use images::{Picture, picture};
+pub use images::{Picture, change, picture};
 pub use make::make;
 
 /// A figure, ready for a page.
@@ -84,7 +84,7 @@ fn cut(text: &str) -> String {
 }
 
 /// Names of series with their colours. One series needs no legend.
-fn legend<T>(series: &[draw::Series<T>]) -> Vec<(String, String)> {
+pub fn legend<T>(series: &[draw::Series<T>]) -> Vec<(String, String)> {
     match series.len() {
         0 | 1 => Vec::new(),
         _ => {

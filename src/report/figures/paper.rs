@@ -1,12 +1,14 @@
 //! The tables of a paper as figures.
 
+use std::collections::BTreeSet;
+
 use super::draw::{self, Axes, Series};
 use super::{Data, Figure, legend};
 use crate::report::columns;
 use crate::report::gather::Recorded;
 use crate::report::tables::{Cell, PaperTable};
 
-/// A table of a paper as a figure: a matrix for confusion, bars otherwise, if it has more than
+/// A table of a paper as a figure: a matrix for confusion and the like, bars otherwise, if it has more than
 /// one number and they share a scale.
 pub fn of_table(table: &PaperTable, recorded: &Recorded) -> Option<Figure> {
     let step = &recorded.steps[table.step];
@@ -28,10 +30,18 @@ pub fn of_table(table: &PaperTable, recorded: &Recorded) -> Option<Figure> {
         step: Some(table.step),
         data: data(table),
     };
-    if metric == "confusion" {
+    let counted = |side: usize, other: &str| {
+        let counted = table.counted[side].clone();
+        counted.unwrap_or_else(|| other.to_owned())
+    };
+    if metric == "confusion" || is_square(table) {
+        let names = match metric {
+            "confusion" => ["class".to_owned(), "answer".to_owned()],
+            _ => [counted(0, "row"), counted(1, "column")],
+        };
         let axes = Axes {
-            x: "answer",
-            y: "class",
+            x: &names[1],
+            y: &names[0],
         };
         figure
             .drawings
@@ -63,16 +73,20 @@ pub fn of_table(table: &PaperTable, recorded: &Recorded) -> Option<Figure> {
         );
     }
     let up = if metric.is_empty() { "share" } else { metric };
-    let along = if metric == "words" {
-        "words changed"
-    } else {
-        ""
+    let along = match metric {
+        "words" => "words changed".to_owned(),
+        _ if of_attacks(table, recorded) => counted(1, "attack"),
+        _ => counted(1, "column"),
     };
     figure.paper = table.has_paper();
+    if figure.paper && !table.is_comparable() {
+        let apart = format!("The profile {} is not on the paper's data.", table.profile);
+        figure.note = [figure.note.as_str(), &apart].join(" ").trim().to_owned();
+    }
     figure.legend = legend(&series);
     figure.drawings.extend(draw::bars(
         &Axes {
-            x: along,
+            x: &along.replace('_', " "),
             y: &up.replace('_', " "),
         },
         &table.cols,
@@ -80,6 +94,30 @@ pub fn of_table(table: &PaperTable, recorded: &Recorded) -> Option<Figure> {
         &paper,
     ));
     (!figure.drawings.is_empty()).then_some(figure)
+}
+
+/// Whether every number was measured on what an attack made, and columns tell attacks apart.
+fn of_attacks(table: &PaperTable, recorded: &Recorded) -> bool {
+    let step = &recorded.steps[table.step];
+    let attack = |cell: &Cell| {
+        let read = step.read_by(&cell.source.as_ref()?.port)?;
+        let made = recorded.steps[read.step?].execution.as_ref()?;
+        made.key.params.get("attack")?.as_text()
+    };
+    let cells = table.cells.iter();
+    let named: Option<BTreeSet<(usize, &str)>> = cells
+        .map(|((_, col), cell)| Some((*col, attack(cell)?)))
+        .collect();
+    named.is_some_and(|named| {
+        let names: BTreeSet<&str> = named.iter().map(|(_, name)| *name).collect();
+        named.len() == table.cols.len() && names.len() > 1
+    })
+}
+
+/// Rows and columns with the same names, such as classes: a grid shows more than bars.
+fn is_square(table: &PaperTable) -> bool {
+    let shared = table.rows.iter().filter(|row| table.cols.contains(row));
+    table.rows.len() > 2 && shared.count() == table.rows.len()
 }
 
 fn data(table: &PaperTable) -> Data {

@@ -82,6 +82,20 @@ fn tidy_tables_become_lines_paths_points_bars_and_grids() {
 }
 
 #[test]
+fn a_series_may_have_many_lines() {
+    let lines = |each: Option<&str>| {
+        let asked = Asked {
+            each: each.map(str::to_owned),
+            ..asked(Kind::Path, "size", "size")
+        };
+        let figure = drawn(&asked, &curves());
+        assert!(figure.legend.is_empty(), "they are one series");
+        figure.drawings[0].matches("<polyline").count()
+    };
+    assert_eq!(lines(Some("attack")) - lines(None), 1);
+}
+
+#[test]
 fn lists_become_signals_and_pictures_with_their_change() {
     let columns = vec!["original".to_owned(), "adversarial".to_owned()];
     let lines = Asked {
@@ -108,7 +122,7 @@ fn lists_become_signals_and_pictures_with_their_change() {
         .collect();
     assert_eq!(
         (figure.pictures.len(), names),
-        (2, vec!["original", "adversarial", "change"])
+        (2, vec!["original", "adversarial", "change (±0.1)"])
     );
     let uneven = Asked {
         width: Some(3),

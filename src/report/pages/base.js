@@ -2,6 +2,12 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 
+/** What would be invisible, or turn the text around it, is written out: as the program does. */
+const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+function visible(text) {
+  return text.replace(HIDDEN, (sign) => `⟨U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+}
+
 /** An element with attributes and children; strings become text, functions listeners. */
 function el(tag, attributes, ...children) {
   const element = document.createElement(tag);
@@ -11,7 +17,7 @@ function el(tag, attributes, ...children) {
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   for (const child of children.flat()) {
-    if (child !== null && child !== undefined) element.append(child);
+    if (child !== null && child !== undefined) element.append(typeof child === "string" ? visible(child) : child);
   }
   return element;
 }
@@ -64,12 +70,12 @@ function digest(text) {
 function pairs(list) {
   const rows = list.filter(([, value]) => value !== null && value !== undefined && value !== "");
   return el("table", { class: "params" }, el("tbody", {},
-    rows.map(([name, value]) => el("tr", {}, el("td", {}, name), el("td", {}, value)))));
+    rows.map(([name, value]) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value)))));
 }
 
 /** Opens the panel; closing it gives the focus back to where it was. */
 function openPanel(title, ...children) {
-  byId("panel-title").textContent = title;
+  byId("panel-title").textContent = visible(title);
   byId("panel-body").replaceChildren(...children.filter(Boolean));
   const panel = byId("panel");
   if (!panel.open) panel.showModal();

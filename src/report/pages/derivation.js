@@ -98,7 +98,7 @@ function showCell(number) {
     pairs([
       ["value", shown], ["paper", cell.paper === null ? null : num(cell.paper)], ["difference", difference],
       ["measured", cell.source ? `${cell.source.metric} of ${cell.source.port}` : null],
-      ["on", cell.values[0].n === null ? null : count(cell.values[0].n, "row")],
+      ["on", cell.n === null ? null : `${cell.n} rows`],
     ]),
     several ? el("h3", {}, "Seeds") : null,
     several ? pairs(cell.values.map((one) => [one.seed === null ? "" : `seed ${one.seed}`, num(one.value)])) : null,

@@ -53,7 +53,8 @@ function startExamples() {
       at = from + gone;
     }
     plain(row[5].length);
-    return el("p", {}, el("span", { class: "side" }, label), parts);
+    // The words have a direction of their own, and keep it to themselves.
+    return el("p", {}, el("span", { class: "side" }, label), el("bdi", {}, parts));
   }
 
   function likely(row, from, label) {
@@ -74,14 +75,16 @@ function startExamples() {
         el("span", {}, `${name(label)}: answered ${name(before)}, then ${name(after)}`),
         el("span", { class: "aside" }, !row[3] ? "not attacked" : row[5].length ? `${count(row[4], "word")} changed` : "changed"),
         el("span", { class: "likely" }, `P(${name(label)}) `, likely(row, 7, "before"), " ", likely(row, 8, "after"))),
-      drawing ? drawing.cloneNode(true) : null,
+      drawing ? drawing.cloneNode(true) : row[5].length ? null : el("p", { class: "aside" }, "Not drawn: of many signals the first of each attack are."),
       row[5].length ? [side("Before", row, false), side("After", row, true)] : null);
   }
 
   function show() {
     const pages = Math.ceil(found.length / PAGE);
     const part = table.total > table.rows.length ? ` (${table.rows.length} of its ${table.total} rows are in this page, at equal distances)` : "";
-    byId("ex-count").textContent = `${found.length} of ${table.rows.length} examples of ${table.name}${part}`;
+    byId("ex-count").textContent = visible(`${found.length} of ${table.rows.length} examples of ${table.name}${part}`);
+    const [first, last] = [Math.min(page * PAGE + 1, found.length), Math.min((page + 1) * PAGE, found.length)];
+    byId("ex-printed").textContent = `Examples ${first} to ${last} of ${found.length} are printed, of one attack of ${tables.length}; the page has them all.`;
     byId("ex-list").replaceChildren(...found.slice(page * PAGE, (page + 1) * PAGE).map(item));
     pager(byId("ex-pages"), page, pages, (to) => { page = to; show(); byId("examples").scrollIntoView(); });
   }
@@ -90,6 +93,12 @@ function startExamples() {
     table = tables[Number(byId("ex-attack").value)];
     const classes = [...new Set(table.rows.map((row) => row[1][0]))].filter((number) => number !== null).sort((a, b) => a - b);
     byId("ex-class").replaceChildren(el("option", { value: "all" }, "all"), ...classes.map((number) => el("option", { value: number }, name(number))));
+    // Signals have no words to count.
+    const worded = table.rows.some((row) => row[5].length);
+    for (const id of ["ex-least", "ex-most"]) {
+      byId(id).closest("label").hidden = !worded;
+      if (!worded) byId(id).value = "";
+    }
     filter();
   }
 

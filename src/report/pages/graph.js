@@ -21,10 +21,46 @@ if (byId("graph-view")) {
   });
   view.addEventListener("keydown", (event) => {
     const stage = event.target.closest("[data-stage]");
-    if (!stage || (event.key !== "Enter" && event.key !== " ")) return;
+    if (!stage) return;
+    if (event.key === "Enter" || event.key === " ") showStage(Number(stage.dataset.stage));
+    else if (event.key.startsWith("Arrow")) focusOn(beside(stage, event.key.slice(5)) || stage);
+    else return;
     event.preventDefault();
-    showStage(Number(stage.dataset.stage));
   });
+
+  /** One stage at a time can be reached by Tab: a thousand stops would bar the way. */
+  function focusOn(stage) {
+    view.querySelectorAll('.stage[tabindex="0"]').forEach((old) => old.setAttribute("tabindex", -1));
+    stage.setAttribute("tabindex", 0);
+    stage.scrollIntoView({ block: "nearest", inline: "nearest" });
+    stage.focus({ preventScroll: true });
+  }
+
+  /** The nearest stage in a direction: in the same column, or in the nearest one on that side. */
+  function beside(stage, side) {
+    const place = (e) => e.getAttribute("transform").match(/\d+/g).map(Number);
+    const [x, y] = place(stage);
+    const sign = side === "Right" || side === "Down" ? 1 : -1;
+    const upright = side === "Up" || side === "Down";
+    let [best, least] = [null, Infinity];
+    for (const other of view.querySelectorAll(".stage")) {
+      const [dx, dy] = [place(other)[0] - x, place(other)[1] - y];
+      const ahead = upright ? dx === 0 && dy * sign > 0 : dx * sign > 0;
+      const far = upright ? Math.abs(dy) : Math.abs(dx) * 1e6 + Math.abs(dy);
+      if (ahead && far < least) [best, least] = [other, far];
+    }
+    return best;
+  }
+
+  // The lines of the stage that is looked at stand out.
+  const light = (event) => {
+    const stage = event.target.closest("[data-stage]");
+    const number = stage ? stage.dataset.stage : "";
+    view.querySelectorAll(".edges .lit").forEach((line) => line.classList.remove("lit"));
+    if (stage) view.querySelectorAll(`[data-from="${number}"], [data-to="${number}"]`).forEach((line) => line.classList.add("lit"));
+  };
+  view.addEventListener("pointerover", light);
+  view.addEventListener("focusin", light);
   byId("graph-find").addEventListener("submit", (event) => {
     event.preventDefault();
     const name = byId("graph-name").value.trim();
@@ -34,7 +70,7 @@ if (byId("graph-view")) {
     if (at < 0) return say(`no stage ${name}`);
     const stage = view.querySelector(`[data-stage="${at}"]`);
     stage.classList.add("found");
+    focusOn(stage);
     stage.scrollIntoView({ block: "center", inline: "center" });
-    stage.focus({ preventScroll: true });
   });
 }

@@ -13,9 +13,9 @@ use store::{Run, RunId, Status, Store};
 
 use super::{Site, Trouble, beside};
 use crate::config::{self, Request};
+use crate::environment::utc as time;
 use crate::plan;
 use crate::report::summary::{outcome, told};
-use crate::report::time;
 
 /// How often the provenance is looked at.
 const EVERY: Duration = Duration::from_millis(300);
@@ -111,7 +111,7 @@ fn look(
         run: run.id,
         told: told(&run),
         started: time(run.started),
-        outcome: outcome(run.outcome),
+        outcome: outcome(store, &run),
         ran: count(Status::Ran),
         cached: count(Status::Hit),
         failed: count(Status::Failed),

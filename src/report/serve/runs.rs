@@ -3,8 +3,9 @@
 use serde::Serialize;
 use store::{Error, Status, Store};
 
+use crate::environment::utc as time;
+use crate::report::page;
 use crate::report::summary::{outcome, told};
-use crate::report::{page, time};
 
 /// A run in a line.
 #[derive(Serialize)]
@@ -25,7 +26,6 @@ const MOST: usize = 200;
 
 /// The page with the newest runs, the newest first.
 pub fn page(store: &Store) -> Result<String, Error> {
-    let _snapshot = store.snapshot();
     let mut lines = Vec::new();
     for run in store.runs(MOST)? {
         let uses = store.uses(run.id)?;
@@ -33,7 +33,7 @@ pub fn page(store: &Store) -> Result<String, Error> {
         lines.push(Line {
             id: run.id.0,
             started: time(run.started),
-            outcome: outcome(run.outcome),
+            outcome: outcome(store, &run),
             told: told(&run),
             ran: count(Status::Ran),
             cached: count(Status::Hit),

@@ -7,6 +7,7 @@ use std::str;
 use arrow::record_batch::RecordBatch;
 
 use super::ahead::ahead;
+use super::pile::Pile;
 use super::{Opened, limit};
 use crate::Failure;
 use crate::dataset::table::Texts;
@@ -19,7 +20,13 @@ pub fn imdb(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
     let opened = &mut files[0];
     let (path, encoding) = (&opened.entry.path, opened.entry.encoding);
     let limit = limit(opened);
-    let mut groups: [Group; 4] = Default::default();
+    let mut groups = Vec::with_capacity(GROUPS.len());
+    for _ in GROUPS {
+        groups.push(Group {
+            texts: Pile::with_room(limit as usize).map_err(no_memory)?,
+            reviews: Vec::new(),
+        });
+    }
     let packed = BufReader::with_capacity(1 << 18, &mut opened.file);
     ahead(flate2::bufread::GzDecoder::new(packed), |unpacked| {
         archive::tar(
@@ -30,16 +37,16 @@ pub fn imdb(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
             |name, bytes| {
                 let (group, id) = key(name).expect("only these are wanted");
                 let group = &mut groups[group];
-                let start = group.texts.len();
-                match str::from_utf8(bytes) {
-                    Ok(text) if plain(text, encoding) => group.texts.push_str(text),
+                let place = match str::from_utf8(bytes) {
+                    Ok(text) if plain(text, encoding) => group.texts.push(text),
                     _ => {
                         let name = format!("{path}: {name}");
-                        let text = text::decode(bytes.to_vec(), encoding, &name)?;
-                        group.texts.push_str(&text);
+                        group
+                            .texts
+                            .push(&text::decode(bytes.to_vec(), encoding, &name)?)
                     }
-                }
-                group.reviews.push((id, start..group.texts.len()));
+                };
+                group.reviews.push((id, place.map_err(no_memory)?));
                 Ok(())
             },
         )
@@ -53,7 +60,7 @@ pub fn imdb(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
         group.reviews.sort_unstable_by_key(|(id, _)| *id);
         for (id, text) in group.reviews {
             let id = format!("{split}/{class}/{id}");
-            rows.push(&id, split, Some(label), &group.texts[text]);
+            rows.push(&id, split, Some(label), group.texts.text(text));
         }
     }
     Ok(rows.finish())
@@ -69,10 +76,13 @@ const GROUPS: [(&str, &str, i64); 4] = [
 
 /// Reviews of one split and class, in the order of the archive. Their texts are in one piece:
 /// 50,000 small strings are slow to make.
-#[derive(Default)]
 struct Group {
-    texts: String,
+    texts: Pile,
     reviews: Vec<(u32, Range<usize>)>,
+}
+
+fn no_memory(error: std::io::Error) -> Failure {
+    Failure::new(format!("there is no memory for the texts: {error}"))
 }
 
 /// Whether a text is as it should be without any decoding.

@@ -9,6 +9,7 @@ mod imdb;
 mod lexicon;
 mod lines;
 mod mnist;
+mod pile;
 
 use std::io::Read;
 

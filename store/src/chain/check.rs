@@ -23,6 +23,9 @@ pub struct ChainReport {
     pub broken: Vec<String>,
     /// What does not fit and somebody has noted before.
     pub noted: Vec<String>,
+    /// What a note of each of `broken` would say.
+    #[serde(skip)]
+    pub(crate) news: Vec<String>,
     /// Executions that are older than the log.
     pub before: u64,
 }
@@ -40,11 +43,16 @@ impl Store {
     ) -> Result<Vec<String>, Error> {
         self.query("check the log in", |rows| {
             let mut found = Vec::new();
+            let begins = Beginning::of(rows)?;
             let (mut runs, mut codes) = (HashSet::new(), BTreeSet::new());
             for it in executions {
                 let beside = beside(rows, it)?;
-                if beside.sealed.is_some_and(|was| was != execution(it)) {
-                    found.push(changed("execution", it.id));
+                match beside.sealed {
+                    Some(was) if was != execution(it) => found.push(changed("execution", it.id)),
+                    None if !begins.is_older(it.run.0) => {
+                        found.push(unlogged_execution(it.id, &it.instance));
+                    }
+                    _ => {}
                 }
                 found.extend(beside.misfit);
                 let id = it.run.0;
@@ -123,6 +131,29 @@ fn readable<T>(found: rusqlite::Result<T>) -> rusqlite::Result<Readable<T>> {
     }
 }
 
+/// Something that does not fit. The same words may be said of another change: what is found now
+/// tells them apart, so that a note of one does not cover the next.
+struct Fault {
+    what: String,
+    found: Option<Digest>,
+}
+
+impl Fault {
+    /// What a note of it says.
+    fn noted(&self) -> String {
+        match self.found {
+            Some(found) => format!("{} ({})", self.what, found.short()),
+            None => self.what.clone(),
+        }
+    }
+}
+
+impl From<String> for Fault {
+    fn from(what: String) -> Fault {
+        Fault { what, found: None }
+    }
+}
+
 #[derive(Default)]
 struct Seen {
     executions: HashSet<i64>,
@@ -130,27 +161,31 @@ struct Seen {
     acceptances: HashSet<i64>,
     /// A run may be ended and tagged more than once; only the last word must fit its row.
     ends: BTreeMap<i64, Digest>,
-    tags: HashSet<Digest>,
+    tags: Vec<(i64, Digest)>,
     notes: HashSet<i64>,
 }
 
 fn check(rows: &Connection) -> rusqlite::Result<ChainReport> {
     let mut report = ChainReport::default();
     let mut seen = Seen::default();
-    let mut broken = Vec::new();
+    let mut broken: Vec<Fault> = Vec::new();
     entries(rows, &mut report, &mut seen, &mut broken)?;
     for (id, content) in &seen.ends {
-        if readable(end(rows, *id))? != Ok(Some(*content)) {
-            let fault = format!("the end of run {id} was changed after it was recorded");
-            broken.push(fault);
+        let now = readable(end(rows, *id))?;
+        if now != Ok(Some(*content)) {
+            broken.push(Fault {
+                what: format!("the end of run {id} was changed after it was recorded"),
+                found: now.ok().flatten(),
+            });
         }
     }
     tags_fit(rows, &seen.tags, &mut broken)?;
     unlogged(rows, &seen, &mut report, &mut broken)?;
-    broken.extend(environment_faults(rows)?.into_iter().map(|(_, why)| why));
+    let environments = environment_faults(rows)?;
+    broken.extend(environments.into_iter().map(|(_, why)| why.into()));
     let codes = "SELECT digest FROM codes ORDER BY id";
     for code in column::<Digest>(rows, codes, "a row of `codes`", &mut broken)? {
-        broken.extend(code_fault(rows, &code)?);
+        broken.extend(code_fault(rows, &code)?.map(Fault::from));
     }
     let texts = "SELECT digest FROM texts ORDER BY digest";
     for digest in column::<Digest>(rows, texts, "a row of `texts`", &mut broken)? {
@@ -159,9 +194,10 @@ fn check(rows: &Connection) -> rusqlite::Result<ChainReport> {
             .query_row([digest], |row| row.get(0))?;
         if Digest::of(text.as_bytes()) != digest {
             let short = digest.short();
-            broken.push(format!(
-                "the pipeline file {short} was changed after it was recorded"
-            ));
+            broken.push(Fault {
+                what: format!("the pipeline file {short} was changed after it was recorded"),
+                found: Some(Digest::of(text.as_bytes())),
+            });
         }
     }
     let known: HashSet<String> = rows
@@ -170,7 +206,15 @@ fn check(rows: &Connection) -> rusqlite::Result<ChainReport> {
         .filter(|note| !matches!(note, Ok((id, _)) if !seen.notes.contains(id)))
         .map(|note: rusqlite::Result<(i64, String)>| note.map(|(_, fault)| fault))
         .collect::<rusqlite::Result<_>>()?;
-    (report.noted, report.broken) = broken.into_iter().partition(|fault| known.contains(fault));
+    for fault in broken {
+        match known.contains(&fault.noted()) {
+            true => report.noted.push(fault.what),
+            false => {
+                report.news.push(fault.noted());
+                report.broken.push(fault.what);
+            }
+        }
+    }
     Ok(report)
 }
 
@@ -179,7 +223,7 @@ fn entries(
     rows: &Connection,
     report: &mut ChainReport,
     seen: &mut Seen,
-    broken: &mut Vec<String>,
+    broken: &mut Vec<Fault>,
 ) -> rusqlite::Result<()> {
     let mut environments = Environments::new();
     let mut last_id = 0;
@@ -190,21 +234,20 @@ fn entries(
         report.entries += 1;
         if id != last_id + 1 {
             let (from, to) = (last_id + 1, id - 1);
-            broken.push(format!("log: entries {from} to {to} are gone"));
+            broken.push(format!("log: entries {from} to {to} are gone").into());
         }
         last_id = id;
         let digests = entry.get(3).and_then(|a| Ok((a, entry.get(4)?)));
         let (content, found): (Digest, Digest) = match readable(digests)? {
             Ok(digests) => digests,
             Err(why) => {
-                broken.push(format!("log: entry {id} cannot be read: {why}"));
+                broken.push(format!("log: entry {id} cannot be read: {why}").into());
                 continue;
             }
         };
         if seal(report.head, &what, row, content) != found {
-            broken.push(format!(
-                "log: entry {id} ({what} {row}) does not fit the one before"
-            ));
+            let fault = format!("log: entry {id} ({what} {row}) does not fit the one before");
+            broken.push(fault.into());
         }
         report.head = Some(found);
         let now = match what.as_str() {
@@ -216,7 +259,7 @@ fn entries(
                 seen.executions.insert(row);
                 match readable(one_execution(rows, row, &mut environments))? {
                     Ok(Some(it)) => {
-                        broken.extend(beside(rows, &it)?.misfit);
+                        broken.extend(beside(rows, &it)?.misfit.map(Fault::from));
                         Ok(Some(execution(&it)))
                     }
                     other => other.map(|_| None),
@@ -227,7 +270,7 @@ fn entries(
                 continue;
             }
             "tag" => {
-                seen.tags.insert(content);
+                seen.tags.push((row, content));
                 continue;
             }
             "accept" => {
@@ -245,9 +288,14 @@ fn entries(
         };
         match now {
             Ok(Some(now)) if now == content => {}
-            Ok(Some(_)) => broken.push(changed(&what, row)),
-            Ok(None) => broken.push(format!("{what} {row} was removed after it was recorded")),
-            Err(why) => broken.push(format!("{what} {row} cannot be read: {why}")),
+            Ok(Some(now)) => broken.push(Fault {
+                what: changed(&what, row),
+                found: Some(now),
+            }),
+            Ok(None) => {
+                broken.push(format!("{what} {row} was removed after it was recorded").into());
+            }
+            Err(why) => broken.push(format!("{what} {row} cannot be read: {why}").into()),
         }
     }
     let made = rows
@@ -259,7 +307,8 @@ fn entries(
         .optional()?
         .unwrap_or(0);
     if made > last_id {
-        broken.push(format!("log: the last {} entries are gone", made - last_id));
+        let fault = format!("log: the last {} entries are gone", made - last_id);
+        broken.push(fault.into());
     }
     Ok(())
 }
@@ -273,7 +322,7 @@ struct Beside {
 }
 
 fn beside(rows: &Connection, it: &Execution) -> rusqlite::Result<Beside> {
-    type Repeated = (String, Option<String>, bool, Digest, Option<Digest>);
+    type Repeated = (String, Option<String>, i64, Digest, Option<Digest>);
     let found: rusqlite::Result<Repeated> = rows
         .prepare_cached(
             "SELECT x.kind, x.seed, x.ok, c.digest,
@@ -291,7 +340,9 @@ fn beside(rows: &Connection, it: &Execution) -> rusqlite::Result<Beside> {
             ))
         });
     let seed = it.key.seed.map(|seed| seed.to_string());
-    let meant = (&it.key.kind, &seed, it.failure.is_none(), it.key.code);
+    // Look-ups want exactly 1: what is merely not 0 would hide a result.
+    let ok = i64::from(it.failure.is_none());
+    let meant = (&it.key.kind, &seed, ok, it.key.code);
     let (sealed, fits) = match readable(found.optional())? {
         Ok(Some((kind, seed, ok, code, sealed))) => (sealed, (&kind, &seed, ok, code) == meant),
         _ => (None, false),
@@ -338,7 +389,7 @@ fn column<T: rusqlite::types::FromSql>(
     rows: &Connection,
     query: &str,
     what: &str,
-    broken: &mut Vec<String>,
+    broken: &mut Vec<Fault>,
 ) -> rusqlite::Result<Vec<T>> {
     let mut values = Vec::new();
     let mut query = rows.prepare(query)?;
@@ -346,32 +397,68 @@ fn column<T: rusqlite::types::FromSql>(
     while let Some(row) = found.next()? {
         match readable(row.get(0))? {
             Ok(value) => values.push(value),
-            Err(why) => broken.push(format!("{what} cannot be read: {why}")),
+            Err(why) => broken.push(format!("{what} cannot be read: {why}").into()),
         }
     }
     Ok(values)
 }
 
-/// Tags that no entry knows. Those of an older format are older than the log, as are their runs.
+/// Where the log begins. Stores of an older format have rows from before; in all others the first
+/// run is its first entry, and nothing is older.
+struct Beginning {
+    first_run: Option<i64>,
+}
+
+impl Beginning {
+    fn of(rows: &Connection) -> rusqlite::Result<Beginning> {
+        let first = "SELECT row FROM log WHERE what = 'run' ORDER BY id LIMIT 1";
+        let first_run = rows.query_row(first, [], |row| row.get(0)).optional()?;
+        Ok(Beginning { first_run })
+    }
+
+    /// Whether a run was recorded before there was a log.
+    fn is_older(&self, run: i64) -> bool {
+        run >= 1 && self.first_run.is_none_or(|first| run < first)
+    }
+}
+
+fn unlogged_execution(id: i64, instance: &str) -> String {
+    format!("execution {id} (`{instance}`) is in no entry of the log")
+}
+
+/// Tags are where they were put last, and none is gone. The log has digests of names: what a name
+/// was given to is found by trying.
 fn tags_fit(
     rows: &Connection,
-    known: &HashSet<Digest>,
-    broken: &mut Vec<String>,
+    entries: &[(i64, Digest)],
+    broken: &mut Vec<Fault>,
 ) -> rusqlite::Result<()> {
-    let first: Option<i64> =
-        rows.query_row("SELECT min(row) FROM log WHERE what = 'run'", [], |row| {
-            row.get(0)
-        })?;
+    let begins = Beginning::of(rows)?;
+    let mut open: Vec<bool> = vec![true; entries.len()];
     let mut query = rows.prepare("SELECT name, run FROM tags ORDER BY name")?;
     let mut found = query.query([])?;
     while let Some(row) = found.next()? {
         let (name, run): (String, i64) = (row.get(0)?, row.get(1)?);
-        if first.is_some_and(|first| run >= first) && !known.contains(&tag(&name, run)) {
-            broken.push(format!(
-                "the tag `{name}` was changed after it was recorded"
-            ));
+        let mut last = None;
+        for (entry, (given, content)) in entries.iter().enumerate() {
+            if tag(&name, *given) == *content {
+                (open[entry], last) = (false, Some(*given));
+            }
+        }
+        let fits = match last {
+            Some(last) => last == run,
+            None => begins.is_older(run),
+        };
+        if !fits {
+            let fault = format!("the tag `{name}` was changed after it was recorded");
+            broken.push(fault.into());
         }
     }
+    let gone = entries.iter().zip(open).filter(|(_, open)| *open);
+    broken.extend(gone.map(|((run, content), _)| Fault {
+        what: format!("a tag of run {run} was removed after it was recorded"),
+        found: Some(*content),
+    }));
     Ok(())
 }
 
@@ -380,41 +467,39 @@ fn unlogged(
     rows: &Connection,
     seen: &Seen,
     report: &mut ChainReport,
-    broken: &mut Vec<String>,
+    broken: &mut Vec<Fault>,
 ) -> rusqlite::Result<()> {
-    let first = seen.executions.iter().min().copied();
-    let mut query = rows.prepare("SELECT id, instance FROM executions ORDER BY id")?;
+    let begins = Beginning::of(rows)?;
+    let mut query = rows.prepare("SELECT id, instance, run FROM executions ORDER BY id")?;
     let mut found = query.query([])?;
     while let Some(row) = found.next()? {
-        let (id, instance): (i64, String) = (row.get(0)?, row.get(1)?);
+        let (id, instance, run): (i64, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
         if seen.executions.contains(&id) {
             continue;
         }
-        match first {
-            Some(first) if id > first => {
-                broken.push(format!(
-                    "execution {id} (`{instance}`) is in no entry of the log"
-                ));
-            }
-            _ => report.before += 1,
+        match id >= 1 && begins.is_older(run) {
+            true => report.before += 1,
+            false => broken.push(unlogged_execution(id, &instance).into()),
         }
     }
-    let first = seen.runs.iter().min().copied().unwrap_or(i64::MAX);
     let mut query = rows.prepare("SELECT id, ended IS NOT NULL FROM runs ORDER BY id")?;
     let mut found = query.query([])?;
     while let Some(row) = found.next()? {
         let (id, ended): (i64, bool) = (row.get(0)?, row.get(1)?);
-        if id > first && !seen.runs.contains(&id) {
-            broken.push(format!("run {id} is in no entry of the log"));
-        } else if id >= first && ended && !seen.ends.contains_key(&id) {
-            broken.push(format!("the end of run {id} is in no entry of the log"));
+        if begins.is_older(id) {
+            continue;
+        }
+        if !seen.runs.contains(&id) {
+            broken.push(format!("run {id} is in no entry of the log").into());
+        } else if ended && !seen.ends.contains_key(&id) {
+            broken.push(format!("the end of run {id} is in no entry of the log").into());
         }
     }
     // There was no acceptance before there was a log.
     let acceptances = "SELECT id FROM acceptances ORDER BY id";
     for id in column::<i64>(rows, acceptances, "an acceptance", broken)? {
         if !seen.acceptances.contains(&id) {
-            broken.push(format!("acceptance {id} is in no entry of the log"));
+            broken.push(format!("acceptance {id} is in no entry of the log").into());
         }
     }
     Ok(())

@@ -24,6 +24,24 @@ fn a_crash_between_the_files_and_the_rows_loses_no_more_than_the_rows() {
 }
 
 #[test]
+fn others_see_whether_a_run_is_under_way() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    // A second handle sees what another process would see.
+    let other = Store::open_existing(dir.path()).unwrap().unwrap();
+    let seen = |run: RunId| other.is_under_way(run).unwrap();
+    let (first, second) = (begin(&store), begin(&store));
+    assert_eq!([seen(first), seen(second)], [Some(true); 2]);
+    assert_eq!(store.is_under_way(first).unwrap(), Some(true), "also here");
+    store.end_run(first, RunOutcome::Ok).unwrap();
+    assert_eq!([seen(first), seen(second)], [Some(false), Some(true)]);
+    // It goes without a word, as a process that is killed does.
+    drop(store);
+    assert_eq!(seen(second), Some(false));
+    assert_eq!(other.run(second).unwrap().unwrap().outcome, None);
+}
+
+#[test]
 fn a_commit_whose_object_has_gone_records_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();

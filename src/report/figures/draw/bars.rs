@@ -21,12 +21,7 @@ pub fn bars(
         .max()?;
     let width = (groups.len() * (widest * 8).max(series.len() * 14 + 12) + 110).clamp(480, 1400);
     drawing(width as u32, HEIGHT, |area| {
-        let mut chart = plane(
-            &area,
-            (0.0, groups.len() as f64),
-            (low, high),
-            if axes.x.is_empty() { 28 } else { 50 },
-        )?;
+        let mut chart = plane(&area, (0.0, groups.len() as f64), (low, high), 50)?;
         mesh(&mut chart, axes, false)?;
         let each = 0.8 / series.len().max(1) as f64;
         for (s, one) in series.iter().enumerate() {

@@ -13,6 +13,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::report::columns::short;
+use crate::report::visible::visible;
 
 pub use bars::bars;
 pub use matrix::matrix;
@@ -50,6 +51,9 @@ pub struct Series<T> {
     pub values: T,
 }
 
+/// No point: a line ends here, and what follows is another in the same colour.
+pub const BREAK: (f64, f64) = (f64::NAN, f64::NAN);
+
 /// How points become a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
@@ -80,7 +84,8 @@ fn drawing(
     let area = SVGBackend::with_string(&mut svg, (width, height)).into_drawing_area();
     let drawn = draw(area.clone()).and_then(|()| Ok(area.present()?));
     drop(area);
-    drawn.ok().map(|()| svg)
+    // Only names from data can hold what cannot be seen: the drawing itself is plain.
+    drawn.ok().map(|()| visible(&svg).into_owned())
 }
 
 fn plane<'a, 'b>(
@@ -184,6 +189,23 @@ fn span(numbers: impl Iterator<Item = f64>, with_zero: bool) -> Option<(f64, f64
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_cannot_turn_a_drawing_around() {
+        let axes = Axes {
+            x: "a\u{202E}b",
+            y: "",
+        };
+        let one = Series {
+            name: String::new(),
+            values: vec![Some(1.0)],
+        };
+        let svg = bars(&axes, &names(&["\u{200F}c"]), &[one], &[]).unwrap();
+        assert!(
+            svg.contains("a⟨U+202E⟩b") && svg.contains("⟨U+200F⟩c"),
+            "{svg}"
+        );
+    }
 
     fn names(list: &[&str]) -> Vec<String> {
         list.iter().map(|name| (*name).to_owned()).collect()

@@ -14,22 +14,33 @@ pub fn plane_of(axes: &Axes<'_>, series: &[Series<Vec<(f64, f64)>>], mark: Mark)
         mesh(&mut chart, axes, true)?;
         for (s, one) in series.iter().enumerate() {
             let colour = COLOURS[s % COLOURS.len()];
-            let seen = |point: &&(f64, f64)| point.0.is_finite() && point.1.is_finite();
-            let mut points: Vec<(f64, f64)> = one.values.iter().filter(seen).copied().collect();
-            if mark == Mark::Line {
-                points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            }
-            let dots: &[(f64, f64)] = match mark {
-                Mark::Point => &points,
-                Mark::Path => &points[..points.len().min(1)],
-                Mark::Line if points.len() <= 30 => &points,
-                Mark::Line => &[],
-            };
             let size = if mark == Mark::Point { 2 } else { 3 };
-            let ink = colour.mix(if mark == Mark::Point { 0.6 } else { 1.0 });
-            chart.draw_series(dots.iter().map(|dot| Circle::new(*dot, size, ink.filled())))?;
-            if mark != Mark::Point {
-                chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
+            let strands = one.values.split(|point| point.0.is_nan());
+            let strands: Vec<&[(f64, f64)]> = strands.filter(|one| !one.is_empty()).collect();
+            // Many lines of one colour are seen through each other.
+            let many = strands.len() > 4;
+            let ink = colour.mix(if mark == Mark::Point || many {
+                0.6
+            } else {
+                1.0
+            });
+            for strand in strands {
+                let seen = |point: &&(f64, f64)| point.0.is_finite() && point.1.is_finite();
+                let mut points: Vec<(f64, f64)> = strand.iter().filter(seen).copied().collect();
+                if mark == Mark::Line {
+                    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+                }
+                let dots: &[(f64, f64)] = match mark {
+                    Mark::Point => &points,
+                    Mark::Path => &points[..points.len().min(1)],
+                    Mark::Line if points.len() <= 30 && !many => &points,
+                    Mark::Line => &[],
+                };
+                chart.draw_series(dots.iter().map(|dot| Circle::new(*dot, size, ink.filled())))?;
+                if mark != Mark::Point {
+                    let width = if many { 1 } else { 2 };
+                    chart.draw_series(LineSeries::new(points, ink.stroke_width(width)))?;
+                }
             }
         }
         Ok(())

@@ -1,0 +1,150 @@
+//! The graph of a run for a page: stages from left to right, axes folded.
+//!
+//! [`layout`] says where boxes stand and lines run, [`label`] what fits into a box.
+
+mod label;
+mod layout;
+mod sheet;
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use serde::Serialize;
+use store::Status;
+
+use super::gather::Recorded;
+use crate::progress::seconds;
+use label::{clipped, width_of};
+use layout::Line;
+
+/// A drawing in pixels.
+#[derive(Serialize)]
+pub struct Graph {
+    /// In pixels.
+    pub width: usize,
+    /// In pixels.
+    pub height: usize,
+    /// The height of every box.
+    pub high: usize,
+    /// The stages.
+    pub nodes: Vec<Node>,
+    /// What is read, as lines between and beside the boxes.
+    pub lines: Vec<Line>,
+}
+
+/// A stage with its instances.
+#[derive(Serialize)]
+pub struct Node {
+    /// The stage's name.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// `ran`, `hit`, `failed`, `skipped`: the worst of its instances.
+    pub status: &'static str,
+    /// `3 instances, 1.20 s`, or a part of it.
+    pub about: String,
+    /// As much of name, kind and the rest as fits into the box.
+    pub shown: [String; 3],
+    /// Its instances, as steps.
+    pub steps: Vec<usize>,
+    /// The left edge.
+    pub x: usize,
+    /// The upper edge.
+    pub y: usize,
+    /// How wide the box is.
+    pub wide: usize,
+}
+
+/// The height of a box: three lines of text.
+const HIGH: usize = 60;
+/// Between the edge of a box and its text.
+const INSIDE: usize = 10;
+/// The narrowest and the widest text of a box.
+const TEXT: (usize, usize) = (70, 190);
+/// The sizes of letters, line by line; the style sheet has the same.
+const LETTERS: [usize; 3] = [13, 11, 11];
+
+/// Lays the graph out.
+pub fn lay_out(recorded: &Recorded) -> Graph {
+    let (mut nodes, node_of) = folded(recorded);
+    let mut reads: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); nodes.len()];
+    for (at, step) in recorded.steps.iter().enumerate() {
+        let from = step.reads.iter().filter_map(|read| read.step);
+        let from = from.map(|from| node_of[from]);
+        reads[node_of[at]].extend(from.filter(|from| *from != node_of[at]));
+    }
+    let wide = nodes.iter().map(|node| {
+        let lines = [&node.name, &node.kind, &node.about];
+        let lines = lines.iter().zip(LETTERS);
+        let widest = lines.map(|(line, size)| width_of(line, size)).max();
+        widest.unwrap_or(0).clamp(TEXT.0, TEXT.1) + 2 * INSIDE
+    });
+    let laid = layout::lay_out(&reads, &wide.collect::<Vec<_>>(), HIGH);
+    for (node, place) in nodes.iter_mut().zip(laid.places) {
+        (node.x, node.y, node.wide) = (place.x, place.y, place.wide);
+        let room = place.wide - 2 * INSIDE;
+        let line = |text: &str, line: usize| clipped(text, LETTERS[line], room);
+        node.shown = [
+            line(&node.name, 0),
+            line(&node.kind, 1),
+            line(&node.about, 2),
+        ];
+    }
+    Graph {
+        width: laid.width,
+        height: laid.height,
+        high: HIGH,
+        nodes,
+        lines: laid.lines,
+    }
+}
+
+/// Stages in the order of their first instance, and the stage of each step.
+fn folded(recorded: &Recorded) -> (Vec<Node>, Vec<usize>) {
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut node_of = Vec::with_capacity(recorded.steps.len());
+    for (at, step) in recorded.steps.iter().enumerate() {
+        let place = *places.entry(step.name()).or_insert_with(|| {
+            nodes.push(Node {
+                name: step.name().to_owned(),
+                kind: step.kind().to_owned(),
+                status: "hit",
+                about: String::new(),
+                shown: Default::default(),
+                steps: Vec::new(),
+                x: 0,
+                y: 0,
+                wide: 0,
+            });
+            nodes.len() - 1
+        });
+        nodes[place].steps.push(at);
+        node_of.push(place);
+    }
+    for node in &mut nodes {
+        describe(node, recorded);
+    }
+    (nodes, node_of)
+}
+
+fn describe(node: &mut Node, recorded: &Recorded) {
+    let steps = || node.steps.iter().map(|at| &recorded.steps[*at]);
+    let any = |status: Status| steps().any(|step| step.status == status);
+    let status = match () {
+        () if any(Status::Failed) => "failed",
+        () if any(Status::Skipped) => "skipped",
+        () if any(Status::Ran) => "ran",
+        () => "hit",
+    };
+    let spent: Duration = steps().map(|step| step.wall).sum();
+    let count = node.steps.len();
+    let times = (count > 1).then(|| format!("{count} instances, "));
+    let what = match status {
+        "hit" => "cached".to_owned(),
+        "ran" => seconds(spent),
+        other => other.to_owned(),
+    };
+    node.status = status;
+    node.about = format!("{}{what}", times.unwrap_or_default());
+}
