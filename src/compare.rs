@@ -148,12 +148,9 @@ pub fn outputs(store: &Store, old: &Execution, new: &Execution) -> Vec<TableDiff
             continue;
         }
         let (detail, cells) = match (was, now) {
-            (Some(was), Some(now)) => match (store.read(&was), store.read(&now)) {
+            (Some(was), Some(now)) => match (store.look(&was), store.look(&now)) {
                 (Ok(was), Ok(now)) => inside(&was, &now),
-                _ => (
-                    "one of them is no longer in the store".to_owned(),
-                    Vec::new(),
-                ),
+                (Err(error), _) | (_, Err(error)) => (error.to_string(), Vec::new()),
             },
             _ => (String::new(), Vec::new()),
         };
@@ -166,6 +163,16 @@ pub fn outputs(store: &Store, old: &Execution, new: &Execution) -> Vec<TableDiff
         });
     }
     found
+}
+
+/// A vector of weights is longer than anybody reads.
+const LONGEST: usize = 100;
+
+fn cut(text: String) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 type Cells = Vec<(usize, String, String, String)>;
@@ -188,7 +195,7 @@ fn inside(old: &RecordBatch, new: &RecordBatch) -> (String, Cells) {
         // A value that cannot be printed still counts as a difference.
         let formats = [was, now].map(|array| ArrayFormatter::try_new(array, &options).ok());
         let show = |side: usize, row: usize| match &formats[side] {
-            Some(format) => format.value(row).to_string(),
+            Some(format) => cut(format.value(row).to_string()),
             None => "?".to_owned(),
         };
         for row in 0..shared {

@@ -6,6 +6,28 @@ use std::process::Command;
 use crate::lab::Lab;
 use crate::report::{CLAIM, RESULTS};
 
+/// By a slip of the hand a pipeline, or a store, would be gone.
+#[test]
+fn what_people_wrote_and_stores_are_not_replaced() {
+    let lab = Lab::demo();
+    lab.run();
+    let before = std::fs::read(lab.path("pipeline.toml")).unwrap();
+    for (file, why) in [
+        ("pipeline.toml", "is there already"),
+        (".ablate/provenance.db", "is inside a store"),
+        (".ablate/objects/x.csv", "is inside a store"),
+    ] {
+        let said = lab.ablate(&["export", "summary", "--csv", "-o", file]);
+        let expected = format!(
+            "error: `{file}` {why}, and would be replaced\n |\n = help: -o names another file\n"
+        );
+        assert_eq!((said.code, said.stderr), (2, expected));
+        assert_eq!(lab.ablate(&["report", "-o", file]).code, 2);
+    }
+    assert_eq!(std::fs::read(lab.path("pipeline.toml")).unwrap(), before);
+    lab.ablate(&["fsck"]).good();
+}
+
 #[test]
 fn tables_are_written_as_papers_print_them() {
     let lab = Lab::new(RESULTS);

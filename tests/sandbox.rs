@@ -58,7 +58,12 @@ fn a_file_that_is_not_declared_cannot_be_read() {
     assert!(said.stderr.contains(&help), "{}", said.stderr);
     // A PATH that names the folder, or one inside it, does not open it.
     std::fs::create_dir(lab.path("bin")).unwrap();
-    for more in [".", lab.dir().to_str().unwrap(), "/", lab.path("bin").to_str().unwrap()] {
+    for more in [
+        ".",
+        lab.dir().to_str().unwrap(),
+        "/",
+        lab.path("bin").to_str().unwrap(),
+    ] {
         let path = format!("{more}:{}", std::env::var("PATH").unwrap());
         let said = lab.command(&["run"]).env("PATH", path).output().unwrap();
         let said = String::from_utf8(said.stderr).unwrap();

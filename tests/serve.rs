@@ -219,6 +219,18 @@ fn live_progress_moves() {
 }
 
 #[test]
+fn equal_means_of_other_seeds_are_not_the_same() {
+    let lab = Lab::new(RESULTS);
+    lab.run();
+    lab.edit("seed = 1, value = 0.80", "seed = 1, value = 0.85");
+    lab.edit("seed = 2, value = 0.90", "seed = 2, value = 0.85");
+    lab.run();
+    let said = lab.ablate(&["compare"]).good().stdout;
+    let expected = "table accuracy, lstm, clean: was 0.850 ± 0.071, now 0.850 ± 0.000\n";
+    assert!(said.starts_with(expected), "{said}");
+}
+
+#[test]
 fn two_runs_are_compared_on_a_page_and_on_the_terminal() {
     let lab = Lab::new(RESULTS);
     lab.write("claims.toml", CLAIM);
@@ -231,7 +243,7 @@ fn two_runs_are_compared_on_a_page_and_on_the_terminal() {
     assert_eq!(
         said.stdout,
         "claim good: was reproduced, now not reproduced\n\
-         table accuracy, lstm, clean: was 0.850, now 0.820 (−0.030)\n\
+         table accuracy, lstm, clean: was 0.850 ± 0.071, now 0.820 ± 0.028 (−0.030)\n\
          table accuracy, lstm, jsma: was 0.100, now 0.100; n was 10, now 5\n\
          ablate: 0 stages the same, 1 not in runs 1 and 2 (ablate diff 1 2)\n"
     );

@@ -253,6 +253,9 @@ fn whole_run(
         );
     }
     let recorded = gather::gather(store, run)?;
+    if let Some(lost) = crate::report::lost(store, &recorded).first() {
+        return Err(Diagnostic::new(lost.clone()).help("ablate run").into());
+    }
     let folder = arguments.output.clone().unwrap_or("mlruns".into());
     let written = std::path::absolute(&folder).and_then(|root| {
         let files = mlflow::files(store, &recorded, &claims.unwrap_or_default(), &root);

@@ -10,6 +10,13 @@ use crate::diagnostic::Diagnostic;
 
 /// All bytes under that name, or what was there before.
 pub fn write(file: &Path, bytes: &[u8]) -> Result<(), Exit> {
+    if let Some(why) = precious(file) {
+        return Err(
+            Diagnostic::new(format!("`{}` {why}, and would be replaced", file.display()))
+                .help("-o names another file")
+                .into(),
+        );
+    }
     let written = || {
         // A pipe or a device is written to; it must not be replaced by a file.
         if std::fs::metadata(file).is_ok_and(|there| !there.is_file()) {
@@ -25,6 +32,18 @@ pub fn write(file: &Path, bytes: &[u8]) -> Result<(), Exit> {
             .help("-o names another file, in a folder that is there")
             .into()
     })
+}
+
+/// Why a file must not be replaced by a slip: people wrote it, or a store needs it.
+fn precious(file: &Path) -> Option<&'static str> {
+    let whole = std::path::absolute(file).ok()?;
+    let is_store =
+        |folder: &Path| folder.join("provenance.db").exists() && folder.join("objects").is_dir();
+    if whole.ancestors().skip(1).any(is_store) {
+        return Some("is inside a store");
+    }
+    let settings = file.extension().is_some_and(|ending| ending == "toml");
+    (settings && file.exists()).then_some("is there already")
 }
 
 /// All bytes under that name, which nothing may have by then; or nothing.

@@ -52,6 +52,9 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         eprintln!("ablate: the claims cannot be judged: {}", first_line(why));
     }
     let made = report::make(&store, request)?;
+    for lost in &made.lost {
+        eprintln!("ablate: {lost}");
+    }
     for note in made.notes.iter().take(NOTES) {
         eprintln!("ablate: {note}");
     }

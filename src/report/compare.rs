@@ -77,12 +77,14 @@ pub struct CellPair {
     /// How many rows it was measured on, before and now, where that differs: a number on other
     /// rows is another number, even if it looks the same.
     pub n: Option<[String; 2]>,
+    /// Whether the numbers of single seeds differ, though their means may not.
+    pub other: bool,
 }
 
 impl CellPair {
     /// Whether anything is not the same in both.
     pub fn differs(&self) -> bool {
-        self.was != self.now || self.difference.is_some() || self.n.is_some()
+        self.was != self.now || self.difference.is_some() || self.n.is_some() || self.other
     }
 }
 
@@ -171,6 +173,13 @@ fn pair(was: Option<&PaperTable>, now: Option<&PaperTable>) -> TablePair {
     let mut differ = 0;
     let mut cell = |row: &str, col: &str| {
         let both = [0, 1].map(|side| sides[side].get(&(row, col)).copied());
+        // Equal means of other numbers are no equal results. NaN is the same as NaN here.
+        let seeds = both.map(|cell| {
+            let values = cell.into_iter().flat_map(|cell| &cell.values);
+            let values = values.map(|one| (one.seed, one.value.map(f64::to_bits)));
+            values.collect::<Vec<_>>()
+        });
+        let spread = both.map(|cell| cell.and_then(|cell| cell.spread));
         let [was, now] = both.map(|cell| cell.and_then(|cell| cell.mean));
         let difference = match (was, now) {
             (Some(was), Some(now)) if was != now => Some(now - was),
@@ -180,12 +189,24 @@ fn pair(was: Option<&PaperTable>, now: Option<&PaperTable>) -> TablePair {
             [Some(was), Some(now)] if was != now => Some([was, now]),
             _ => None,
         };
-        differ += usize::from(was != now || n.is_some());
+        let other = seeds[0] != seeds[1];
+        differ += usize::from(was != now || n.is_some() || other);
         let shown = |number: f64| number_as(number, whole);
+        let with_spread = |mean: Option<f64>, side: usize| {
+            let mean = match mean {
+                Some(mean) => shown(mean),
+                None => seeds[side].first()?.1.map(f64::from_bits)?.to_string(),
+            };
+            Some(match spread[side].filter(|_| spread[0] != spread[1]) {
+                Some(spread) => format!("{mean} ± {}", shown(spread)),
+                None => mean,
+            })
+        };
         CellPair {
             n,
-            was: was.map(shown),
-            now: now.map(shown),
+            other,
+            was: with_spread(was, 0),
+            now: with_spread(now, 1),
             difference: difference.map(|by| {
                 let sign = if by < 0.0 { '−' } else { '+' };
                 format!("{sign}{}", shown(by.abs()))

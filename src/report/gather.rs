@@ -130,10 +130,7 @@ pub fn gather(store: &Store, run: Run) -> Result<Recorded, Error> {
 /// The table behind an output, if it is still in the store and whole. A report shows what is
 /// there; `ablate fsck` is for what is not.
 pub fn table(store: &Store, output: &Output) -> Option<RecordBatch> {
-    match store.has_whole(output) {
-        true => store.read(&output.digest).ok(),
-        false => None,
-    }
+    store.look(&output.digest).ok()
 }
 
 /// Connects inputs to the steps that made them. Names are not part of a key, so an execution of

@@ -4,7 +4,7 @@
 use arrow::record_batch::RecordBatch;
 use store::{Store, Value};
 
-use super::gather::{self, Recorded, Step};
+use super::gather::{Recorded, Step};
 use crate::results;
 
 /// The table of `stage`, `stage.output` or `stage[axis=value].output`, several instances as one
@@ -32,9 +32,8 @@ pub fn table(
             Some(name) => format!("`{label}` has no output `{name}`"),
             None => format!("`{label}` has no result in this run"),
         })?;
-        let table = gather::table(store, found);
-        let table =
-            table.ok_or_else(|| format!("the result of `{label}` is no longer in the store"))?;
+        let table = store.look(&found.digest);
+        let table = table.map_err(|error| format!("the result of `{label}`: {error}"))?;
         parts.push((label.clone(), axes(step), table));
     }
     let first = steps[0].0;

@@ -58,11 +58,14 @@ pub struct Report {
     pub html: String,
     /// Figures that were asked for and could not be drawn.
     pub notes: Vec<String>,
+    /// Results that cannot be shown, and why.
+    pub lost: Vec<String>,
 }
 
 /// Makes the page of a run.
 pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error> {
     let recorded = gather::gather(store, request.run)?;
+    let lost = lost(store, &recorded);
     let tables = paper_tables(store, &recorded);
     let (figures, notes) = all_figures(store, &recorded, &tables, request.figures);
     let examples = examples::collect(store, &recorded, request.examples);
@@ -87,6 +90,7 @@ pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error>
             small => tables.iter().any(|table| table.has_paper() && !table.is_comparable()),
             tables => page::value(view::tables(&recorded, &tables)),
             plain => page::value(plain),
+            lost => page::value(&lost),
             figures => page::value(figures),
             undrawn => page::value(&notes),
             attacks => page::value(view::attacks(&examples)),
@@ -95,7 +99,28 @@ pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error>
             machine => page::value(summary::machine(&recorded.run.environment)),
         },
     );
-    Ok(Report { html, notes })
+    Ok(Report { html, notes, lost })
+}
+
+/// Results that cannot be shown, and why. What gc took is not among them: it is no longer wanted.
+pub fn lost(store: &Store, recorded: &Recorded) -> Vec<String> {
+    let read = recorded.read();
+    let mut lost = Vec::new();
+    for (at, step) in recorded.steps.iter().enumerate() {
+        for (n, output) in step.outputs().iter().enumerate() {
+            if !is_result(step, output, read.contains(&(at, n))) {
+                continue;
+            }
+            match store.look(&output.digest) {
+                Ok(_) | Err(store::Error::Missing { .. }) => {}
+                Err(error) => lost.push(format!(
+                    "the results of {} are not shown: {error}",
+                    step.source(output)
+                )),
+            }
+        }
+    }
+    lost
 }
 
 /// Every table of a paper in the results of a run.

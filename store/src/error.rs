@@ -95,6 +95,13 @@ pub enum Error {
         moved_to: PathBuf,
     },
 
+    /// An object's bytes do not have its digest any more; nothing was moved.
+    #[error("object {} is damaged on disk: run again to rebuild it", digest.short())]
+    Unsound {
+        /// The digest that the bytes should have.
+        digest: Digest,
+    },
+
     /// An object is not in the store.
     #[error("object {} is not in the store (removed by gc, or lost): run again to rebuild it", digest.short())]
     Missing {

@@ -93,8 +93,15 @@ fn learning_curves(store: &Store, recorded: &Recorded) -> Option<Figure> {
         let [Some(epochs), Some(accuracies)] = read else {
             continue;
         };
-        let points = epochs.into_iter().zip(accuracies);
-        let points: Vec<(f64, f64)> = points.filter_map(|(x, y)| Some((x?, y?))).collect();
+        // Of a training that began anew, the attempt that was accepted: the last.
+        let attempts = columns::numbers(&table, "attempt").unwrap_or_default();
+        let last = attempts.iter().flatten().copied().fold(0.0, f64::max);
+        let points = epochs.into_iter().zip(accuracies).enumerate();
+        let points = points.filter(|(row, _)| {
+            let attempt = attempts.get(*row).copied().flatten();
+            attempt.is_none_or(|attempt| attempt == last)
+        });
+        let points: Vec<(f64, f64)> = points.filter_map(|(_, (x, y))| Some((x?, y?))).collect();
         if points.len() < 2 || series.len() == draw::COLOURS.len() {
             continue;
         }

@@ -227,9 +227,14 @@ fn matrix(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<(),
     let mut cells = std::collections::BTreeMap::new();
     for ((x, y), value) in x.into_iter().zip(y).zip(values) {
         let spot = (place(&mut rows, y), place(&mut cols, x));
-        cells.extend(value.map(|value| (spot, value)));
+        if cells.insert(spot, value).is_some() {
+            let (y, x) = (&rows[spot.0], &cols[spot.1]);
+            return Err(format!(
+                "two rows have the cell `{y}`, `{x}`: aggregate them in `query`"
+            ));
+        }
     }
-    let value = |r: usize, c: usize| cells.get(&(r, c)).copied();
+    let value = |r: usize, c: usize| cells.get(&(r, c)).copied().flatten();
     figure
         .drawings
         .extend(draw::matrix(&asked.axes(), &rows, &cols, value));
