@@ -182,7 +182,10 @@ fn pair(was: Option<&PaperTable>, now: Option<&PaperTable>) -> TablePair {
         let spread = both.map(|cell| cell.and_then(|cell| cell.spread));
         let [was, now] = both.map(|cell| cell.and_then(|cell| cell.mean));
         let difference = match (was, now) {
-            (Some(was), Some(now)) if was != now => Some(now - was),
+            // Less than this is the rounding of a mean.
+            (Some(was), Some(now)) if (now - was).abs() > 1e-12 * was.abs().max(1.0) => {
+                Some(now - was)
+            }
             _ => None,
         };
         let n = match both.map(|cell| cell.and_then(Cell::behind)) {
