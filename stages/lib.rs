@@ -15,6 +15,7 @@ mod grams;
 mod labelled;
 mod models;
 mod nearest;
+mod pages;
 mod replayed;
 mod settings;
 mod sway;

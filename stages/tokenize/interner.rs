@@ -3,37 +3,60 @@
 //! Knows nothing of tokens. Written here because it is the inner loop of the kind: one arena,
 //! no allocation for each word, and a hash that is the same in every process.
 
-/// Distinct byte strings, numbered from 0.
-#[derive(Debug)]
-pub struct Interner {
-    words: Words,
-    /// Open addressing: the key of a string and its number, or [`EMPTY`].
-    slots: Vec<(u64, u32)>,
-}
+use super::numbers::LIMIT;
+use crate::pages::Pages;
 
-/// Byte strings by their numbers.
-#[derive(Debug, Default)]
-pub struct Words {
+/// Distinct byte strings, numbered from 0.
+pub struct Interner {
     bytes: Vec<u8>,
     /// Where each string ends in `bytes`; it begins where the one before ends.
-    ends: Vec<usize>,
+    ends: Vec<u32>,
+    slots: Slots,
 }
 
-impl Words {
-    /// How many strings there are.
-    pub fn len(&self) -> usize {
-        self.ends.len()
+/// Open addressing: in each slot the key of a string and its number. Tables are large and short-lived, so that they
+/// have memory of their own, which goes back at once.
+struct Slots(Pages);
+
+impl Slots {
+    /// Bytes of a key and of a number and one more, which is 0 in an empty slot.
+    const SIZE: usize = 12;
+
+    /// So many empty slots.
+    fn new(slots: usize) -> Slots {
+        let pages = Pages::zeros(slots * Slots::SIZE);
+        Slots(pages.expect("there is memory for a table of words"))
     }
 
-    /// The string with that number.
-    pub fn get(&self, number: u32) -> &[u8] {
-        let n = number as usize;
-        let start = if n == 0 { 0 } else { self.ends[n - 1] };
-        &self.bytes[start..self.ends[n]]
+    #[inline]
+    fn all(&self) -> &[[u8; Slots::SIZE]] {
+        self.0.all().as_chunks().0
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.0.len() / Slots::SIZE
+    }
+
+    /// The key and the number in a slot.
+    #[inline]
+    fn get(&self, at: usize) -> Option<(u64, u32)> {
+        read(&self.all()[at])
+    }
+
+    fn set(&mut self, at: usize, key: u64, number: u32) {
+        let slot = &mut self.0.all_mut()[at * Slots::SIZE..(at + 1) * Slots::SIZE];
+        slot[..8].copy_from_slice(&key.to_le_bytes());
+        slot[8..].copy_from_slice(&(number + 1).to_le_bytes());
     }
 }
 
-const EMPTY: (u64, u32) = (0, u32::MAX);
+#[inline]
+fn read(slot: &[u8; Slots::SIZE]) -> Option<(u64, u32)> {
+    let (key, number) = slot.split_first_chunk::<8>().expect("twelve bytes");
+    let number = u32::from_le_bytes(number.try_into().expect("four bytes"));
+    Some((u64::from_le_bytes(*key), number.checked_sub(1)?))
+}
 
 /// Strings of up to this many bytes are their own key, so that finding one touches nothing
 /// but its slot: most words of a text are as short.
@@ -65,42 +88,31 @@ impl<'a> Word<'a> {
     }
 }
 
-/// Into how many parts strings are dealt.
-pub const PARTS: usize = 16;
-
 impl Interner {
     /// Nothing yet.
     pub fn new() -> Interner {
         Interner {
-            words: Words::default(),
-            slots: vec![EMPTY; 1 << 10],
+            bytes: Vec::new(),
+            ends: Vec::new(),
+            slots: Slots::new(1 << 10),
         }
     }
 
     /// How many strings there are.
     pub fn len(&self) -> usize {
-        self.words.len()
+        self.ends.len()
     }
 
     /// The string with that number.
     pub fn get(&self, number: u32) -> &[u8] {
-        self.words.get(number)
+        let n = number as usize;
+        let start = if n == 0 { 0 } else { self.ends[n - 1] };
+        &self.bytes[start as usize..self.ends[n] as usize]
     }
 
     /// All strings, in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len() as u32).map(|n| self.get(n))
-    }
-
-    /// No more strings will come: all of them, and their numbers dealt to [`PARTS`] parts by
-    /// what the strings are, so that equal ones of two interners are in the same part.
-    pub fn deal(self) -> (Words, Vec<Vec<u32>>) {
-        let mut parts = vec![Vec::new(); PARTS];
-        for (key, number) in self.slots.iter().filter(|slot| slot.1 != EMPTY.1) {
-            // From the top, because the place in the table is from the bottom.
-            parts[(fold(*key) >> 60) as usize].push(*number);
-        }
-        (self.words, parts)
     }
 
     /// The number of a string that may be new.
@@ -133,10 +145,9 @@ impl Interner {
         let mask = self.slots.len() - 1;
         let mut at = spread(key) & mask;
         loop {
-            let (found, number) = self.slots[at];
-            if number == EMPTY.1 {
+            let Some((found, number)) = self.slots.get(at) else {
                 return Err(at);
-            }
+            };
             if found == key && (word.len() <= SHORT || self.get(number) == word) {
                 return Ok(number);
             }
@@ -147,28 +158,37 @@ impl Interner {
     #[cold]
     fn add(&mut self, word: &[u8], key: u64, slot: usize) -> u32 {
         let number = self.len() as u32;
-        assert!(
-            number < u32::MAX - 1,
-            "more than four thousand million words"
-        );
-        self.words.bytes.extend_from_slice(word);
-        self.words.ends.push(self.words.bytes.len());
-        self.slots[slot] = (key, number);
-        if self.len() * 2 > self.slots.len() {
-            self.grow();
+        assert!(number < LIMIT, "more than a thousand million words");
+        self.bytes.extend_from_slice(word);
+        let end = u32::try_from(self.bytes.len());
+        self.ends
+            .push(end.expect("less than four gigabytes of different words"));
+        self.slots.set(slot, key, number);
+        if self.len() * 4 > self.slots.len() * 3 {
+            self.grow(self.slots.len() * 2);
         }
         number
     }
 
-    fn grow(&mut self) {
-        let size = self.slots.len() * 2;
-        let mut slots = vec![EMPTY; size];
-        for (key, number) in self.slots.iter().filter(|slot| slot.1 != EMPTY.1) {
-            let mut at = spread(*key) & (size - 1);
-            while slots[at].1 != EMPTY.1 {
+    /// Makes room for so many strings more.
+    pub fn reserve(&mut self, strings: usize) {
+        let size = ((self.len() + strings) * 4 / 3 + 1).next_power_of_two();
+        self.ends.reserve(strings);
+        // Rare words, which most are, have seven letters or so.
+        self.bytes.reserve(8 * strings);
+        if size > self.slots.len() {
+            self.grow(size);
+        }
+    }
+
+    fn grow(&mut self, size: usize) {
+        let mut slots = Slots::new(size);
+        for (key, number) in self.slots.all().iter().filter_map(read) {
+            let mut at = spread(key) & (size - 1);
+            while slots.get(at).is_some() {
                 at = (at + 1) & (size - 1);
             }
-            slots[at] = (*key, *number);
+            slots.set(at, key, number);
         }
         self.slots = slots;
     }

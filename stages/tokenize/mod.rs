@@ -7,6 +7,7 @@
 mod basic;
 mod interner;
 mod merge;
+mod numbers;
 mod output;
 mod pieces;
 mod rows;
@@ -147,29 +148,38 @@ impl Stage for Tokenize {
         let settings = Settings::of(task)?;
         let rows = Rows::read(&task.inputs["rows"], &settings)?;
         let given = given(task, &settings)?;
-        let shards = scan::scan(&rows, &settings, given.as_ref(), task.watch)?;
-        let mut seen = merge::merge(&shards);
+        let (shards, readings) = scan::scan(&rows, &settings, given.as_ref(), task.watch)?;
+        let seen = merge::merge(readings);
         let vocab = match given {
             Some(given) => given,
             None => Vocabulary::count(&seen, &settings),
         };
-        // From the numbers of all shards to ids; for word-piece they are the same.
+        // From the numbers of all readers to ids; for word-piece they are the same.
+        let id = |n| {
+            vocab
+                .tokens
+                .find(seen.tokens.get(n))
+                .unwrap_or(vocab.unknown) as i32
+        };
+        let id: Vec<i32> = (0..seen.tokens.len() as u32)
+            .into_par_iter()
+            .map(id)
+            .collect();
+        let table = |places: &Vec<u32>| {
+            let pad = std::iter::once(vocab.pad as i32);
+            match settings.scheme {
+                Scheme::WordPiece => pad.chain(0..vocab.tokens.len() as i32).collect(),
+                _ => pad.chain(places.iter().map(|n| id[*n as usize])).collect(),
+            }
+        };
+        let tables: Vec<Vec<i32>> = seen.places.iter().map(table).collect();
         let mut counts = match settings.scheme {
             Scheme::WordPiece => {
-                let mut counts = vec![0; vocab.tokens.len()];
-                for shard in &shards {
-                    for (total, count) in counts.iter_mut().zip(&shard.counts) {
-                        *total += *count as i64;
-                    }
-                }
+                let mut counts: Vec<i64> = seen.counts.iter().map(|n| *n as i64).collect();
+                counts.resize(vocab.tokens.len(), 0);
                 counts
             }
             _ => {
-                let id = |n| vocab.tokens.find(seen.get(n)).unwrap_or(vocab.unknown);
-                let id: Vec<u32> = (0..seen.len() as u32).into_par_iter().map(id).collect();
-                seen.places.par_iter_mut().flatten().for_each(|number| {
-                    *number = id[*number as usize];
-                });
                 let mut counts = vec![0; vocab.tokens.len()];
                 for (id, count) in id.iter().zip(&seen.counts) {
                     counts[*id as usize] += *count as i64;
@@ -184,18 +194,19 @@ impl Stage for Tokenize {
             counts[id.expect("marks are looked up with the vocabulary") as usize] += trained;
         }
         // Shards are handed over, so that each is gone as soon as its ids are in the table.
+        drop(seen);
         let mut of_column: Vec<Vec<_>> = rows.texts.iter().map(|_| Vec::new()).collect();
-        for (shard, places) in shards.into_iter().zip(seen.places) {
-            let named = settings.scheme != Scheme::WordPiece;
-            of_column[shard.column].push((shard, named.then_some(places)));
+        for shard in shards {
+            of_column[shard.column].push(shard);
         }
         let columns = of_column
             .into_iter()
-            .map(|shards| output::ids(shards, &vocab, &settings))
+            .map(|shards| output::ids(shards, &tables, &vocab, &settings))
             .collect::<Result<Vec<_>, _>>()?;
         let stats = stats::table(&rows, &columns, &vocab, &settings);
-        let tokens = output::tokens(&rows, columns, &vocab, &settings);
-        let vocab = output::vocab(&vocab, counts, &settings);
+        let metadata = output::metadata(&vocab, &settings);
+        let tokens = output::tokens(&rows, columns, metadata.clone(), &settings);
+        let vocab = output::vocab(&vocab, counts, metadata);
         Ok([("tokens", tokens), ("vocab", vocab), ("stats", stats)]
             .map(|(name, table)| (name.to_owned(), table))
             .into())

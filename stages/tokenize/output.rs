@@ -9,7 +9,7 @@ use arrow::record_batch::RecordBatch;
 use rayon::prelude::*;
 
 use super::rows::Rows;
-use super::scan::{EMPTY, Shard};
+use super::scan::Shard;
 use super::settings::{SCHEMES, Settings};
 use super::vocab::Vocabulary;
 use crate::{Failure, wordlist};
@@ -26,9 +26,11 @@ pub struct Ids {
     pub lengths: Vec<u32>,
 }
 
-/// Turns the numbers of the shards of one column into ids. `places[shard][number]` is the id.
+/// Turns the numbers of the shards of one column into ids, by a table for each reader: padding first, then the id of
+/// each number.
 pub fn ids(
-    shards: Vec<(Shard, Option<Vec<u32>>)>,
+    shards: Vec<Shard>,
+    tables: &[Vec<i32>],
     vocab: &Vocabulary,
     settings: &Settings,
 ) -> Result<Ids, Failure> {
@@ -47,7 +49,7 @@ pub fn ids(
         Some(most) => most * settings.width,
         None => ids + marks,
     };
-    for (shard, _) in &shards {
+    for shard in &shards {
         let mut from = 0;
         for to in &shard.ends {
             end += room(to - from);
@@ -61,22 +63,17 @@ pub fn ids(
     let mut ids = vec![vocab.pad as i32; end];
     let mut rest = &mut ids[..];
     let mut work = Vec::with_capacity(shards.len());
-    for (shard, places) in shards {
+    for shard in shards {
         let size = match settings.fill {
             Some(_) => shard.ends.len() * room(0),
-            None => shard.ids.len() + shard.ends.len() * marks,
+            None => shard.ends.last().unwrap_or(&0) + shard.ends.len() * marks,
         };
         let (mine, others) = rest.split_at_mut(size);
-        work.push((shard, places, mine));
+        work.push((shard, mine));
         rest = others;
     }
-    work.into_par_iter().for_each(|(shard, places, mut out)| {
-        let id = |number: u32| match &places {
-            _ if number == EMPTY => vocab.pad as i32,
-            Some(places) => places[number as usize] as i32,
-            None => number as i32,
-        };
-        let mut from = 0;
+    work.into_par_iter().for_each(|(shard, mut out)| {
+        let (mut numbers, mut from) = (shard.numbers.read(), 0);
         for to in &shard.ends {
             let (row, rest) = out.split_at_mut(room(to - from));
             let row = &mut row[..to - from + marks];
@@ -86,9 +83,7 @@ pub fn ids(
                 row[0] = before;
                 at = 1;
             }
-            for (slot, number) in row[at..].iter_mut().zip(&shard.ids[from..*to]) {
-                *slot = id(*number);
-            }
+            numbers.fill(&mut row[at..at + to - from], &tables[shard.reader]);
             if let (Some(after), Some(last)) = (after, row.last_mut()) {
                 *last = after;
             }
@@ -113,7 +108,7 @@ fn too_many() -> Failure {
 pub fn tokens(
     rows: &Rows,
     columns: Vec<Ids>,
-    vocab: &Vocabulary,
+    metadata: Vec<(String, String)>,
     settings: &Settings,
 ) -> RecordBatch {
     let mut made: Vec<(String, ArrayRef)> = Vec::new();
@@ -133,11 +128,11 @@ pub fn tokens(
         made.push((format!("ids{suffix}"), Arc::new(list)));
         made.push((format!("len{suffix}"), Arc::new(lengths)));
     }
-    batch(made, metadata(vocab, settings))
+    batch(made, metadata)
 }
 
 /// `id, token, count`: how often each token is among the kept ones of the training split.
-pub fn vocab(vocab: &Vocabulary, counts: Vec<i64>, settings: &Settings) -> RecordBatch {
+pub fn vocab(vocab: &Vocabulary, counts: Vec<i64>, metadata: Vec<(String, String)>) -> RecordBatch {
     let tokens = vocab
         .tokens
         .iter()
@@ -151,11 +146,11 @@ pub fn vocab(vocab: &Vocabulary, counts: Vec<i64>, settings: &Settings) -> Recor
         ),
         ("count".to_owned(), Arc::new(Int64Array::from(counts))),
     ];
-    batch(made, metadata(vocab, settings))
+    batch(made, metadata)
 }
 
-/// What a reader must know of the ids, in the table itself.
-fn metadata(vocab: &Vocabulary, settings: &Settings) -> Vec<(String, String)> {
+/// What a reader must know of the ids, in the tables themselves.
+pub fn metadata(vocab: &Vocabulary, settings: &Settings) -> Vec<(String, String)> {
     let scheme = SCHEMES
         .iter()
         .find(|(_, scheme)| *scheme == settings.scheme);

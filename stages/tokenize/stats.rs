@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::record_batch::RecordBatch;
+use rayon::prelude::*;
 
 use super::output::{Ids, batch};
 use super::rows::Rows;
@@ -30,10 +31,12 @@ pub fn table(rows: &Rows, columns: &[Ids], vocab: &Vocabulary, settings: &Settin
     let mut lines = Lines::default();
     for ((name, _), ids) in rows.texts.iter().zip(columns) {
         let mut summaries: Vec<Summary> = rows.splits.iter().map(|_| Summary::default()).collect();
-        for (row, length) in ids.lengths.iter().enumerate() {
-            let from = ids.offsets[row] as usize;
-            let kept = &ids.ids[from..from + ids.kept[row] as usize];
-            summaries[rows.split[row] as usize].add(*length, kept, vocab, settings);
+        let found: Vec<Found> = (0..ids.lengths.len())
+            .into_par_iter()
+            .map(|row| Found::of(ids, row, vocab, settings))
+            .collect();
+        for (row, found) in found.iter().enumerate() {
+            summaries[rows.split[row] as usize].add(ids.lengths[row], found, settings);
         }
         for (split, summary) in rows.splits.iter().zip(summaries) {
             lines.summary(name, split, &summary);
@@ -42,22 +45,39 @@ pub fn table(rows: &Rows, columns: &[Ids], vocab: &Vocabulary, settings: &Settin
     lines.table()
 }
 
-impl Summary {
-    fn add(&mut self, length: u32, kept: &[i32], vocab: &Vocabulary, settings: &Settings) {
-        self.texts += 1;
-        self.tokens += u64::from(length);
-        self.longest = self.longest.max(length);
-        self.cut += u64::from(length as usize > settings.keep());
-        *self.bars.entry(length / BAR * BAR).or_default() += 1;
-        let marks = u64::from(settings.before.is_some()) + u64::from(settings.after.is_some());
+/// What was kept of one text.
+struct Found {
+    kept: u64,
+    unknown: u64,
+}
+
+impl Found {
+    fn of(ids: &Ids, row: usize, vocab: &Vocabulary, settings: &Settings) -> Found {
+        let from = ids.offsets[row] as usize;
+        let kept = &ids.ids[from..from + ids.kept[row] as usize];
         let count = |id: u32| kept.iter().filter(|kept| **kept == id as i32).count() as u64;
+        let marks = u64::from(settings.before.is_some()) + u64::from(settings.after.is_some());
         let empty = if settings.width > 1 {
             count(vocab.pad)
         } else {
             0
         };
-        self.kept += kept.len() as u64 - empty - marks;
-        self.unknown += count(vocab.unknown);
+        Found {
+            kept: kept.len() as u64 - empty - marks,
+            unknown: count(vocab.unknown),
+        }
+    }
+}
+
+impl Summary {
+    fn add(&mut self, length: u32, found: &Found, settings: &Settings) {
+        self.texts += 1;
+        self.tokens += u64::from(length);
+        self.longest = self.longest.max(length);
+        self.cut += u64::from(length as usize > settings.keep());
+        *self.bars.entry(length / BAR * BAR).or_default() += 1;
+        self.kept += found.kept;
+        self.unknown += found.unknown;
     }
 }
 

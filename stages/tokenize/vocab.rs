@@ -28,20 +28,21 @@ impl Vocabulary {
     /// The most frequent first; tokens seen equally often in the order of their bytes, so that
     /// nothing depends on where a token was seen first.
     pub fn count(seen: &Seen, settings: &Settings) -> Vocabulary {
-        let frequent = (0..seen.len() as u32).zip(&seen.counts);
+        let frequent = (0..seen.tokens.len() as u32).zip(&seen.counts);
         let frequent = frequent.filter(|(_, count)| **count >= settings.min_count);
         // Most ties are decided by the first bytes, without looking the tokens up.
         let mut order: Vec<(Reverse<u64>, u64, u32)> = frequent
-            .map(|(n, count)| (Reverse(*count), beginning(seen.get(n)), n))
+            .map(|(n, count)| (Reverse(*count), beginning(seen.tokens.get(n)), n))
             .collect();
         order.par_sort_unstable_by(|a, b| {
             let apart = (a.0, a.1).cmp(&(b.0, b.1));
-            apart.then_with(|| seen.get(a.2).cmp(seen.get(b.2)))
+            apart.then_with(|| seen.tokens.get(a.2).cmp(seen.tokens.get(b.2)))
         });
         order.truncate(settings.max_vocab.unwrap_or(usize::MAX));
         let mut tokens = specials(settings);
+        tokens.reserve(order.len());
         for (_, _, n) in order {
-            tokens.intern(seen.get(n));
+            tokens.intern(seen.tokens.get(n));
         }
         Vocabulary {
             tokens,

@@ -57,7 +57,9 @@ pub(crate) struct OneStep<T> {
     /// `W`, `U`, and `Wn`, `Un` of a GRU.
     maps: Vec<Map<T>>,
     biases: Vec<Vec<T>>,
-    /// The state before; `c` is empty outside LSTMs.
+    /// The hidden states of the last step, and their product with `U`: attacks ask for many inputs of one state.
+    held: (Vec<T>, Vec<T>),
+    /// The state before, for each input; `c` is empty outside LSTMs.
     before: (Vec<T>, Vec<T>),
     gates: Vec<T>,
     /// `n` of a GRU, `tanh(c)` of an LSTM.
@@ -92,6 +94,7 @@ impl<T: Real> OneStep<T> {
             cell,
             maps: maps.into_iter().map(|s| Map::new(params, s)).collect(),
             biases: biases.iter().map(|s| params.get(*s).to_vec()).collect(),
+            held: Default::default(),
             before: Default::default(),
             gates: Vec::new(),
             inner: Vec::new(),
@@ -108,20 +111,27 @@ impl<T: Real> OneStep<T> {
         (n, if self.cell.has_cell() { n } else { 0 })
     }
 
-    /// From `x` (items, inputs), `h` and `c` (items, units) to [`OneStep::h`] and [`OneStep::c`].
-    pub(crate) fn forward(&mut self, x: &[T], h: &[T], c: &[T], items: usize) {
-        let (n, row) = (self.cell.units(), items * self.cell.units());
+    /// From `x` (copies, items, inputs), `h` and `c` (items, units) to [`OneStep::h`] and [`OneStep::c`]
+    /// (copies, items, units): every copy starts from the same states.
+    pub(crate) fn forward(&mut self, x: &[T], h: &[T], c: &[T], copies: usize) {
+        let n = self.cell.units();
+        let (items, row) = (copies * h.len() / n, copies * h.len());
         for (to, from) in [(&mut self.before.0, h), (&mut self.before.1, c)] {
-            to.clear();
-            to.extend_from_slice(from);
+            repeat(to, from, copies);
         }
+        if self.held.0 != h {
+            self.maps[1].set(&mut self.held.1, h, h.len() / n);
+            self.held.0.clear();
+            self.held.0.extend_from_slice(h);
+        }
+        let recurrent = &self.held.1[..];
         self.ones.resize(items, 1);
         self.h.resize(row, T::ZERO);
         let (before, lens, bias) = (&self.before.0[..], &self.ones[..], &self.biases[0][..]);
         match self.cell {
             Cell::Rnn(_) => {
-                self.maps[0].set(&mut self.h, x, items);
-                self.maps[1].add(&mut self.h, before, items);
+                repeat(&mut self.h, recurrent, copies);
+                self.maps[0].add(&mut self.h, x, items);
                 T::launch(rnn::Forward {
                     t: 0,
                     n,
@@ -133,9 +143,9 @@ impl<T: Real> OneStep<T> {
             }
             Cell::Gru(_) => {
                 self.reset.resize(row, T::ZERO);
-                self.maps[0].set(&mut self.gates, x, items);
+                repeat(&mut self.gates, recurrent, copies);
+                self.maps[0].add(&mut self.gates, x, items);
                 self.maps[2].set(&mut self.inner, x, items);
-                self.maps[1].add(&mut self.gates, before, items);
                 T::launch(Gates {
                     t: 0,
                     n,
@@ -160,8 +170,8 @@ impl<T: Real> OneStep<T> {
             Cell::Lstm(_) => {
                 self.c.resize(row, T::ZERO);
                 self.inner.resize(row, T::ZERO);
-                self.maps[0].set(&mut self.gates, x, items);
-                self.maps[1].add(&mut self.gates, before, items);
+                repeat(&mut self.gates, recurrent, copies);
+                self.maps[0].add(&mut self.gates, x, items);
                 T::launch(lstm_cell::Forward {
                     t: 0,
                     n,
@@ -291,5 +301,13 @@ impl<T: Real> OneStep<T> {
             }
         };
         (dh_new, dc_new)
+    }
+}
+
+/// `to` becomes so many copies of `from`, one after the other, in its own memory.
+fn repeat<T: Copy>(to: &mut Vec<T>, from: &[T], copies: usize) {
+    to.clear();
+    for _ in 0..copies {
+        to.extend_from_slice(from);
     }
 }

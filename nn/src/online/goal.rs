@@ -72,8 +72,8 @@ impl Goal {
         }
     }
 
-    /// The direction of `dV/dz`.
-    pub(crate) fn direction<T: Real>(&self, logits: &[T]) -> Vec<T> {
+    /// Turns logits into the direction of `dV/dz`.
+    pub(crate) fn direct<T: Real>(&self, logits: &mut [T]) {
         let (class, sign) = match self.aim {
             Aim::Leave(class) => (class, -T::ONE),
             Aim::Reach(class) => (class, T::ONE),
@@ -87,21 +87,27 @@ impl Goal {
                 Aim::Reach(_) => y <= 1.0 - threshold,
             };
             if dead {
-                return vec![T::ZERO; logits.len()];
+                return logits.fill(T::ZERO);
             }
         }
-        let mut others: Vec<T> = logits.to_vec();
-        others.remove(class);
-        crate::simd::softmax(&mut others);
-        let mut d: Vec<T> = others.into_iter().map(|s| -sign * s).collect();
-        d.insert(class, sign);
-        d
+        // The others side by side, without this class; then everything back to its place.
+        logits[class..].rotate_left(1);
+        let others = logits.len() - 1;
+        crate::simd::softmax(&mut logits[..others]);
+        logits[..others].iter_mut().for_each(|s| *s *= -sign);
+        logits[others] = sign;
+        logits[class..].rotate_right(1);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn direction<T: Real, const N: usize>(goal: Goal, mut z: [T; N]) -> [T; N] {
+        goal.direct(&mut z);
+        z
+    }
 
     /// The direction is that of differences of V, also where the model is so sure that `1 - y` is 0.
     #[test]
@@ -123,7 +129,7 @@ mod tests {
                 let total: f64 = z.iter().map(|z| z.exp()).sum();
                 v * (z[class].exp() / total).ln()
             };
-            let d = goal.direction(&z);
+            let d = direction(goal, z);
             let slope = |k: usize| {
                 let at = |by: f64| {
                     let mut z = z;
@@ -138,8 +144,8 @@ mod tests {
                 assert!((slope(k) - scale * d).abs() < 1e-8, "{goal:?} {k}");
             }
         }
-        assert_eq!(Goal::leave(0).direction(&[90.0f32, 0.0]), [-1.0, 1.0]);
-        assert_eq!(Goal::reach(0).direction(&[90.0f32, 0.0]), [1.0, -1.0]);
+        assert_eq!(direction(Goal::leave(0), [90.0f32, 0.0]), [-1.0, 1.0]);
+        assert_eq!(direction(Goal::reach(0), [90.0f32, 0.0]), [1.0, -1.0]);
     }
 
     #[test]
@@ -160,13 +166,13 @@ mod tests {
             threshold: Some(0.9),
             ..Goal::leave(0)
         };
-        assert_eq!(dead.direction(&sure), [0.0, 0.0], "0.95 is above 0.9");
-        assert_eq!(dead.direction(&[1.0, 0.0]), [-1.0, 1.0]);
+        assert_eq!(direction(dead, sure), [0.0, 0.0], "0.95 is above 0.9");
+        assert_eq!(direction(dead, [1.0, 0.0]), [-1.0, 1.0]);
         let reach = Goal {
             threshold: Some(0.9),
             ..Goal::reach(1)
         };
-        assert_eq!(reach.direction(&sure), [0.0, 0.0], "0.05 is below 0.1");
-        assert_eq!(reach.direction(&[1.0, 0.0]), [-1.0, 1.0]);
+        assert_eq!(direction(reach, sure), [0.0, 0.0], "0.05 is below 0.1");
+        assert_eq!(direction(reach, [1.0, 0.0]), [-1.0, 1.0]);
     }
 }

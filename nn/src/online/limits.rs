@@ -23,6 +23,25 @@ impl Limits {
         }
     }
 
+    /// `x + d` of many numbers, or what is nearest to it within the limits.
+    pub(super) fn all<T: Real>(&self, x: &[T], d: &[T]) -> Vec<T> {
+        let linf = self.linf.unwrap_or(f64::INFINITY);
+        let (low, high) = self.range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let plain = |(x, d): (&T, &T)| T::of(x.to_f64() + d.to_f64().clamp(-linf, linf));
+        let mut to: Vec<T> = x.iter().zip(d).map(plain).collect();
+        // Nearly all are within at once, and many at a time are found to be.
+        let within = to.iter().zip(x).fold(true, |all, (to, x)| {
+            let (to, x) = (to.to_f64(), x.to_f64());
+            all & ((to - x).abs() <= linf) & (low <= to) & (to <= high)
+        });
+        if !within {
+            for (to, (x, d)) in to.iter_mut().zip(x.iter().zip(d)) {
+                *to = self.moved(*x, *d);
+            }
+        }
+        to
+    }
+
     /// `x + d`, or what is nearest to it within the limits.
     pub fn moved<T: Real>(&self, x: T, d: T) -> T {
         let (from, mut d) = (x.to_f64(), d.to_f64());
@@ -80,6 +99,7 @@ mod tests {
                 (f64::from(to) - f64::from(x)).abs() <= linf,
                 "{x} {d} {linf}"
             );
+            assert_eq!(limits.all(&[x, x], &[d, d]), [to, to]);
             // Far from 0 the nearest float may be too far away already.
             let plain = (f64::from(x) + f64::from(d)) as f32;
             if (f64::from(plain) - f64::from(x)).abs() <= linf && f64::from(d.abs()) <= linf {
@@ -98,6 +118,9 @@ mod tests {
         assert_eq!(limits.moved(0.1f32, -0.3), 0.0);
         assert_eq!(limits.moved(2.0f32, 0.1), 2.0);
         assert_eq!(limits.moved(2.0f32, -0.1), 1.9);
+        let (x, d) = ([0.9f32, 0.1, 2.0, 2.0], [0.3, -0.3, 0.1, -0.1]);
+        assert_eq!(limits.all(&x, &d), [1.0, 0.0, 2.0, 1.9]);
+        assert_eq!(limits.all(&x[..1], &[-0.2]), [limits.moved(0.9, -0.2)]);
         assert_eq!(
             Limits::default().moved(0.9f32, 0.3),
             (0.9f32 as f64 + 0.3f32 as f64) as f32

@@ -127,8 +127,7 @@ impl<'m, T: Real, R: Rule<T>> Online<'m, T, R> {
         let d = self.rule.perturb(&mut now)?;
         same("perturbation", inputs.len(), d.len())?;
         finite("perturbation", &d)?;
-        let pairs = inputs.iter().zip(&d);
-        let moved: Vec<T> = pairs.map(|(x, d)| self.limits.moved(*x, *d)).collect();
+        let moved = self.limits.all(inputs, &d);
         let moved = choose(&mut now, &moved)?;
         same("choice", inputs.len(), moved.len())?;
         let mut steps = 1;

@@ -76,7 +76,7 @@ impl<'m, T: Real> Stepper<'m, T> {
 
     /// One step of `items` items: states (items, state) and inputs (items, input) to states.
     pub fn step(&mut self, states: &[T], inputs: &[T]) -> Result<Vec<T>> {
-        let items = self.run(states, inputs)?;
+        let items = self.run(states, inputs, 1)?;
         let n = self.state_len();
         let (mut out, mut at) = (vec![T::ZERO; states.len()], 0);
         for layer in &self.layers {
@@ -89,12 +89,19 @@ impl<'m, T: Real> Stepper<'m, T> {
 
     /// `(Fx^T v, Fs^T v)` of every item.
     pub fn vjp(&mut self, states: &[T], inputs: &[T], v: &[T]) -> Result<(Vec<T>, Vec<T>)> {
-        self.pulled(states, inputs, v, true)
+        self.pulled(states, inputs, v, 1, true)
     }
 
-    /// `Fx^T v` of every item, without the part of the state.
-    pub fn input_vjp(&mut self, states: &[T], inputs: &[T], v: &[T]) -> Result<Vec<T>> {
-        Ok(self.pulled(states, inputs, v, false)?.0)
+    /// `Fx^T v` of every item, without the part of the state, for `copies` inputs of each state: `inputs` and the answer
+    /// are (copies, items, input). What depends on the states alone is made once.
+    pub fn input_vjps(
+        &mut self,
+        states: &[T],
+        inputs: &[T],
+        v: &[T],
+        copies: usize,
+    ) -> Result<Vec<T>> {
+        Ok(self.pulled(states, inputs, v, copies, false)?.0)
     }
 
     /// `Fx^T v`, and `Fs^T v` if it is wanted.
@@ -103,21 +110,22 @@ impl<'m, T: Real> Stepper<'m, T> {
         states: &[T],
         inputs: &[T],
         v: &[T],
+        copies: usize,
         state: bool,
     ) -> Result<(Vec<T>, Vec<T>)> {
         same("v", states.len(), v.len())?;
         finite("v", v)?;
-        let items = self.run(states, inputs)?;
+        let items = self.run(states, inputs, copies)?;
         self.passes.backwards += items as u64;
         let (n, mut end) = (self.state_len(), self.state_len());
         let (mut ds, mut dx) = (Vec::new(), Vec::new());
         if state {
-            ds.resize(states.len(), T::ZERO);
+            ds.resize(copies * states.len(), T::ZERO);
         }
         for (k, layer) in self.layers.iter().enumerate().rev() {
             let (units, cells) = layer.parts();
-            let mut dc = gather(v, n, end - cells, cells, items);
-            let mut dh = gather(v, n, end - cells - units, units, items);
+            let mut dc = gather(v, n, end - cells, cells, copies);
+            let mut dh = gather(v, n, end - cells - units, units, copies);
             // What the layer above read was this layer's hidden state.
             crate::layers::add(&mut dh, &dx);
             let width = if k == 0 {
@@ -157,7 +165,7 @@ impl<'m, T: Real> Stepper<'m, T> {
         same("dx", self.input_len(), dx.len())?;
         finite("ds", ds)?;
         finite("dx", dx)?;
-        self.run(state, input)?;
+        self.run(state, input, 1)?;
         let (mut moved, mut at) = (Vec::with_capacity(ds.len()), 0);
         let mut below = dx.to_vec();
         for layer in &self.layers {
@@ -177,7 +185,7 @@ impl<'m, T: Real> Stepper<'m, T> {
         let items = self.check(states)?;
         self.passes.forwards += items as u64;
         let (at, units) = self.top();
-        let h = gather(states, self.state_len(), at, units, items);
+        let h = gather(states, self.state_len(), at, units, 1);
         Ok(self.head.forward(h, items))
     }
 
@@ -206,9 +214,9 @@ impl<'m, T: Real> Stepper<'m, T> {
         (self.state_len() - units - cells, units)
     }
 
-    /// All layers forward; returns the number of items.
-    fn run(&mut self, states: &[T], inputs: &[T]) -> Result<usize> {
-        let (items, n) = (self.check(states)?, self.state_len());
+    /// All layers forward, every state with so many inputs; returns the number of steps.
+    fn run(&mut self, states: &[T], inputs: &[T], copies: usize) -> Result<usize> {
+        let (items, n) = (copies * self.check(states)?, self.state_len());
         same("inputs", items * self.input_len(), inputs.len())?;
         finite("input", inputs)?;
         self.passes.forwards += items as u64;
@@ -216,9 +224,9 @@ impl<'m, T: Real> Stepper<'m, T> {
         for k in 0..self.layers.len() {
             let (below, layer) = self.layers.split_at_mut(k);
             let (x, (units, cells)) = (below.last().map_or(inputs, |l| &l.h), layer[0].parts());
-            let h = gather(states, n, at, units, items);
-            let c = gather(states, n, at + units, cells, items);
-            layer[0].forward(x, &h, &c, items);
+            let h = gather(states, n, at, units, 1);
+            let c = gather(states, n, at + units, cells, 1);
+            layer[0].forward(x, &h, &c, copies);
             at += units + cells;
         }
         Ok(items)
@@ -239,11 +247,13 @@ impl<'m, T: Real> Stepper<'m, T> {
     }
 }
 
-/// Columns `at..at + width` of rows of `n` numbers.
-fn gather<T: Copy>(rows: &[T], n: usize, at: usize, width: usize, items: usize) -> Vec<T> {
-    let mut part = Vec::with_capacity(items * width);
-    for b in 0..items {
-        part.extend_from_slice(&rows[b * n + at..b * n + at + width]);
+/// Columns `at..at + width` of rows of `n` numbers, all of them so many times.
+fn gather<T: Copy>(rows: &[T], n: usize, at: usize, width: usize, copies: usize) -> Vec<T> {
+    let mut part = Vec::with_capacity(copies * rows.len() / n * width);
+    for _ in 0..copies {
+        for row in rows.chunks_exact(n) {
+            part.extend_from_slice(&row[at..at + width]);
+        }
     }
     part
 }

@@ -77,9 +77,11 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
 
     fn ascent(&mut self, states: &[T], goals: &[Goal]) -> Result<Vec<T>> {
         let direction = |logits: &[T]| {
-            let classes = logits.len() / goals.len();
-            let pairs = logits.chunks_exact(classes).zip(goals);
-            pairs.flat_map(|(z, goal)| goal.direction(z)).collect()
+            let (mut d, classes) = (logits.to_vec(), logits.len() / goals.len());
+            for (z, goal) in d.chunks_exact_mut(classes).zip(goals) {
+                goal.direct(z);
+            }
+            d
         };
         let mut v = self.logits_pull(states, direction)?;
         for v in v.chunks_exact_mut(Stepper::state_len(self)) {
@@ -110,9 +112,7 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
             let pairs = inputs.iter().zip(d);
             between.extend(pairs.map(|(x, d)| *x + place * *d));
         }
-        // All points of all items are one batch.
-        let (states, vs) = (states.repeat(points.len()), v.repeat(points.len()));
-        let pulled = self.input_vjp(&states, &between, &vs)?;
+        let pulled = self.input_vjps(states, &between, v, points.len())?;
         let mut sum = vec![T::ZERO; inputs.len()];
         for ((_, weight), rows) in points.iter().zip(pulled.chunks_exact(inputs.len())) {
             let weight = T::of(*weight);
@@ -127,11 +127,23 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
 /// Makes the length 1, whatever it was but 0.
 fn unit<T: Real>(v: &mut [T]) {
     // By the largest first: squares of small numbers are 0.
-    let largest = v.iter().fold(0.0f64, |most, x| most.max(x.to_f64().abs()));
-    if largest == 0.0 {
+    let largest = v.iter().fold(T::ZERO, |most, x| {
+        let x = x.abs();
+        if x > most { x } else { most }
+    });
+    if largest == T::ZERO {
         return;
     }
-    let square = |x: &T| (x.to_f64() / largest) * (x.to_f64() / largest);
-    let length = largest * v.iter().map(square).sum::<f64>().sqrt();
-    v.iter_mut().for_each(|x| *x = T::of(x.to_f64() / length));
+    let scale = 1.0 / largest.to_f64();
+    // Four sums, which do not wait for each other.
+    let mut sums = [0.0; 4];
+    for part in v.chunks(4) {
+        for (sum, x) in sums.iter_mut().zip(part) {
+            let x = x.to_f64() * scale;
+            *sum += x * x;
+        }
+    }
+    let length = ((sums[0] + sums[2]) + (sums[1] + sums[3])).sqrt();
+    let scale = scale / length;
+    v.iter_mut().for_each(|x| *x = T::of(x.to_f64() * scale));
 }

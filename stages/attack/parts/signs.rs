@@ -24,13 +24,12 @@ impl<T: Real> Rule<T> for Signs {
         let v = now.ascent()?;
         let all: Vec<usize> = (0..now.items()).collect();
         let still = vec![T::ZERO; now.inputs().len()];
-        let pulled = now.pull(&all, &v, &still, &self.here)?;
+        let mut pulled = now.pull(&all, &v, &still, &self.here)?;
         let alpha = T::of(self.alpha);
-        let sign = |g: T| match g.partial_cmp(&T::ZERO) {
-            Some(std::cmp::Ordering::Greater) => alpha,
-            Some(std::cmp::Ordering::Less) => -alpha,
-            _ => T::ZERO,
-        };
-        Ok(pulled.into_iter().map(sign).collect())
+        for g in &mut pulled {
+            let up = if *g > T::ZERO { alpha } else { T::ZERO };
+            *g = if *g < T::ZERO { -alpha } else { up };
+        }
+        Ok(pulled)
     }
 }

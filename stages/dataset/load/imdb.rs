@@ -7,12 +7,12 @@ use std::str;
 use arrow::record_batch::RecordBatch;
 
 use super::ahead::ahead;
-use super::pile::Pile;
 use super::{Opened, limit};
 use crate::Failure;
 use crate::dataset::table::Texts;
 use crate::dataset::text::Encoding;
 use crate::dataset::{archive, text};
+use crate::pages::Pages;
 
 /// `aclImdb/SPLIT/CLASS/ID_STARS.txt` to rows: train before test, negative before positive,
 /// each class by its integer id.
@@ -23,7 +23,7 @@ pub fn imdb(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
     let mut groups = Vec::with_capacity(GROUPS.len());
     for _ in GROUPS {
         groups.push(Group {
-            texts: Pile::with_room(limit as usize).map_err(no_memory)?,
+            texts: Pages::with_large_room(limit as usize).map_err(no_memory)?,
             reviews: Vec::new(),
         });
     }
@@ -38,12 +38,11 @@ pub fn imdb(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
                 let (group, id) = key(name).expect("only these are wanted");
                 let group = &mut groups[group];
                 let place = match str::from_utf8(bytes) {
-                    Ok(text) if plain(text, encoding) => group.texts.push(text),
+                    Ok(text) if plain(text, encoding) => group.texts.push(bytes),
                     _ => {
                         let name = format!("{path}: {name}");
-                        group
-                            .texts
-                            .push(&text::decode(bytes.to_vec(), encoding, &name)?)
+                        let text = text::decode(bytes.to_vec(), encoding, &name)?;
+                        group.texts.push(text.as_bytes())
                     }
                 };
                 group.reviews.push((id, place.map_err(no_memory)?));
@@ -60,7 +59,8 @@ pub fn imdb(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
         group.reviews.sort_unstable_by_key(|(id, _)| *id);
         for (id, text) in group.reviews {
             let id = format!("{split}/{class}/{id}");
-            rows.push(&id, split, Some(label), group.texts.text(text));
+            let text = str::from_utf8(&group.texts.all()[text]).expect("a text was put there");
+            rows.push(&id, split, Some(label), text);
         }
     }
     Ok(rows.finish())
@@ -77,7 +77,7 @@ const GROUPS: [(&str, &str, i64); 4] = [
 /// Reviews of one split and class, in the order of the archive. Their texts are in one piece:
 /// 50,000 small strings are slow to make.
 struct Group {
-    texts: Pile,
+    texts: Pages,
     reviews: Vec<(u32, Range<usize>)>,
 }
 

@@ -9,7 +9,6 @@ mod imdb;
 mod lexicon;
 mod lines;
 mod mnist;
-mod pile;
 
 use std::io::Read;
 

@@ -409,8 +409,12 @@ fn corpus() -> RecordBatch {
 #[test]
 fn the_same_bytes_on_any_number_of_threads() {
     let table = corpus();
-    for scheme in ["words", "words-punctuation", "char-grid"] {
-        let params = params(scheme, &[("min_count", Value::Int(2))]);
+    for scheme in ["words", "words-punctuation", "char-grid", "word-piece"] {
+        let (name, value) = match scheme {
+            "word-piece" => ("vocab_file", Value::Text("vocab.txt".into())),
+            _ => ("min_count", Value::Int(2)),
+        };
+        let params = params(scheme, &[(name, value)]);
         let on = |threads| {
             let pool = rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
