@@ -1,6 +1,7 @@
-//! Attacks that run while a sequence arrives, beside the same algorithms in PyTorch (autograd a step).
+//! Attacks that run while a sequence arrives, beside the same algorithms in PyTorch (autograd a step) and JAX
+//! (compiled as a whole).
 //!
-//! `cargo bench --bench online [-- --pytorch PYTHON] [--rounds 15]`: steps a second of every attack on the
+//! `cargo bench --bench online [-- --pytorch PYTHON] [--jax PYTHON] [--rounds 20] [--only "GRU-50 dynamic"]`: steps a second of every attack on the
 //! three models of P1, alone and 256 side by side, how the time grows with the sequence, and how long
 //! 10,000 images by rows take at five sizes. Medians of rounds; run it on a quiet machine.
 
@@ -33,30 +34,51 @@ const GROUP: usize = 32;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let python = arguments.iter().position(|a| a == "--pytorch");
-    let python = python.and_then(|at| arguments.get(at + 1));
-    let rounds = arguments.iter().position(|a| a == "--rounds");
-    let rounds = rounds.and_then(|at| arguments.get(at + 1)?.parse().ok());
-    let rounds = rounds.unwrap_or(15).max(1);
+    let given = |flag: &str| {
+        let at = arguments.iter().position(|a| a == flag)?;
+        arguments.get(at + 1).map(String::as_str)
+    };
+    let (pytorch, jax, only) = (given("--pytorch"), given("--jax"), given("--only"));
+    let rounds = given("--rounds").and_then(|rounds| rounds.parse().ok());
+    let rounds: usize = rounds.unwrap_or(20).max(1);
     println!("steps a second (sequences x steps / seconds), median of rounds");
-    println!("| model | attack | batch | ours | PyTorch | times | 400 / 100 steps |");
-    println!("|---|---|---|---|---|---|---|");
+    println!("| model | attack | batch | ours | PyTorch | times | JAX | times | 400 / 100 steps |");
+    println!("|---|---|---|---|---|---|---|---|---|");
     for model in MODELS {
         for attack in ATTACKS {
+            let name = format!("{} {attack}", model.0);
+            if only.is_some_and(|only| !name.contains(only)) {
+                continue;
+            }
             for batch in [1, 256] {
                 let live = live(model, attack);
-                let ours = rate(&live, model, batch, 100, rounds);
-                let longer = rate(&live, model, batch, 400, rounds);
-                let theirs = python.and_then(|python| pytorch(python, model, attack, batch));
+                // Both lengths in turn, and before and after the peer: what else the machine does hits all.
+                let (short, long) = (Case::new(model, batch, 100), Case::new(model, batch, 400));
+                let (mut shorts, mut longs) = (Vec::new(), Vec::new());
+                let mut measure = || {
+                    for _ in 0..rounds.div_ceil(2) {
+                        shorts.push(short.seconds(&live));
+                        longs.push(long.seconds(&live));
+                    }
+                };
+                measure();
+                let peer =
+                    |python: Option<&str>, script| side(python?, script, model, attack, batch);
+                let theirs = [peer(pytorch, "side.py"), peer(jax, "side_jax.py")];
+                measure();
+                let pairs = longs.iter().zip(&shorts);
+                let longer = median(pairs.map(|(long, short)| long / short).collect());
+                let ours = (batch * 100) as f64 / median(shorts);
                 let cell = |x: Option<f64>, digits: usize| {
                     x.map_or("-".to_owned(), |x| format!("{x:.digits$}"))
                 };
                 println!(
-                    "| {} | {attack} | {batch} | {ours:.0} | {} | {} | {:.2} |",
+                    "| {} | {attack} | {batch} | {ours:.0} | {} | {} | {} | {} | {longer:.2} |",
                     model.0,
-                    cell(theirs, 0),
-                    cell(theirs.map(|t| ours / t), 1),
-                    4.0 * ours / longer
+                    cell(theirs[0], 0),
+                    cell(theirs[0].map(|t| ours / t), 1),
+                    cell(theirs[1], 0),
+                    cell(theirs[1].map(|t| ours / t), 1)
                 );
             }
         }
@@ -124,62 +146,71 @@ fn live_of(model: (&str, CellKind, usize, usize, usize), attack: &str, alpha: f6
     Live::open(&table(&card, &tensors), given).expect("weights of that model")
 }
 
-/// Sequences x steps a second, groups in parallel.
-fn rate(
-    live: &Live,
-    model: (&str, CellKind, usize, usize, usize),
-    batch: usize,
+/// So many sequences of so many steps, in groups. Signals are there before the clock starts, as the peer's are.
+struct Case {
+    groups: Vec<Vec<f32>>,
     steps: usize,
-    rounds: usize,
-) -> f64 {
-    let width = model.3;
-    // Signals are there before the clock starts, as the peer's are.
-    let groups: Vec<Vec<f32>> = (0..batch)
-        .step_by(GROUP)
-        .map(|from| {
+    width: usize,
+}
+
+impl Case {
+    fn new(model: (&str, CellKind, usize, usize, usize), batch: usize, steps: usize) -> Case {
+        let width = model.3;
+        let group = |from: usize| {
             let numbers = GROUP.min(batch - from) * width;
             let number = |n: usize| {
                 let (k, i) = (n / numbers, n % numbers);
                 ((i + from) as f32 * 0.7 + k as f32 * 0.13).sin()
             };
             (0..steps * numbers).map(number).collect()
-        })
-        .collect();
-    let once = || {
+        };
+        Case {
+            groups: (0..batch).step_by(GROUP).map(group).collect(),
+            steps,
+            width,
+        }
+    }
+
+    /// Seconds that all take once, of as many times as last twenty milliseconds; groups in parallel.
+    fn seconds(&self, live: &Live) -> f64 {
         let group = |signal: &Vec<f32>| {
-            let items = signal.len() / steps / width;
+            let items = signal.len() / self.steps / self.width;
             let mut run = live.start_many(&vec![Some(0); items]).expect("a goal");
-            for sample in signal.chunks_exact(items * width) {
+            for sample in signal.chunks_exact(items * self.width) {
                 black_box(run.push(sample).expect("a sample"));
             }
         };
-        groups.par_iter().for_each(group);
-    };
-    once();
-    let mut times: Vec<f64> = (0..rounds)
-        .map(|_| {
-            let start = Instant::now();
-            once();
-            start.elapsed().as_secs_f64()
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    (batch * steps) as f64 / times[times.len() / 2]
+        let start = Instant::now();
+        for times in 1.. {
+            self.groups.par_iter().for_each(group);
+            let seconds = start.elapsed().as_secs_f64();
+            if seconds > 0.02 {
+                return seconds / f64::from(times);
+            }
+        }
+        unreachable!("twenty milliseconds pass")
+    }
 }
 
-/// The same of the peer; nothing if it cannot be run.
-fn pytorch(
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}
+
+/// The same of a peer; nothing if it cannot be run.
+fn side(
     python: &str,
+    script: &str,
     model: (&str, CellKind, usize, usize, usize),
     attack: &str,
     batch: usize,
 ) -> Option<f64> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/online/side.py");
+    let script = format!("{}/benches/online/{script}", env!("CARGO_MANIFEST_DIR"));
     let (_, cell, units, dim, classes) = model;
     let cell = if cell == CellKind::Rnn { "rnn" } else { "gru" };
     let numbers = [units, dim, classes, batch].map(|n| n.to_string());
     let said = Command::new(python)
-        .args([script, cell, attack])
+        .args([&script, cell, attack])
         .args(numbers)
         .output()
         .ok()?;

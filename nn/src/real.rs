@@ -53,6 +53,8 @@ pub trait Real:
     fn next_up(self) -> Self;
     /// The next value below.
     fn next_down(self) -> Self;
+    /// The next value towards `x`, which is another one; not for 0. Without a branch.
+    fn towards(self, x: Self) -> Self;
     /// The model step by step, compiled here.
     fn stepper<'m>(
         model: &'m Model,
@@ -65,7 +67,7 @@ pub trait Real:
 }
 
 macro_rules! real {
-    ($t:ident, $ln:ident, $tiny:literal, |$k:ident| $launch:expr) => {
+    ($t:ident, $bits:ident, $ln:ident, $tiny:literal, |$k:ident| $launch:expr) => {
         impl Real for $t {
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -94,6 +96,13 @@ macro_rules! real {
             fn next_down(self) -> Self {
                 self.next_down()
             }
+            #[inline(always)]
+            fn towards(self, x: Self) -> Self {
+                let bits = self.to_bits() as $bits;
+                // All ones where it must go down, and where it is negative: bits grow with the distance from 0.
+                let (down, negative) = (-$bits::from(self > x), bits >> ($bits::BITS - 1));
+                $t::from_bits((bits + ((down ^ negative) | 1)) as _)
+            }
             fn stepper<'m>(
                 model: &'m Model,
                 params: &'m Params<Self>,
@@ -112,5 +121,24 @@ macro_rules! real {
         }
     };
 }
-real!(f32, logf, 1e-25, |k| simd::launch_on(simd::current(), k));
-real!(f64, log, 1e-200, |k| k.run::<Portable<f64>>());
+real!(f32, i32, logf, 1e-25, |k| simd::launch_on(
+    simd::current(),
+    k
+));
+real!(f64, i64, log, 1e-200, |k| k.run::<Portable<f64>>());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn towards_is_the_next_value() {
+        for a in [1.0f32, -1.0, 0.15, -3e-38, 1e-45, -1e-45, 7e37, 2.0, -2.0] {
+            assert_eq!(a.towards(100.0 + a.abs() * 2.0), a.next_up(), "{a} up");
+            assert_eq!(a.towards(-100.0 - a.abs() * 2.0), a.next_down(), "{a} down");
+            let a = f64::from(a);
+            assert_eq!(a.towards(f64::INFINITY), a.next_up());
+            assert_eq!(a.towards(f64::NEG_INFINITY), a.next_down());
+        }
+    }
+}

@@ -151,6 +151,7 @@ fn every_rule() -> Vec<Vec<(&'static str, Value)>> {
         vec![("nearest_to", text("original"))],
         vec![("rule", text("exhaustive"))],
         vec![("rule", text("exhaustive")), ("candidates", Value::Int(2))],
+        vec![("rule", text("random"))],
     ]
 }
 
@@ -270,6 +271,32 @@ fn the_direction_rule_takes_candidates_only() {
     assert_ne!(all[0], all[1], "the two readings of the formula differ");
 }
 
+/// The control asks the model nothing, and takes every candidate now and then.
+#[test]
+fn the_random_rule_takes_any_candidate() {
+    let world = World::new();
+    let rows = table(&tests());
+    let (language, _) = grams::read(&world.language).unwrap();
+    let made = world.attack(&rows, &[("rule", text("random"))]);
+    let examples = &made["examples"];
+    let (old, new) = (lists(examples, "original"), lists(examples, "adversarial"));
+    let mut places = std::collections::BTreeSet::new();
+    for (old, new) in old.iter().zip(&new) {
+        let old: Vec<u32> = old.iter().map(|w| *w as u32).collect();
+        for k in 0..old.len() {
+            let set = candidates(&language, &old[..k], old[k], 20);
+            match set.iter().position(|w| *w == new[k] as u32) {
+                Some(place) => drop(places.insert(place)),
+                None => assert!(set.is_empty() && new[k] as u32 == old[k]),
+            }
+        }
+    }
+    assert!(places.len() > 2, "{places:?}");
+    assert!(wholes(examples, "backward").iter().all(|n| *n == 0));
+    let lengths = old.iter().map(|text| text.len() as i64);
+    assert_eq!(wholes(examples, "forward"), lengths.collect::<Vec<_>>());
+}
+
 /// A text that ends otherwise is the same up to there: exact equality.
 #[test]
 fn nothing_that_comes_later_changes_a_word() {
@@ -307,7 +334,9 @@ fn a_row_is_the_same_alone_and_on_any_number_of_threads() {
         }
         let of = |made: &crate::Outputs| lists(&made["examples"], "adversarial");
         for (row, one) in texts.iter().enumerate() {
-            let alone = world.attack(&table(std::slice::from_ref(one)), &given);
+            let same = |_| format!("text/{row}");
+            let alone = worded_tokens(std::slice::from_ref(one), same, &words());
+            let alone = world.attack(&alone, &given);
             assert_eq!(of(&alone)[0], of(&all)[row]);
         }
     }
@@ -342,6 +371,25 @@ fn what_it_says_of_itself_can_be_replayed() {
         let replayed = AttackStage.replay(&task, &outputs, true).unwrap().unwrap();
         assert_eq!(replayed.disagreements, []);
         assert_eq!(replayed.rows, tests().len());
+        assert_eq!(replayed.budget, "words with a cosine above 0.4");
+        // The same table where words must be more alike than they are.
+        let mut stricter = params.clone();
+        stricter.insert("similarity".into(), Value::Float(0.999));
+        let task = Task {
+            params: &stricter,
+            inputs: task.inputs.clone(),
+            files: Default::default(),
+            ..task
+        };
+        let replayed = AttackStage.replay(&task, &outputs, true).unwrap().unwrap();
+        let first = &replayed.disagreements[0];
+        assert_eq!(
+            (first.column.as_str(), first.stored.as_str()),
+            ("budget", "words with a cosine above 0.999")
+        );
+        let changed = wholes(&made["examples"], "words_changed");
+        let rows = changed.iter().filter(|words| **words > 0).count();
+        assert_eq!(replayed.disagreements.len(), rows);
         let p = made["examples"]["p_after"].as_list::<i32>();
         assert_eq!(p.value(0).as_primitive::<Float32Type>().len(), 2);
     }

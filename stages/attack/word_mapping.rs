@@ -14,7 +14,8 @@
 //!
 //! One pass from left to right; a word is decided once, by what came before it. With
 //! `rule = "exhaustive"` there is no `d`: every word of S is tried, and the one whose next state is worst
-//! for the true class stands, or w(k) if none is worse than it. Differs: an n-gram model, a Brill tagger and
+//! for the true class stands, or w(k) if none is worse than it. With `rule = "random"`, a control that is not in
+//! the paper, any word of S stands, whatever the model says. Differs: an n-gram model, a Brill tagger and
 //! a cosine make S where the paper has GPT-2 and NLTK; "nearest to x~" is the paper's text,
 //! `nearest_to = "original"` its printed formula.
 
@@ -36,7 +37,7 @@ const NAME: &str = "word-mapping";
 const RULE: Param = param(
     "rule",
     Type::Text,
-    "For word-mapping: direction (the default), where the perturbation points; or exhaustive, the worst of all candidates.",
+    "For word-mapping: direction (the default), where the perturbation points; exhaustive, the worst of all candidates; or random, any of them.",
 );
 const NEAREST_TO: Param = param(
     "nearest_to",
@@ -59,6 +60,7 @@ const SIMILARITY: Param = param(
 enum Choice {
     Direction { nearest: Nearest },
     Exhaustive,
+    Random,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,26 +80,30 @@ struct Prepared<'a> {
 
 impl Choice {
     fn read(s: Settings<'_>) -> Result<Choice, ParamError> {
-        let exhaustive = s.one_of("rule", &[("direction", false), ("exhaustive", true)])?;
         let nearest = &[
             ("adversarial", Nearest::Adversarial),
             ("original", Nearest::Original),
         ];
         let nearest = s.one_of("nearest_to", nearest)?;
-        if !exhaustive {
-            return Ok(Choice::Direction { nearest });
-        }
+        let direction = Choice::Direction { nearest };
+        let rules = [
+            ("direction", direction),
+            ("exhaustive", Choice::Exhaustive),
+            ("random", Choice::Random),
+        ];
+        let rule = s.one_of("rule", &rules)?;
         let idle = ["alpha", "points", "iterations", "nearest_to"];
         match idle.into_iter().find(|name| s.0.contains_key(*name)) {
-            Some(name) => {
-                let message = format!("`{name}` would have no effect with rule = \"exhaustive\"");
+            Some(name) if rule != direction => {
+                let rule = s.text("rule").unwrap_or_default();
+                let message = format!("`{name}` would have no effect with rule = \"{rule}\"");
                 Err(wrong(
                     name,
                     message,
                     "leave it out: there is no perturbation",
                 ))
             }
-            None => Ok(Choice::Exhaustive),
+            _ => Ok(rule),
         }
     }
 }
@@ -167,11 +173,15 @@ impl Ready for Prepared<'_> {
             .map(|place| Goal::leave(items[*place].label as usize));
         let rule: Box<dyn Rule<f32>> = match self.choice {
             Choice::Direction { .. } => Box::new(solver(self.scene.settings())?),
-            Choice::Exhaustive => Box::new(Still),
+            Choice::Exhaustive | Choice::Random => Box::new(Still),
         };
         let none = Limits::default();
         let online = Online::new(model, weights, rule, goals.collect(), none);
         let mut online = online.map_err(refused)?;
+        let streams = places
+            .iter()
+            .map(|place| self.scene.stream(NAME, &items[*place]));
+        let streams: Vec<nn::Stream> = streams.collect();
         let mut changes: Vec<Vec<Change>> = vec![Vec::new(); texts.len()];
         for k in 0..texts.first().map_or(0, |text| text.len()) {
             let left = texts.iter().take_while(|text| text.len() > k).count();
@@ -185,6 +195,7 @@ impl Ready for Prepared<'_> {
                 new = match self.choice {
                     Choice::Direction { nearest } => self.pointed(&old, &sets, moved, nearest),
                     Choice::Exhaustive => self.worst(&old, &sets, now)?,
+                    Choice::Random => any(&old, &sets, &streams, k),
                 };
                 Ok(self.vectors(&new))
             });
@@ -207,6 +218,15 @@ impl Ready for Prepared<'_> {
         }
         Ok(traces)
     }
+}
+
+/// Of each set any word, by the numbers of its item.
+fn any(old: &[u32], sets: &[Vec<u32>], streams: &[nn::Stream], k: usize) -> Vec<u32> {
+    let one = |((old, set), stream): ((&u32, &Vec<u32>), &nn::Stream)| match set.len() {
+        0 => *old,
+        words => set[stream.below(k as u64, words)],
+    };
+    old.iter().zip(sets).zip(streams).map(one).collect()
 }
 
 impl Prepared<'_> {

@@ -109,7 +109,7 @@ impl<T: Real> Kernel<T> for Block<'_, '_, T> {
                         2 => tile!(2, 4),
                         _ => tile!(1, 4),
                     }
-                } else if left * per >= 2 {
+                } else if left * per >= 2 && cols > V::N {
                     group = 2 / per;
                     match height {
                         6 => tile!(6, 2),
@@ -120,6 +120,7 @@ impl<T: Real> Kernel<T> for Block<'_, '_, T> {
                         _ => tile!(1, 2),
                     }
                 } else {
+                    // The rest of the last panel is padding, if there is a rest.
                     match height {
                         6 => tile!(6, 1),
                         5 => tile!(5, 1),

@@ -44,6 +44,13 @@ impl<T: Real> Map<T> {
         gemm_packed(Into::Add, y, x, &self.straight);
     }
 
+    /// `dx = dy W^T`, in the memory of `dx`.
+    fn turn(&self, dx: &mut Vec<T>, dy: &[T], items: usize) {
+        dx.resize(items * self.turned.columns(), T::ZERO);
+        let dy = Mat::new(dy, items, dy.len() / items);
+        gemm_packed(Into::Set, dx, dy, &self.turned);
+    }
+
     /// `dx += dy W^T`
     pub(crate) fn back(&self, dx: &mut [T], dy: &[T], items: usize) {
         let dy = Mat::new(dy, items, dy.len() / items);
@@ -70,6 +77,8 @@ pub(crate) struct OneStep<T> {
     pub(crate) h: Vec<T>,
     pub(crate) c: Vec<T>,
     ones: Vec<usize>,
+    /// Memory of the gradients before the activations, and of `r h`.
+    slopes: [Vec<T>; 3],
 }
 
 impl<T: Real> OneStep<T> {
@@ -102,6 +111,7 @@ impl<T: Real> OneStep<T> {
             h: Vec::new(),
             c: Vec::new(),
             ones: Vec::new(),
+            slopes: Default::default(),
         }
     }
 
@@ -116,14 +126,15 @@ impl<T: Real> OneStep<T> {
     pub(crate) fn forward(&mut self, x: &[T], h: &[T], c: &[T], copies: usize) {
         let n = self.cell.units();
         let (items, row) = (copies * h.len() / n, copies * h.len());
-        for (to, from) in [(&mut self.before.0, h), (&mut self.before.1, c)] {
-            repeat(to, from, copies);
-        }
-        if self.held.0 != h {
+        let same = self.held.0 == h;
+        if !same {
             self.maps[1].set(&mut self.held.1, h, h.len() / n);
-            self.held.0.clear();
-            self.held.0.extend_from_slice(h);
+            repeat(&mut self.held.0, h, 1);
         }
+        if !same || self.before.0.len() != row {
+            repeat(&mut self.before.0, h, copies);
+        }
+        repeat(&mut self.before.1, c, copies);
         let recurrent = &self.held.1[..];
         self.ones.resize(items, 1);
         self.h.resize(row, T::ZERO);
@@ -191,7 +202,7 @@ impl<T: Real> OneStep<T> {
     /// `dh`, `dc` of the state after become those of the state before; adds to `dx`.
     /// Unless `state` is wanted, `dh` is left unfinished, which spares a product.
     pub(crate) fn backward(
-        &self,
+        &mut self,
         dh: &mut [T],
         dc: &mut [T],
         dx: &mut [T],
@@ -200,11 +211,11 @@ impl<T: Real> OneStep<T> {
     ) {
         let (n, row) = (self.cell.units(), items * self.cell.units());
         let (before, lens) = (&self.before.0[..], &self.ones[..]);
-        let mut d = vec![T::ZERO; self.gates.len().max(row)];
+        let [d, da, dq] = &mut self.slopes;
+        d.resize(self.gates.len().max(row), T::ZERO);
         match self.cell {
             Cell::Rnn(_) => {
                 let h = &self.h[..];
-                let d = &mut d[..];
                 T::launch(rnn::Back {
                     t: 0,
                     n,
@@ -215,7 +226,7 @@ impl<T: Real> OneStep<T> {
                 });
             }
             Cell::Gru(_) => {
-                let (mut da, mut dq) = (vec![T::ZERO; row], vec![T::ZERO; row]);
+                da.resize(row, T::ZERO);
                 T::launch(BackNew {
                     t: 0,
                     n,
@@ -226,21 +237,21 @@ impl<T: Real> OneStep<T> {
                     more_g: None,
                     more_a: None,
                     dh,
-                    dg: &mut d,
-                    da: &mut da,
+                    dg: d,
+                    da,
                 });
-                self.maps[3].back(&mut dq, &da, items);
+                self.maps[3].turn(dq, da, items);
                 T::launch(BackGates {
                     t: 0,
                     n,
                     lens,
                     g: &self.gates,
                     before,
-                    dq: &dq,
+                    dq,
                     dh,
-                    dg: &mut d,
+                    dg: d,
                 });
-                self.maps[2].back(dx, &da, items);
+                self.maps[2].back(dx, da, items);
             }
             Cell::Lstm(_) => T::launch(lstm_cell::Back {
                 t: 0,
@@ -252,13 +263,13 @@ impl<T: Real> OneStep<T> {
                 extra: None,
                 dh,
                 dc,
-                d: &mut d,
+                d,
             }),
         }
         if state {
-            self.maps[1].back(dh, &d, items);
+            self.maps[1].back(dh, d, items);
         }
-        self.maps[0].back(dx, &d, items);
+        self.maps[0].back(dx, d, items);
     }
 
     /// The move of the new state (hidden, cell) of one item.

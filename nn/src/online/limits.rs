@@ -29,7 +29,10 @@ impl Limits {
         let (low, high) = self.range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         let plain = |(x, d): (&T, &T)| T::of(x.to_f64() + d.to_f64().clamp(-linf, linf));
         let mut to: Vec<T> = x.iter().zip(d).map(plain).collect();
-        // Nearly all are within at once, and many at a time are found to be.
+        // A step of exactly the limit is rounded too far half of the time, which no branch could guess.
+        for (to, x) in to.iter_mut().zip(x) {
+            *to = nearer(nearer(*to, *x, linf), *x, linf);
+        }
         let within = to.iter().zip(x).fold(true, |all, (to, x)| {
             let (to, x) = (to.to_f64(), x.to_f64());
             all & ((to - x).abs() <= linf) & (low <= to) & (to <= high)
@@ -70,6 +73,13 @@ impl Limits {
         }
         to
     }
+}
+
+/// `to`, or the number before it on the way from `x` if it is too far away; 0 stays.
+#[inline(always)]
+fn nearer<T: Real>(to: T, x: T, linf: f64) -> T {
+    let far = ((to.to_f64() - x.to_f64()).abs() > linf) & (to != T::ZERO);
+    if far { to.towards(x) } else { to }
 }
 
 /// The number nearest to `edge` that is not beyond it.

@@ -221,23 +221,52 @@ impl Lanes for Portable<f64> {
 // which run after the processor was found to have the instructions.
 #[cfg(target_arch = "x86_64")]
 macro_rules! registers {
-    ($name:ident, $n:literal, $($op:ident = $intrinsic:ident),*) => {
+    ($($op:ident = $intrinsic:ident),*) => {
         $(#[inline(always)]
         fn $op(self, b: Self) -> Self {
             Self(unsafe { $intrinsic(self.0, b.0) })
         })*
-        partial!(f32, $n);
         approximated!();
     };
+}
+
+/// The mask of the first `n` of eight lanes, which are those of the eight numbers from `8 - n` on.
+#[cfg(target_arch = "x86_64")]
+static FIRST: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn first(n: usize) -> __m256i {
+    let eight: &[i32; 8] = FIRST[8 - n..].first_chunk().expect("at most eight lanes");
+    // SAFETY: eight numbers are there; as for every block below.
+    unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
 }
 
 #[cfg(target_arch = "x86_64")]
 impl Lanes for F32x8 {
     type T = f32;
     const N: usize = 8;
+    #[inline(always)]
+    fn load(s: &[f32]) -> Self {
+        if s.len() >= 8 {
+            // SAFETY: the slice has at least eight elements.
+            unsafe { Self::read(s.as_ptr()) }
+        } else {
+            // SAFETY: lanes beyond the slice are masked, and not read.
+            Self(unsafe { _mm256_maskload_ps(s.as_ptr(), first(s.len())) })
+        }
+    }
+    #[inline(always)]
+    fn store(self, s: &mut [f32]) {
+        if s.len() >= 8 {
+            // SAFETY: the slice has at least eight elements.
+            unsafe { self.write(s.as_mut_ptr()) }
+        } else {
+            // SAFETY: lanes beyond the slice are masked, and not written.
+            unsafe { _mm256_maskstore_ps(s.as_mut_ptr(), first(s.len()), self.0) }
+        }
+    }
     registers!(
-        F32x8,
-        8,
         add = _mm256_add_ps,
         sub = _mm256_sub_ps,
         mul = _mm256_mul_ps,
@@ -281,9 +310,8 @@ impl Lanes for F32x8 {
 impl Lanes for F32x16 {
     type T = f32;
     const N: usize = 16;
+    partial!(f32, 16);
     registers!(
-        F32x16,
-        16,
         add = _mm512_add_ps,
         sub = _mm512_sub_ps,
         mul = _mm512_mul_ps,

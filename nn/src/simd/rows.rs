@@ -82,10 +82,16 @@ pub fn max<T: Real>(x: &[T]) -> T {
                 }
             }
             let (mut best, mut all) = (low, [low; 64]);
-            for (k, top) in top.iter().enumerate() {
+            // A row of a few classes is only a rest.
+            let seen = if rest.len() < self.0.len() {
+                4 * V::N
+            } else {
+                0
+            };
+            for (k, top) in top.iter().take(seen / V::N).enumerate() {
                 top.store(&mut all[k * V::N..]);
             }
-            for v in all.iter().chain(rest) {
+            for v in all[..seen].iter().chain(rest) {
                 if *v > best {
                     best = *v;
                 }

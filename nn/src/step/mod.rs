@@ -122,8 +122,8 @@ impl<'m, T: Real> Stepper<'m, T> {
         if state {
             ds.resize(copies * states.len(), T::ZERO);
         }
-        for (k, layer) in self.layers.iter().enumerate().rev() {
-            let (units, cells) = layer.parts();
+        for k in (0..self.layers.len()).rev() {
+            let (units, cells) = self.layers[k].parts();
             let mut dc = gather(v, n, end - cells, cells, copies);
             let mut dh = gather(v, n, end - cells - units, units, copies);
             // What the layer above read was this layer's hidden state.
@@ -135,7 +135,7 @@ impl<'m, T: Real> Stepper<'m, T> {
             };
             dx.clear();
             dx.resize(items * width, T::ZERO);
-            layer.backward(&mut dh, &mut dc, &mut dx, items, state);
+            self.layers[k].backward(&mut dh, &mut dc, &mut dx, items, state);
             if state {
                 spread(&mut ds, n, end - cells, &dc, items);
                 spread(&mut ds, n, end - cells - units, &dh, items);

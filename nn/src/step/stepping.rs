@@ -6,6 +6,9 @@ use crate::online::{Goal, Quadrature};
 use crate::simd::softmax;
 use crate::{Real, Result};
 
+/// Rows of a product that make the most of it.
+const ROWS: usize = 32;
+
 /// What attacks that run while the sequence arrives ask of a model, of many items at once.
 pub trait Stepping<T: Real>: Send {
     /// Numbers in a state.
@@ -106,19 +109,22 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
         quadrature: &Quadrature,
     ) -> Result<Vec<T>> {
         let points = quadrature.points();
-        let mut between = Vec::with_capacity(points.len() * inputs.len());
-        for (place, _) in points {
-            let place = T::of(*place);
-            let pairs = inputs.iter().zip(d);
-            between.extend(pairs.map(|(x, d)| *x + place * *d));
-        }
-        let pulled = self.input_vjps(states, &between, v, points.len())?;
+        let items = states.len() / Stepper::state_len(self).max(1);
         let mut sum = vec![T::ZERO; inputs.len()];
-        for ((_, weight), rows) in points.iter().zip(pulled.chunks_exact(inputs.len())) {
-            let weight = T::of(*weight);
-            sum.iter_mut()
-                .zip(rows)
-                .for_each(|(s, r)| *s += weight * *r);
+        // A few points are one batch where that makes products worth their while; more would not stay in the cache.
+        for points in points.chunks((ROWS / items.max(1)).max(1)) {
+            let mut between = Vec::with_capacity(points.len() * inputs.len());
+            for (place, _) in points {
+                let place = T::of(*place);
+                let pairs = inputs.iter().zip(d);
+                between.extend(pairs.map(|(x, d)| *x + place * *d));
+            }
+            let pulled = self.input_vjps(states, &between, v, points.len())?;
+            for ((_, weight), rows) in points.iter().zip(pulled.chunks_exact(inputs.len())) {
+                let weight = T::of(*weight);
+                let pairs = sum.iter_mut().zip(rows);
+                pairs.for_each(|(s, r)| *s += weight * *r);
+            }
         }
         Ok(sum)
     }

@@ -138,6 +138,9 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
                 .add(*n, one.id, "attacked", "false", "the row was changed");
         }
         one.budget(&budget, words, original, adversarial);
+        if let (Budget::Like(cosine), Some(vectors)) = (&budget, &connected) {
+            one.likeness(*cosine, &budget, vectors, original, adversarial);
+        }
         tally.count(right, said[1] == label, success, attacked, words);
     }
     if report.list.is_empty() {
@@ -214,6 +217,8 @@ enum Budget {
     Words(usize),
     /// Each number by so much.
     Linf(f64),
+    /// Each word by one whose vector has a cosine above this with its own.
+    Like(f64),
     /// Whatever it likes.
     Free,
 }
@@ -224,6 +229,7 @@ impl std::fmt::Display for Budget {
             Budget::Words(1) => f.write_str("at most 1 word"),
             Budget::Words(most) => write!(f, "at most {most} words"),
             Budget::Linf(most) => write!(f, "each number by at most {most}"),
+            Budget::Like(cosine) => write!(f, "words with a cosine above {cosine}"),
             Budget::Free => f.write_str("none declared"),
         }
     }
@@ -240,6 +246,9 @@ fn budget(settings: Settings<'_>, form: &Form) -> Budget {
         "tack-on" => Budget::Words(1),
         "swap" => whole("n", 1),
         "jsma" => whole("max_words", 35),
+        "word-mapping" => settings
+            .number("similarity", 0.4, -1.0, 1.0)
+            .map_or(Budget::Free, Budget::Like),
         "gradient-sign" if !settings.0.contains_key("eps") => settings
             .number("alpha", 0.15, 0.0, f64::MAX)
             .map_or(Budget::Free, Budget::Linf),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use arrow::array::{Array, AsArray};
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
+use nn::models::Vectors;
 
 use super::Budget;
 use super::table::Examples;
@@ -141,6 +142,48 @@ impl Row<'_> {
             self.report
                 .add(self.n, self.id, "budget", &budget.to_string(), &found);
         }
+    }
+}
+
+impl Row<'_> {
+    /// That every word was changed to one like it. The first that was not is told.
+    pub fn likeness(
+        &mut self,
+        least: f64,
+        budget: &Budget,
+        vectors: &Vectors,
+        old: &Sequence,
+        new: &Sequence,
+    ) {
+        let (Sequence::Tokens(old), Sequence::Tokens(new)) = (old, new) else {
+            return;
+        };
+        let vector = |token: &u32| {
+            let at = *token as usize * vectors.dim;
+            vectors.data.get(at..at + vectors.dim).unwrap_or_default()
+        };
+        let changed = old.iter().zip(new).filter(|(old, new)| old != new);
+        let cosines = changed.map(|(old, new)| cosine(vector(old), vector(new)));
+        // The attack sums in 32 bits.
+        if let Some(found) = cosines.into_iter().find(|found| *found <= least - 1e-5) {
+            let found = format!("a word with a cosine of {found:.6}");
+            self.report
+                .add(self.n, self.id, "budget", &budget.to_string(), &found);
+        }
+    }
+}
+
+/// The cosine of two vectors; 0 if one of them has no direction.
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        let pairs = a.iter().zip(b);
+        pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    };
+    let lengths = (dot(a, a) * dot(b, b)).sqrt();
+    if lengths > 0.0 {
+        dot(a, b) / lengths
+    } else {
+        0.0
     }
 }
 
