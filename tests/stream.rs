@@ -46,6 +46,18 @@ kind = "attack"
 inputs = { weights = "gru", rows = "signals" }
 attack = "optimal-control"
 iterations = 2
+
+[stage.started]
+kind = "attack"
+inputs = { weights = "gru", rows = "signals" }
+attack = "dynamic"
+start = 1.0
+
+[stage.targeted]
+kind = "attack"
+inputs = { weights = "gru", rows = "signals" }
+attack = "gradient-sign"
+target = 1
 "#;
 
 /// What comes out for what goes in, and the peak of memory in bytes.
@@ -174,6 +186,32 @@ fn a_stream_says_what_is_wrong() {
     assert_eq!(
         fail(&["whole", "--label", "0"], ""),
         "error: the attack `optimal-control` does not perturb samples as they arrive\n |\n = help: gradient-sign, fixed-point and dynamic do\n"
+    );
+    assert_eq!(
+        fail(&["started", "--label", "0"], ""),
+        "error: `start` is drawn for each row of a table, and a stream has none\n |\n = help: leave it out: --set STAGE.start=0\n"
+    );
+    assert_eq!(
+        fail(&["targeted", "--label", "0"], ""),
+        "error: `targeted` has a target, so that --label would have no effect\n |\n = help: leave --label out\n"
+    );
+    assert_eq!(
+        fail(&["sign", "--label", "7"], ""),
+        "error: the class 7 is to be left, but the model knows 2 classes\n |\n = help: it is at most 1\n"
+    );
+    assert_eq!(
+        fail(&["sign", "--label", "0"], &"1".repeat((1 << 24) + 9)),
+        "error: line 1: it goes on for more than 16777216 bytes\n |\n = help: a sample is a line of its own\n"
+    );
+    assert_eq!(
+        fail(
+            &["sign", "--label", "0"],
+            &format!("0.1\n{}", "x".repeat(99))
+        ),
+        format!(
+            "error: line 2: `{0}…` is no sample: `{0}…` is no number\n |\n = help: a sample is 0.1,0.2 or [0.1, 0.2]\n",
+            "x".repeat(60)
+        )
     );
     assert_eq!(
         fail(&["sign", "--label", "0"], "0.1\n0.2,0.3\n"),

@@ -1,7 +1,7 @@
 //! `ablate attack-stream STAGE`: samples in on standard input, perturbed samples out, one line each,
 //! by the attack and the model of a stage. Nothing is stored, and nothing grows.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 
 use clap::Args;
 use serde::Serialize;
@@ -12,6 +12,9 @@ use crate::diagnostic::Diagnostic;
 use crate::plan::{self, Feed};
 use crate::results;
 use crate::survey::{Standing, survey};
+
+/// Bytes of a line, at most: a stream is not read into memory.
+const LONGEST: u64 = 1 << 24;
 
 /// What goes in and comes out, for `--help`.
 pub const FORMAT: &str = "\
@@ -54,7 +57,7 @@ struct Place {
 
 /// Reads samples until there are no more. An empty line ends a sequence and begins another.
 pub fn stream(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
-    let live = open(global, &arguments.stage)?;
+    let live = open(global, arguments)?;
     let wrong = |failure: stages::Failure| {
         Exit::from(Diagnostic::new(failure.message).maybe_help(failure.help))
     };
@@ -62,10 +65,22 @@ pub fn stream(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let mut run = begin()?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut place = Place::default();
-    for (n, line) in std::io::stdin().lock().split(b'\n').enumerate() {
-        let line =
-            line.map_err(|error| Diagnostic::new(format!("cannot read standard input: {error}")))?;
-        let at = |what: String| Diagnostic::new(format!("line {}: {what}", n + 1));
+    let mut lines = std::io::stdin().lock();
+    for n in 1_u64.. {
+        let mut line = Vec::new();
+        let read = lines
+            .by_ref()
+            .take(LONGEST + 1)
+            .read_until(b'\n', &mut line);
+        read.map_err(|error| Diagnostic::new(format!("cannot read standard input: {error}")))?;
+        let at = |what: String| Diagnostic::new(format!("line {n}: {what}"));
+        if line.is_empty() {
+            break;
+        }
+        if line.pop_if(|byte| *byte == b'\n').is_none() && line.len() as u64 > LONGEST {
+            let what = format!("it goes on for more than {LONGEST} bytes");
+            return Err(at(what).help("a sample is a line of its own").into());
+        }
         let line = std::str::from_utf8(&line).map_err(|error| {
             let (byte, place) = (line[error.valid_up_to()], error.valid_up_to() + 1);
             at(format!("byte {place} is {byte:#04x}, which is not UTF-8"))
@@ -96,7 +111,8 @@ pub fn stream(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 }
 
 /// The model and the parameters of an attack stage.
-fn open(global: &Global, stage: &str) -> Result<Live, Exit> {
+fn open(global: &Global, arguments: &Arguments) -> Result<Live, Exit> {
+    let stage = arguments.stage.as_str();
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let [asked] = results::find(&plan, stage)?[..] else {
@@ -106,6 +122,10 @@ fn open(global: &Global, stage: &str) -> Result<Live, Exit> {
             .into());
     };
     let instance = &plan.instances[asked.instance];
+    if arguments.label.is_some() && instance.params.contains_key("target") {
+        let message = format!("`{stage}` has a target, so that --label would have no effect");
+        return Err(Diagnostic::new(message).help("leave --label out").into());
+    }
     let weights = instance.wires.iter().find(|wire| wire.port == "weights");
     let weights = match weights.map(|wire| &wire.from) {
         Some(Feed::One(source)) if plan.decl(asked.instance).kind.describe().kind == "attack" => {
@@ -152,23 +172,32 @@ fn parse(line: &str) -> Result<(Vec<f32>, Form), (String, &'static str)> {
     let number = |part: &str| {
         let part = part.trim();
         let wide: f64 = part.parse().map_err(|_| {
-            let what = format!("`{line}` is no sample: `{part}` is no number");
+            let what = format!("`{}` is no sample: `{}` is no number", cut(line), cut(part));
             (what, "a sample is 0.1,0.2 or [0.1, 0.2]")
         })?;
         match wide as f32 {
             narrow if narrow.is_finite() => Ok(narrow),
             _ if wide.is_finite() => Err((
-                format!("{part} does not fit into 32 bits"),
+                format!("{} does not fit into 32 bits", cut(part)),
                 "numbers are between -3.4e38 and 3.4e38: scale the samples as the training data was",
             )),
             _ => Err((
-                format!("{part} is no finite number"),
+                format!("{} is no finite number", cut(part)),
                 "leave samples without a value out, or fill them in",
             )),
         }
     };
     let sample = parts.split(',').map(number).collect::<Result<_, _>>()?;
     Ok((sample, form))
+}
+
+/// The beginning of a long text.
+fn cut(text: &str) -> String {
+    const MOST: usize = 60;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// A sample and what the classifier says after it.

@@ -159,6 +159,13 @@ impl Attack for Dynamic {
     }
 
     fn rule(&self, settings: Settings<'_>) -> Result<Option<Begun>, Failure> {
+        let (_, _, start) = rates(settings).map_err(failure)?;
+        if start > 0.0 {
+            return Err(Failure::new(
+                "`start` is drawn for each row of a table, and a stream has none",
+            )
+            .help("leave it out: --set STAGE.start=0"));
+        }
         Ok(Some((Box::new(follower(settings, &[], 0)?), None)))
     }
 

@@ -5,8 +5,8 @@ use arrow::record_batch::RecordBatch;
 use nn::online::{Aim, Goal, Online, Rule};
 use store::Params;
 
-use super::find;
 use super::parts::online::Settled;
+use super::{Begun, find};
 use crate::Failure;
 use crate::models::failure as refused;
 use crate::settings::{Settings, failure};
@@ -26,6 +26,8 @@ pub struct Run<'a> {
 impl Live {
     /// From the table `weights` of a train stage, and the checked parameters of an attack stage.
     pub fn open(weights: &RecordBatch, params: Params) -> Result<Live, Failure> {
+        // Whether there is a rule at all comes first: weights that read words cannot even be opened here.
+        rule(Settings(&params))?;
         let loaded = Loaded::open(weights, None)?;
         Ok(Live { loaded, params })
     }
@@ -40,16 +42,7 @@ impl Live {
     pub fn start_many(&self, labels: &[Option<u32>]) -> Result<Run<'_>, Failure> {
         let settings = Settings(&self.params);
         let name = settings.text("attack").unwrap_or_default();
-        let begun = match find(name) {
-            Some(attack) => attack.rule(settings)?,
-            None => None,
-        };
-        let (rule, linf) = begun.ok_or_else(|| {
-            Failure::new(format!(
-                "the attack `{name}` does not perturb samples as they arrive"
-            ))
-            .help("gradient-sign, fixed-point and dynamic do")
-        })?;
+        let (rule, linf) = rule(settings)?;
         let (model, weights) = self.loaded.network().ok_or_else(|| {
             Failure::new(format!("the attack `{name}` needs a recurrent network"))
         })?;
@@ -58,6 +51,13 @@ impl Live {
         let goal = |label: &Option<u32>| {
             let aim = match (settled.target(), label) {
                 (Some(class), _) => Aim::Reach(class as usize),
+                (None, Some(class)) if *class as usize >= model.outputs() => {
+                    let classes = model.outputs();
+                    return Err(Failure::new(format!(
+                        "the class {class} is to be left, but the model knows {classes} classes"
+                    ))
+                    .help(format!("it is at most {}", classes - 1)));
+                }
                 (None, Some(class)) => Aim::Leave(*class as usize),
                 (None, None) => {
                     return Err(Failure::new("nothing says where the sequence shall go")
@@ -73,6 +73,21 @@ impl Live {
             online: online.map_err(refused)?,
         })
     }
+}
+
+/// The rule of an attack that has one.
+fn rule(settings: Settings<'_>) -> Result<Begun, Failure> {
+    let name = settings.text("attack").unwrap_or_default();
+    let begun = match find(name) {
+        Some(attack) => attack.rule(settings)?,
+        None => None,
+    };
+    begun.ok_or_else(|| {
+        Failure::new(format!(
+            "the attack `{name}` does not perturb samples as they arrive"
+        ))
+        .help("gradient-sign, fixed-point and dynamic do")
+    })
 }
 
 impl Run<'_> {

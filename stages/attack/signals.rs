@@ -504,9 +504,9 @@ fn what_is_missing_or_wrong_is_named() {
         ]),
         "`rho` has no meaning for attack = \"gradient-sign\" (leave it out: it belongs to dynamic)"
     );
-    let live = Live::open(&weights, params(&[("attack", text("jsma"))])).unwrap();
+    let jsma = Live::open(&weights, params(&[("attack", text("jsma"))]));
     assert_eq!(
-        live.start(Some(0)).err().unwrap().message,
+        jsma.err().unwrap().message,
         "the attack `jsma` does not perturb samples as they arrive"
     );
     let live = Live::open(&weights, params(&[("attack", text("dynamic"))])).unwrap();

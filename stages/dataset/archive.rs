@@ -68,6 +68,20 @@ pub fn zip_member(
 ) -> Result<Vec<u8>, Failure> {
     let damaged = |error: zip::result::ZipError| broken(file, error);
     let mut archive = zip::ZipArchive::new(reader).map_err(damaged)?;
+    for at in 0..archive.len() {
+        let entry = archive.by_index_raw(at).map_err(damaged)?;
+        let name = entry.name().map_err(damaged)?.into_owned();
+        if !is_plain(name.trim_end_matches('/')) {
+            let what = format!("the member `{name}`, which would leave its folder");
+            return Err(refused(file, &what));
+        }
+        if entry.is_symlink() {
+            return Err(refused(
+                file,
+                &format!("the member `{name}`, which is a link"),
+            ));
+        }
+    }
     let mut entry = archive.by_name(member).map_err(|error| match error {
         zip::result::ZipError::FileNotFound => {
             Failure::new(format!("{file} has no member `{member}`"))
@@ -191,6 +205,26 @@ mod tests {
             read_tar(&tar[..600.min(tar.len() - 1020)], 99).is_err(),
             "cut off"
         );
+
+        for bad in ["../x", "/x"] {
+            let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+            let options = zip::write::SimpleFileOptions::default();
+            zip.start_file("b", options).unwrap();
+            zip.start_file(bad, options).unwrap();
+            let zip = zip.finish().unwrap().into_inner();
+            let said = zip_member(Cursor::new(&zip), "a.zip", "b", 9).unwrap_err();
+            assert_eq!(
+                said.message,
+                format!("a.zip holds the member `{bad}`, which would leave its folder")
+            );
+        }
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        let options = zip::write::SimpleFileOptions::default();
+        zip.start_file("b", options).unwrap();
+        zip.add_symlink("c", "/etc/passwd", options).unwrap();
+        let zip = zip.finish().unwrap().into_inner();
+        let said = zip_member(Cursor::new(&zip), "a.zip", "b", 9).unwrap_err();
+        assert_eq!(said.message, "a.zip holds the member `c`, which is a link");
 
         let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
         zip.start_file("b", zip::write::SimpleFileOptions::default())

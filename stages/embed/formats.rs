@@ -134,7 +134,10 @@ fn one_word<'a>(row: &'a str, into: &mut [f32]) -> Option<&'a str> {
         let field = rest.strip_prefix(' ')?;
         let end = field.bytes().position(|byte| byte == b' ');
         let (field, more) = field.split_at(end.unwrap_or(field.len()));
-        *number = field.parse().ok()?;
+        *number = field
+            .parse()
+            .ok()
+            .filter(|number: &f32| number.is_finite())?;
         rest = more;
     }
     rest.is_empty().then_some(word)
@@ -147,6 +150,9 @@ fn several_words<'a>(row: &'a str, into: &mut [f32]) -> Result<&'a str, String> 
     for (number, field) in into.iter_mut().rev().zip(fields.by_ref()) {
         let parsed = field.parse();
         *number = parsed.map_err(|_| format!("has `{field}` where a number should be"))?;
+        if !number.is_finite() {
+            return Err(format!("has `{field}`, which is no finite number"));
+        }
     }
     fields
         .next()
@@ -180,7 +186,7 @@ pub fn safetensors(name: &str, bytes: &[u8], tensor: Option<&str>) -> Result<Mat
         return Err(wrong(format!("`{chosen}` is not a matrix")).at("tensor"));
     };
     let data = view.data();
-    let values = match view.dtype() {
+    let values: Vec<f32> = match view.dtype() {
         Dtype::F32 => data
             .chunks_exact(4)
             .map(|b| f32::from_le_bytes(b.try_into().expect("four bytes")))
@@ -203,6 +209,16 @@ pub fn safetensors(name: &str, bytes: &[u8], tensor: Option<&str>) -> Result<Mat
                 .at("tensor"));
         }
     };
+    if let Some(at) = values.iter().position(|value| !value.is_finite()) {
+        let (row, column) = (at / dim, at % dim);
+        let what = format!(
+            "`{chosen}` holds {} in row {row}, column {column}",
+            values[at]
+        );
+        return Err(wrong(what)
+            .help("vectors are finite numbers of 32 bits")
+            .at("tensor"));
+    }
     Ok(Matrix { dim, values })
 }
 

@@ -155,11 +155,15 @@ impl Stage for Tokenize {
             None => Vocabulary::count(&seen, &settings),
         };
         // From the numbers of all readers to ids; for word-piece they are the same.
+        // Text is data: a text that says [PAD] has a word that nobody knows.
+        let marks = settings.specials().iter();
+        let marks: Vec<u32> = marks
+            .filter_map(|mark| vocab.tokens.find(mark.as_bytes()))
+            .collect();
         let id = |n| {
-            vocab
-                .tokens
-                .find(seen.tokens.get(n))
-                .unwrap_or(vocab.unknown) as i32
+            let found = vocab.tokens.find(seen.tokens.get(n));
+            let word = found.filter(|id| !marks.contains(id));
+            word.unwrap_or(vocab.unknown) as i32
         };
         let id: Vec<i32> = (0..seen.tokens.len() as u32)
             .into_par_iter()

@@ -113,7 +113,14 @@ impl Settings {
             min_count: whole(params, "min_count", 1)?.unwrap_or(1) as u64,
             max_vocab: whole(params, "max_vocab", 1)?,
             width: match scheme {
-                CharGrid => whole(params, "word_width", 2)?.unwrap_or(20),
+                CharGrid => match whole(params, "word_width", 2)?.unwrap_or(20) {
+                    wide if wide > WIDEST => {
+                        let message =
+                            format!("`word_width` is {wide}, and must be at most {WIDEST}");
+                        return Err(error("word_width", message, "every word takes so many ids"));
+                    }
+                    width => width,
+                },
                 _ => 1,
             },
             before: framed.then_some("[CLS]"),
@@ -162,13 +169,21 @@ fn scheme(name: &str) -> Result<Scheme, ParamError> {
     }
 }
 
+/// Characters for a word of a grid, at most: no word is as long.
+const WIDEST: usize = 1 << 12;
+
 fn whole(params: &Params, name: &'static str, least: i64) -> Result<Option<usize>, ParamError> {
     let Some(number) = params.get(name).and_then(Value::as_int) else {
         return Ok(None);
     };
     // Ids are 32-bit, so no larger number can mean anything.
-    if number < least || number > i64::from(i32::MAX) {
-        let message = format!("`{name}` is {number}, and must be at least {least}");
+    let most = i64::from(i32::MAX);
+    if number < least || number > most {
+        let limit = match number < least {
+            true => format!("at least {least}"),
+            false => format!("at most {most}"),
+        };
+        let message = format!("`{name}` is {number}, and must be {limit}");
         return Err(error(name, message, "or leave it out"));
     }
     Ok(Some(number as usize))

@@ -12,8 +12,8 @@ use crate::{Failure, models};
 /// A solution that moves by less than this is one.
 pub const TOLERANCE: f64 = 1e-5;
 
-/// How often alpha is halved for one sample, at most.
-const HALVINGS: u32 = 20;
+/// How often alpha is halved for one sample, at most: from 1e9, the largest, to less than 1e-3.
+const HALVINGS: u32 = 40;
 
 /// The equation and its last solution.
 pub struct Solver<T> {

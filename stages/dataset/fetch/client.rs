@@ -3,9 +3,12 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::http::Rules;
 use super::package::{Package, Registry};
@@ -32,6 +35,8 @@ pub fn download(
             .stdin(Stdio::null())
             .stdout(printed)
             .stderr(errors)
+            // A client may be a script that starts others: all of them are ended together.
+            .process_group(0)
             .spawn();
         let child = match spawned {
             Ok(child) => child,
@@ -67,6 +72,9 @@ fn wait(
         match child.try_wait() {
             Ok(Some(status)) => return Ok(status.success()),
             Ok(None) if watch.stopped() || Instant::now() > end => {
+                if let Some(group) = Pid::from_raw(child.id() as i32) {
+                    let _ = kill_process_group(group, Signal::KILL);
+                }
                 let _ = child.kill();
                 let _ = child.wait();
                 let late = "it took too long";
@@ -165,5 +173,52 @@ fn clients(package: &Package<'_>, folder: &Path) -> Vec<Command> {
                 "vendor",
             ],
         )],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::test_kill_process;
+
+    use super::*;
+
+    /// Stops as soon as a file is there.
+    struct Until<'a>(&'a Path);
+
+    impl Watch for Until<'_> {
+        fn work(&self, _: &'static str, _: u64) {}
+        fn progress(&self, _: u64, _: u64) {}
+        fn log(&self, _: &str) {}
+        fn child(&self, _: crate::Usage) {}
+        fn stopped(&self) -> bool {
+            fs::read_to_string(self.0).is_ok_and(|text| text.ends_with('\n'))
+        }
+    }
+
+    /// Installers are scripts that start other programs.
+    #[test]
+    fn what_a_client_started_ends_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = folder.path().join("pid");
+        let script = "sleep 60 & echo $! > pid; wait";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).current_dir(folder.path());
+        let child = command.process_group(0).spawn().unwrap();
+        let said = wait(child, folder.path(), None, &Rules::default(), &Until(&told));
+        assert_eq!(said, Err("stopped".to_owned()));
+        let pid: i32 = fs::read_to_string(&told).unwrap().trim().parse().unwrap();
+        let pid = Pid::from_raw(pid).unwrap();
+        // Whoever adopts it may take a moment to bury it.
+        let gone = || test_kill_process(pid).is_err() || is_dead(pid);
+        assert!((0..200).any(|_| gone() || {
+            std::thread::sleep(Duration::from_millis(20));
+            false
+        }));
+    }
+
+    /// Dead, and not yet buried.
+    fn is_dead(pid: Pid) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+        stat.is_ok_and(|stat| stat.contains(") Z "))
     }
 }

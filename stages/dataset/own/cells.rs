@@ -14,6 +14,9 @@ pub fn delimited(
     delimiter: u8,
     columns: &[&str],
 ) -> Result<Cells, Failure> {
+    if delimiter == b',' {
+        quotes(file, text)?;
+    }
     let mut reader = csv::ReaderBuilder::new();
     // In tab-separated files a quotation mark is a quotation mark.
     reader.delimiter(delimiter).quoting(delimiter == b',');
@@ -36,6 +39,48 @@ pub fn delimited(
         );
     }
     Ok(cells)
+}
+
+/// An error where a quotation mark is never closed, or closed before its field ends. The reader takes the one for a
+/// cell that goes on to the end of the file, with all rows that follow, and deletes the other.
+fn quotes(file: &str, text: &str) -> Result<(), Failure> {
+    let (bytes, mut at_byte, mut row) = (text.as_bytes(), 0, 0);
+    let wrong = |row: usize, what: &str| {
+        let place = match row {
+            0 => "the header".to_owned(),
+            row => format!("row {row}"),
+        };
+        Failure::new(format!("{file}, {place}: {what}"))
+            .help("a cell with quotation marks is written \"so: \"\"like this\"\"\"; or use tsv or jsonl")
+            .at("source")
+    };
+    let mut field_begins = true;
+    while let Some(byte) = bytes.get(at_byte) {
+        at_byte += 1;
+        match byte {
+            b'"' if field_begins => loop {
+                let Some(end) = bytes[at_byte..].iter().position(|byte| *byte == b'"') else {
+                    return Err(wrong(row, "a quotation mark is never closed"));
+                };
+                at_byte += end + 1;
+                match bytes.get(at_byte) {
+                    Some(b'"') => at_byte += 1,
+                    None | Some(b',' | b'\r' | b'\n') => break,
+                    Some(_) => {
+                        let what = "a quotation mark is closed before the cell ends";
+                        return Err(wrong(row, what));
+                    }
+                }
+            },
+            // Empty lines are no rows, and \r\n is one end.
+            b'\n' | b'\r' if !field_begins || at_byte >= 2 && bytes[at_byte - 2] == b',' => {
+                row += 1
+            }
+            _ => {}
+        }
+        field_begins = matches!(byte, b',' | b'\r' | b'\n');
+    }
+    Ok(())
 }
 
 /// The cells of a file with a JSON object a line.
@@ -70,4 +115,46 @@ pub fn no_column(file: &str, column: &str, known: &[&str]) -> Failure {
 /// What is wrong with a row, counted from 0 here and from 1 by people.
 pub fn at(file: &str, row: usize, what: &str) -> Failure {
     Failure::new(format!("{}, row {}: {what}", file, row + 1)).at("source")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Cells, String> {
+        delimited("f.csv", text, b',', &["stars", "review"]).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn quotation_marks_that_would_swallow_rows_are_told() {
+        let never = "f.csv, row 2: a quotation mark is never closed";
+        for text in [
+            "stars,review\n5,fine\n5,\"good\n1,bad\n2,fine\n",
+            "stars,review\r\n5,fine\r\n5,\"good\r\n1,bad\r\n",
+            "stars,review\n\n5,\n5,\"good\"\"\n",
+        ] {
+            assert_eq!(read(text).unwrap_err(), never, "{text}");
+        }
+        assert_eq!(
+            read("stars,review\n5,\"good\" film\n").unwrap_err(),
+            "f.csv, row 1: a quotation mark is closed before the cell ends"
+        );
+        assert_eq!(
+            read("stars,\"review\n5,good\n").unwrap_err(),
+            "f.csv, the header: a quotation mark is never closed"
+        );
+    }
+
+    #[test]
+    fn quotation_marks_as_they_should_be_are_read() {
+        let text = "stars,review\n5,\"a, \"\"b\"\"\nc\"\r\n\"1\",\n2,5\" disc\n3,\"\"";
+        let cells = read(text).unwrap();
+        let expected = [
+            ["5", "a, \"b\"\nc"],
+            ["1", ""],
+            ["2", "5\" disc"],
+            ["3", ""],
+        ];
+        assert_eq!(cells, expected);
+    }
 }

@@ -49,6 +49,10 @@ pub fn parquet(
             let what = format!("the column `{column}` is no text and no number");
             unread(source, what)
         })?;
+        // Bytes that are no text become null in the cast.
+        if let Some(n) = (0..text.len()).find(|n| text.is_null(*n) && !found.is_null(*n)) {
+            return Err(at(source.file, n, &format!("`{column}` is not UTF-8")));
+        }
         if let Some(n) = (0..text.len()).find(|n| text.is_null(*n)) {
             return Err(at(source.file, n, &format!("`{column}` is null")));
         }

@@ -382,6 +382,27 @@ fn mistakes_say_what_to_do() {
     assert!(failure.message.contains("`split`") && failure.help.is_some());
 }
 
+/// What looks like padding or the end in a text is neither.
+#[test]
+fn a_text_cannot_say_marks() {
+    let table = rows(&[
+        ("train", "a [PAD] b [EOS] [UNK] [CLS]"),
+        ("test", "[EOS] a"),
+    ]);
+    let params = params("whitespace", &[("eos", Value::Bool(true))]);
+    let made = run(&params, &[("rows", &table)]).unwrap();
+    let tokens = vocab(&made);
+    let id = |token: &str| tokens.iter().position(|(t, _)| t == token).unwrap() as i32;
+    let (a, b, cls, unknown, end) = (id("a"), id("b"), id("[CLS]"), id("[UNK]"), id("[EOS]"));
+    assert_eq!(
+        ids(&made),
+        [
+            vec![a, unknown, b, unknown, unknown, cls, end],
+            vec![unknown, a, end]
+        ]
+    );
+}
+
 /// Enough text for several shards, with accents and long tails.
 fn corpus() -> RecordBatch {
     let noise = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
