@@ -6,6 +6,10 @@
 mod basic;
 #[path = "../../stages/tokenize/interner.rs"]
 mod interner;
+#[path = "../../stages/tokenize/numbers.rs"]
+mod numbers;
+#[path = "../../stages/pages.rs"]
+mod pages;
 #[path = "../../stages/tokenize/split.rs"]
 mod split;
 #[path = "../../stages/tokenize/words.rs"]

@@ -184,6 +184,6 @@ impl Ready for Prepared<'_> {
             let channels = items.first().map_or(Ok(0), |item| item.channels())?;
             follower(scene.settings(), &streams.collect::<Vec<_>>(), channels)
         };
-        self.pursuit.run(items, rule)
+        self.pursuit.run(items, rule, |_, _| None)
     }
 }

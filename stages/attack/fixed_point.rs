@@ -60,6 +60,7 @@ impl Attack for FixedPoint {
 impl Ready for Prepared<'_> {
     fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
         let rule = |_: &[&Item<'_>]| solver(self.pursuit.scene.settings());
-        self.pursuit.run(items, rule)
+        self.pursuit
+            .run(items, rule, |solver, item| Some(solver.halved[item]))
     }
 }

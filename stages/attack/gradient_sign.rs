@@ -58,6 +58,6 @@ impl Attack for GradientSign {
 impl Ready for Prepared<'_> {
     fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
         let rule = |_: &[&Item<'_>]| Signs::new(self.alpha).map_err(failure);
-        self.pursuit.run(items, rule)
+        self.pursuit.run(items, rule, |_, _| None)
     }
 }

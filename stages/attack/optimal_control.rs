@@ -190,6 +190,7 @@ impl Ready for Prepared<'_> {
                 attacked: true,
                 forward: steps,
                 backward: steps,
+                halved: None,
             }
         };
         Ok(items.iter().zip(plans).map(trace).collect())

@@ -77,7 +77,7 @@ impl Outcome {
 
 /// `id, label, predicted_before, predicted_after, success, attacked, words_changed, positions,
 /// old, new, original, adversarial, p_before, p_after, forward, backward`; signals have also
-/// `wanted, linf, mean_l2`
+/// `wanted, linf, mean_l2, halved`
 pub fn examples(outcomes: &[Outcome], words: Option<&StringArray>) -> RecordBatch {
     let whole = |get: &dyn Fn(&Outcome) -> i64| -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(outcomes.iter().map(get)))
@@ -121,6 +121,8 @@ pub fn examples(outcomes: &[Outcome], words: Option<&StringArray>) -> RecordBatc
         columns.push(("wanted", Arc::new(Int64Array::from_iter(wanted))));
         columns.push(("linf", float(|sizes| sizes.0)));
         columns.push(("mean_l2", float(|sizes| sizes.1)));
+        let halved = outcomes.iter().map(|o| o.trace.halved.map(|n| n as i64));
+        columns.push(("halved", Arc::new(Int64Array::from_iter(halved))));
     }
     with_metadata(columns, Metadata::default())
 }

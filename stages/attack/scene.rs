@@ -172,6 +172,8 @@ pub struct Trace {
     pub forward: u64,
     /// Backward passes that it asked for.
     pub backward: u64,
+    /// At how many samples a gain had to be made smaller than it was asked for; nothing if it never is.
+    pub halved: Option<u64>,
 }
 
 impl Trace {
@@ -183,6 +185,7 @@ impl Trace {
             attacked: false,
             forward: 0,
             backward: 0,
+            halved: None,
         }
     }
 
@@ -198,6 +201,7 @@ impl Trace {
             attacked: true,
             forward: 0,
             backward: 0,
+            halved: None,
         })
     }
 }

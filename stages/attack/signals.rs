@@ -135,6 +135,22 @@ fn limit(name: &str, more: &[(&str, Value)]) -> Option<f64> {
     }
 }
 
+/// With a gain at which its map is no contraction fixed-point takes a smaller one, and rows say at how many samples.
+#[test]
+fn rows_say_how_often_alpha_was_halved() {
+    let weights = trained("gru");
+    let halved = |name, alpha| {
+        let table = attack(&weights, &waves(), name, &[("alpha", Value::Float(alpha))]);
+        let column = stored(&table)["halved"].clone();
+        let column = column.as_primitive::<Int64Type>();
+        column.iter().collect::<Vec<Option<i64>>>()
+    };
+    assert_eq!(halved("fixed-point", 1e-3), vec![Some(0); 45]);
+    let large = halved("fixed-point", 1e4);
+    assert!(large.iter().all(|n| n.is_some_and(|n| n > 0)), "{large:?}");
+    assert_eq!(halved("dynamic", 1e-3), vec![None; 45]);
+}
+
 /// Sizes are measured on what is stored, and no number moves further than it may by any bit. Every
 /// answer is that of the stored weights, read afresh.
 #[test]

@@ -28,6 +28,7 @@ pub const EXAMPLES: &[&str] = &[
     "wanted",
     "linf",
     "mean_l2",
+    "halved",
 ];
 
 /// What is measured on examples.

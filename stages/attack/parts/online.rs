@@ -183,11 +183,13 @@ impl<'a> Pursuit<'a> {
         })
     }
 
-    /// Walks along all items at once. `rule` makes the rule of some items in their order.
+    /// Walks along all items at once. `rule` makes the rule of some items in their order; `halved` says at how many
+    /// samples of one of them it took a smaller gain than its own.
     pub fn run<R: Rule<f32>>(
         &self,
         items: &[Item<'_>],
         rule: impl Fn(&[&Item<'_>]) -> Result<R, Failure>,
+        halved: impl Fn(&R, usize) -> Option<u64>,
     ) -> Result<Vec<Trace>, Failure> {
         let mut traces: Vec<Trace> = items.iter().map(Trace::untouched).collect();
         let mut places: Vec<(usize, Goal)> = Vec::new();
@@ -224,13 +226,15 @@ impl<'a> Pursuit<'a> {
                 item.extend_from_slice(sample);
             }
         }
-        for (((place, _), data), bill) in places.iter().zip(moved).zip(online.bill()) {
+        let done = places.iter().zip(moved).zip(online.bill()).enumerate();
+        for (item, (((place, _), data), bill)) in done {
             traces[*place] = Trace {
                 input: Sequence::Vectors { dim: width, data },
                 changes: Vec::new(),
                 attacked: true,
                 forward: bill.forwards,
                 backward: bill.backwards,
+                halved: halved(online.rule(), item),
             };
         }
         Ok(traces)

@@ -25,6 +25,8 @@ pub struct Solver<T> {
     pub solution: Vec<T>,
     /// The alpha that each item's last solution belongs to.
     pub alphas: Vec<f64>,
+    /// At how many samples of each item, also of those that have ended, alpha was halved.
+    pub halved: Vec<u64>,
 }
 
 impl<T: Real> Solver<T> {
@@ -37,6 +39,7 @@ impl<T: Real> Solver<T> {
             iterations,
             solution: Vec::new(),
             alphas: Vec::new(),
+            halved: Vec::new(),
         })
     }
 
@@ -85,6 +88,7 @@ impl<T: Real> Rule<T> for Solver<T> {
     fn perturb(&mut self, now: &mut Moment<'_, '_, T>) -> nn::Result<Vec<T>> {
         if now.sample() == 0 {
             self.solution = vec![T::ZERO; now.inputs().len()];
+            self.halved = vec![0; now.items()];
         }
         self.alphas = vec![self.alpha; now.items()];
         let v = match self.push {
@@ -96,6 +100,9 @@ impl<T: Real> Rule<T> for Solver<T> {
             Push::Error => now.error(),
         };
         self.solve(now, &v)?;
+        for (halved, alpha) in self.halved.iter_mut().zip(&self.alphas) {
+            *halved += u64::from(*alpha < self.alpha);
+        }
         Ok(self.solution.clone())
     }
 
