@@ -30,9 +30,19 @@ pub fn listed(table: &RecordBatch) -> Option<String> {
 
 /// Refuses an input whose ids mean other words than those of the rows.
 pub fn agree(rows: Option<&str>, theirs: Option<&str>, port: &str) -> Result<(), Failure> {
+    agreed("rows", rows, port, theirs)
+}
+
+/// The same for two inputs of any names.
+pub fn agreed(
+    one: &str,
+    rows: Option<&str>,
+    other: &str,
+    theirs: Option<&str>,
+) -> Result<(), Failure> {
     match (rows, theirs) {
         (Some(rows), Some(theirs)) if rows != theirs => Err(Failure::new(format!(
-            "`rows` and `{port}` number their words by different vocabularies, {} and {}",
+            "`{one}` and `{other}` number their words by different vocabularies, {} and {}",
             &rows[..rows.len().min(12)],
             &theirs[..theirs.len().min(12)]
         ))

@@ -77,7 +77,8 @@ impl<T: Real> Rule<T> for Follower<T> {
         let mut d = self.delta.clone();
         let v = match self.push {
             Push::Gradient => now.ascent()?,
-            Push::Error if now.sample() == 0 => {
+            // Without a kick nothing would ever move; one that has begun elsewhere needs none.
+            Push::Error if now.sample() == 0 && d.iter().all(|d| *d == T::ZERO) => {
                 d = Signs::new(self.alpha)?.perturb(now)?;
                 return Ok(d);
             }

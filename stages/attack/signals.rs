@@ -135,6 +135,16 @@ fn limit(name: &str, more: &[(&str, Value)]) -> Option<f64> {
     }
 }
 
+/// A wider limit does not let gradient-sign go further than its own size.
+#[test]
+fn a_wider_limit_is_no_larger_step() {
+    let weights = trained("gru");
+    let more = [("alpha", Value::Float(0.15)), ("eps", Value::Float(0.3))];
+    for row in rows(&attack(&weights, &waves(), "gradient-sign", &more)) {
+        assert!(row.linf <= 0.15, "{}", row.linf);
+    }
+}
+
 /// With a gain at which its map is no contraction fixed-point takes a smaller one, and rows say at how many samples.
 #[test]
 fn rows_say_how_often_alpha_was_halved() {

@@ -54,6 +54,13 @@ pub fn params(params: &Params) -> Result<(), ParamError> {
             "the catalogue knows how a named set is encoded",
         ));
     }
+    if let Origin::Own(source) = &origin
+        && source.binary()
+        && encoding(params) != Encoding::Utf8
+    {
+        let message = "`encoding` is for files of text, and Parquet says its own".to_owned();
+        return Err(error("encoding", message, "leave it out"));
+    }
     if encoding_name(params).is_some_and(|name| text::NAMES.iter().all(|(known, _)| *known != name))
     {
         let message = format!(

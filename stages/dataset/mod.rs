@@ -18,7 +18,7 @@ mod table;
 mod tests;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, UInt64Array};
@@ -234,8 +234,11 @@ fn choose(whole: &RecordBatch, plan: &draw::Plan, seed: u64) -> Result<RecordBat
             label: labels.and_then(|labels| label(labels, n)),
         })
         .collect();
-    let drawn = draw::draw(&rows, plan, seed)
-        .map_err(|message| Failure::new(message).help("see the splits with `ablate data list`"))?;
+    let drawn = draw::draw(&rows, plan, seed).map_err(|message| {
+        let splits: BTreeSet<&str> = rows.iter().map(|row| row.split.as_str()).collect();
+        let splits: Vec<&str> = splits.into_iter().take(20).collect();
+        Failure::new(message).help(format!("splits before any move: {}", splits.join(", ")))
+    })?;
     let indices: UInt64Array = drawn
         .iter()
         .map(|(row, _)| *row as u64)

@@ -259,6 +259,52 @@ fn own_signals_of_every_form_give_the_same_rows() {
 }
 
 #[test]
+fn own_labels_are_what_they_say() {
+    let csv = |contents: &[u8]| own("f.csv", contents, &[source("csv")]);
+    let spaced = csv(b"review,stars\na,pos\nb,pos \nc, neg\n").unwrap();
+    assert_eq!(labels(&spaced["rows"]), [Some(1), Some(1), Some(0)]);
+    assert_eq!(
+        message(csv(b"review,stars\na,1\nb,1.0\nc,0\n")),
+        "f.csv: the labels `1` and `1.0` are one number, written in two ways"
+    );
+    assert_eq!(
+        message(csv(b"review,stars\na,1\nb, \n")),
+        "f.csv, row 2: it has no label"
+    );
+    let parquet = |stars: ArrayRef| {
+        let review: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+        let table = RecordBatch::try_from_iter([("review", review), ("stars", stars)]).unwrap();
+        message(own(
+            "f.parquet",
+            &store::encode(&table).unwrap(),
+            &[source("parquet")],
+        ))
+    };
+    let numbers = arrow::array::Float64Array::from(vec![1.0, f64::NAN]);
+    assert_eq!(
+        parquet(Arc::new(numbers)),
+        "f.parquet, row 2: `stars` is NaN"
+    );
+    let mut lists = arrow::array::ListBuilder::new(arrow::array::StringBuilder::new());
+    for word in ["a", "b"] {
+        lists.values().append_value(word);
+        lists.append(true);
+    }
+    assert_eq!(
+        parquet(Arc::new(lists.finish())),
+        "cannot read f.parquet: the column `stars` is no text and no number"
+    );
+}
+
+#[test]
+fn own_data_without_labels_cannot_be_balanced() {
+    let unlabelled = table(&[("csv", text("f.csv")), ("text", text("review"))]);
+    let written = [("source", unlabelled), ("balance", Value::Bool(true))];
+    let told = message(own("f.csv", b"review\na\nb\n", &written));
+    assert_eq!(told, "there are no labels to balance by");
+}
+
+#[test]
 fn own_data_says_what_is_wrong_and_where() {
     let csv = |contents: &[u8]| message(own("f.csv", contents, &[source("csv")]));
     assert_eq!(csv(b"text,stars\nx,1\n"), "f.csv has no column `review`");

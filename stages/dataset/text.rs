@@ -54,9 +54,12 @@ pub fn decode_at(
         Encoding::Utf8 => String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             let byte = error.as_bytes()[at];
+            let wide = offset == 0 && matches!(error.as_bytes(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..]);
             let at = offset + at as u64;
-            Failure::new(format!("{file} is not UTF-8: byte {at} is 0x{byte:02X}"))
-                .help("name its encoding, for instance encoding = \"latin-1\", or \"utf-8-lossy\" to replace what is not UTF-8")
+            Failure::new(format!("{file} is not UTF-8: byte {at} is 0x{byte:02X}")).help(match wide {
+                true => "it looks like UTF-16: save it as UTF-8",
+                false => "name its encoding, for instance encoding = \"latin-1\", or \"utf-8-lossy\" to replace what is not UTF-8",
+            })
         })?,
         Encoding::Utf8Lossy => match String::from_utf8_lossy(&bytes) {
             std::borrow::Cow::Owned(text) => text,
@@ -91,6 +94,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn utf_16_is_called_by_its_name() {
+        let failure = decode(b"\xff\xfea\0".to_vec(), Encoding::Utf8, "a.txt").unwrap_err();
+        assert_eq!(
+            failure.help.unwrap(),
+            "it looks like UTF-16: save it as UTF-8"
+        );
+    }
 
     #[test]
     fn what_is_not_utf8_says_where() {

@@ -15,6 +15,8 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<(StringArray, Matrix), Failure> 
         let at = error.valid_up_to();
         Failure::new(format!("{name} is not UTF-8 at byte {at}")).at("file")
     })?;
+    // A byte-order mark is no part of the first word.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.lines().next().unwrap_or_default();
     let header: Vec<&str> = first.split_whitespace().collect();
     let counted = match header[..] {
@@ -35,6 +37,17 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<(StringArray, Matrix), Failure> 
                 .help("each line is a word and its vector, separated by spaces")
                 .at("file"),
         );
+    }
+    // What a header promises is not believed before a line holds as much.
+    let second = body.lines().next().unwrap_or_default();
+    let fields = second.split_whitespace().count();
+    if counted.is_some() && fields <= dim {
+        return Err(Failure::new(format!(
+            "{name}: line 1 promises {dim} numbers a word, and line 2 has {}",
+            fields.saturating_sub(1)
+        ))
+        .help("the file is cut off, or line 1 is of another file")
+        .at("file"));
     }
     let before = usize::from(counted.is_some());
     let parts: Vec<&str> = pieces(body);
@@ -78,7 +91,10 @@ pub fn text(name: &str, bytes: &[u8]) -> Result<(StringArray, Matrix), Failure> 
             "{name}: line 1 promises {expected} words, and there are {}",
             words.len()
         ))
-        .help("the file is cut off: get it again")
+        .help(match expected > words.len() {
+            true => "the file is cut off: get it again",
+            false => "correct the number in line 1, or take that line out",
+        })
         .at("file"));
     }
     let words = StringArray::from_iter_values(words);
@@ -154,9 +170,15 @@ fn several_words<'a>(row: &'a str, into: &mut [f32]) -> Result<&'a str, String> 
             return Err(format!("has `{field}`, which is no finite number"));
         }
     }
-    fields
+    let word = fields
         .next()
-        .ok_or_else(|| format!("has fewer than {dim} numbers"))
+        .ok_or_else(|| format!("has fewer than {dim} numbers"))?;
+    // No word of a known collection ends in a number of its own: this line is longer than the first one.
+    let last = word.rsplit_once(' ').map(|(_, last)| last.parse::<f32>());
+    match last {
+        Some(Ok(_)) => Err(format!("has more than {dim} numbers")),
+        _ => Ok(word),
+    }
 }
 
 /// A matrix from a safetensors file: the tensor of that name, or the only one with rows.

@@ -23,7 +23,7 @@ use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::determinism::{Determinism, Within, within};
-use crate::{Failure, Outputs, ParamError, Stage, Task};
+use crate::{Failure, Outputs, ParamError, Stage, Task, wordlist};
 use draw::Stream;
 use settings::{Origin, Settings};
 use tables::{Matrix, PAD, Vocab};
@@ -222,6 +222,9 @@ fn skip_gram(task: &Task<'_>, settings: &Settings, vocab: &Vocab) -> Result<Matr
         Failure::new("the vocabulary has no column `count`, which skip-gram needs")
             .help("connect the output `vocab` of the tokenize stage that made the tokens")
     })?;
+    let of_tokens = table.schema().metadata().get(wordlist::KEY).cloned();
+    let of_vocab = task.inputs.get("vocab").and_then(wordlist::listed);
+    wordlist::agreed("tokens", of_tokens.as_deref(), "vocab", of_vocab.as_deref())?;
     let (ids, texts) = texts(table, &settings.train)?;
     let size = vocab.tokens.len() as i32;
     if let Some(id) = ids.values().iter().find(|id| !(0..size).contains(*id)) {
@@ -252,7 +255,16 @@ fn skip_gram(task: &Task<'_>, settings: &Settings, vocab: &Vocab) -> Result<Matr
         ids: ids.values(),
         texts,
     };
-    skip_gram::train(&corpus, counts, settings, task.seed, task.watch)
+    let matrix = skip_gram::train(&corpus, counts, settings, task.seed, task.watch)?;
+    if !matrix.values.iter().all(|number| number.is_finite()) {
+        return Err(Failure::new(format!(
+            "skip-gram did not settle: with the learning rate {} its numbers grew without an end",
+            settings.learning_rate
+        ))
+        .help("lower `learning_rate`: 0.025 is usual")
+        .at("learning_rate"));
+    }
+    Ok(matrix)
 }
 
 type Texts = (arrow::array::Int32Array, Vec<Range<usize>>);

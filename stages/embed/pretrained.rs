@@ -83,7 +83,8 @@ fn restrict(
         places.entry(word).or_insert(n);
     }
     let unknown = match &settings.unknown {
-        None => None,
+        // Vectors that were made for a vocabulary have one of their own.
+        None => places.get(UNKNOWN).copied(),
         Some(word) => Some(*places.get(word.as_str()).ok_or_else(|| {
             Failure::new(format!("the vectors have no word `{word}`"))
                 .help("name the word that stands for unknown ones, or leave `unknown` out")
@@ -117,6 +118,18 @@ fn restrict(
                 }
             }
         }
+    }
+    let special = |token: &str| token == PAD || token == UNKNOWN;
+    let words = || vocab.tokens.iter().flatten();
+    if words().any(|token| !special(token))
+        && !words().any(|t| !special(t) && places.contains_key(t))
+    {
+        return Err(Failure::new(format!(
+            "none of the {} tokens of the vocabulary has a vector",
+            vocab.tokens.len()
+        ))
+        .help("are these vectors of the same language, and in the same case?")
+        .at("source"));
     }
     task.watch
         .log(&format!("{found} tokens have a vector, {absent} have none"));

@@ -74,6 +74,14 @@ impl Settings {
                 return Err(error(param, message, "leave it out"));
             }
         }
+        for (param, usual, sources) in OF_SOURCES {
+            let given = params.get(*param);
+            if given.is_some_and(|value| *value != usual()) && !sources.contains(&origin) {
+                let name = text("source").unwrap_or_default();
+                let message = format!("`{param}` has no meaning for source = \"{name}\"");
+                return Err(error(param, message, "leave it out"));
+            }
+        }
         let missing = [
             ("random", Missing::Random),
             ("zero", Missing::Zero),
@@ -105,6 +113,22 @@ impl Settings {
         Ok(settings)
     }
 }
+
+type Usual = fn() -> Value;
+
+/// Parameters that some sources read and others would not notice, with their defaults.
+const OF_SOURCES: &[(&str, Usual, &[Origin])] = &[
+    (
+        "dim",
+        || Value::Int(50),
+        &[Origin::Random, Origin::SkipGram],
+    ),
+    ("window", || Value::Int(5), &[Origin::SkipGram]),
+    ("negative", || Value::Int(5), &[Origin::SkipGram]),
+    ("epochs", || Value::Int(5), &[Origin::SkipGram]),
+    ("learning_rate", || Value::Float(0.025), &[Origin::SkipGram]),
+    ("subsample", || Value::Float(1e-3), &[Origin::SkipGram]),
+];
 
 fn named<T: Copy>(param: &'static str, name: &str, all: &[(&str, T)]) -> Result<T, ParamError> {
     let names = || all.iter().map(|(name, _)| *name);

@@ -210,6 +210,121 @@ fn vectors_from_files() {
     );
 }
 
+/// A file whose first line is not like the others would give other vectors than it holds.
+#[test]
+fn vectors_of_another_width_and_promises_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("v.txt");
+    let read = |contents: &str, words: &[&str]| {
+        std::fs::write(&path, contents).unwrap();
+        let vocab = vocab(words, vec![1; words.len()]);
+        let params = params("vectors", &[("file", text("v.txt"))]);
+        let made = run_with(&params, &[("vocab", &vocab)], Some(("v.txt", &path)), 1);
+        made.map(|made| rows(&made))
+            .map_err(|failure| failure.message)
+    };
+    let known = ["cat", "dog"];
+    let expected = Ok(vec![vec![1.0, 2.0], vec![3.0, 4.0]]);
+    assert_eq!(read("\u{feff}cat 1 2\ndog 3 4\n", &known), expected);
+    assert_eq!(read("\u{feff}2 2\ncat 1 2\ndog 3 4\n", &known), expected);
+    // Words of large collections have spaces inside.
+    let spaced = read("cat 1 2\n. . 3 4\n", &["cat", ". ."]);
+    assert_eq!(spaced, expected);
+    for (contents, message) in [
+        (
+            "cat 1 2\ndog 3 4 5\n",
+            "v.txt: line 2 has more than 2 numbers",
+        ),
+        (
+            "<s> 1 2\ncat 1 2 3 4\n",
+            "v.txt: line 2 has more than 2 numbers",
+        ),
+        (
+            "1 4000000000000\ncat 1 2\n",
+            "v.txt: line 1 promises 4000000000000 numbers a word, and line 2 has 2",
+        ),
+        (
+            "1 18446744073709551615\ncat 1 2\n",
+            "v.txt: line 1 promises 18446744073709551615 numbers a word, and line 2 has 2",
+        ),
+        (
+            "0 5\n",
+            "v.txt: line 1 promises 5 numbers a word, and line 2 has 0",
+        ),
+        (
+            "Cat 1 2\nDog 3 4\n",
+            "none of the 2 tokens of the vocabulary has a vector",
+        ),
+    ] {
+        assert_eq!(
+            read(contents, &known),
+            Err(message.to_owned()),
+            "{contents}"
+        );
+    }
+}
+
+#[test]
+fn what_one_stage_made_of_the_unknown_token_another_keeps() {
+    let vocab = vocab(&["[PAD]", "[UNK]", "a"], vec![0, 0, 1]);
+    let random = params("random", &[("dim", Value::Int(2))]);
+    let made = run(&random, &[("vocab", &vocab)]).unwrap();
+    let again = run(
+        &params("vectors", &[]),
+        &[("vocab", &vocab), ("vectors", &made)],
+    );
+    assert_eq!(rows(&again.unwrap()), rows(&made));
+}
+
+#[test]
+fn skip_gram_refuses_tokens_of_another_vocabulary_and_numbers_that_run_away() {
+    let (vocab, tokens) = clusters(200);
+    let told = |name: &str| {
+        let metadata = [(crate::wordlist::KEY.to_owned(), name.to_owned())];
+        let schema = tokens.schema().as_ref().clone();
+        let schema =
+            schema.with_metadata(metadata.into_iter().collect::<arrow::datatypes::Metadata>());
+        tokens.clone().with_schema(Arc::new(schema)).unwrap()
+    };
+    let skip_gram = params("skip-gram", &[("dim", Value::Int(8))]);
+    let run = |tokens: &RecordBatch, params: &Params| {
+        run(params, &[("vocab", &vocab), ("tokens", tokens)])
+    };
+    let own = crate::wordlist::listed(&vocab).unwrap();
+    assert!(run(&told(&own), &skip_gram).is_ok());
+    let failure = run(&told("0123456789abcdef"), &skip_gram).unwrap_err();
+    let start =
+        "`tokens` and `vocab` number their words by different vocabularies, 0123456789ab and ";
+    assert!(failure.message.starts_with(start), "{failure}");
+    let fast = params(
+        "skip-gram",
+        &[("dim", Value::Int(8)), ("learning_rate", Value::Float(1e6))],
+    );
+    let failure = run(&tokens, &fast).unwrap_err();
+    assert_eq!(failure.param, Some("learning_rate"));
+}
+
+#[test]
+fn settings_without_an_effect_are_refused() {
+    let wrong = |source: &str, name: &'static str, value| {
+        let error = Embed.check(&params(source, &[(name, value)])).unwrap_err();
+        (error.param, error.message)
+    };
+    assert_eq!(
+        wrong("vectors", "dim", Value::Int(300)),
+        (
+            "dim",
+            "`dim` has no meaning for source = \"vectors\"".to_owned()
+        )
+    );
+    assert_eq!(wrong("random", "epochs", Value::Int(7)).0, "epochs");
+    assert!(
+        Embed
+            .check(&params("vectors", &[("dim", Value::Int(50))]))
+            .is_ok()
+    );
+}
+
 const CLUSTERS: usize = 5;
 const SIZE: usize = 12;
 

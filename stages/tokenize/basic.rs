@@ -61,10 +61,16 @@ fn clean(c: char) -> Option<char> {
         '\t' | '\n' | '\r' => Some(' '),
         ' '..='~' => Some(c),
         '\0' | '\u{fffd}' => None,
-        _ if c.general_category_group() == GeneralCategoryGroup::Other => None,
+        _ if is_control(c) => None,
         _ if c.is_whitespace() => Some(' '),
         _ => Some(c),
     }
+}
+
+/// Characters that nobody has defined yet are none.
+fn is_control(c: char) -> bool {
+    use GeneralCategory::{Control, Format, PrivateUse};
+    matches!(c.general_category(), Control | Format | PrivateUse)
 }
 
 fn is_punctuation(c: char) -> bool {

@@ -276,6 +276,8 @@ fn spread(key: Key) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -316,25 +318,21 @@ mod tests {
         }
     }
 
-    #[test]
-    fn short_words_are_their_own_keys() {
-        let letters = [0_u8, 1, 255];
-        let mut words = vec![Vec::new()];
-        let mut keys = std::collections::BTreeSet::new();
-        // All words up to seven letters, then those that go on with the last of them.
-        for length in 0..=SHORT {
-            words
-                .iter()
-                .for_each(|word| assert!(keys.insert(key(word)), "{word:?}"));
-            let longer = words.iter().flat_map(|word: &Vec<u8>| {
-                let last = word.last().copied().filter(|_| length >= 7);
-                let next = last.map_or(letters.to_vec(), |last| vec![last, b'a']);
-                next.into_iter()
-                    .map(|letter| [&word[..], &[letter]].concat())
-            });
-            words = longer.collect();
-            words.truncate(6_561);
+    proptest! {
+        #[test]
+        fn short_words_are_their_own_keys(
+            word in prop::collection::vec(prop::sample::select(&[0_u8, 1, b'a', 255][..]), 0..=SHORT),
+            other in prop::collection::vec(prop::sample::select(&[0_u8, 1, b'a', 255][..]), 0..=SHORT),
+            at in 0..SHORT,
+        ) {
+            prop_assert_eq!(key(&word) == key(&other), word == other);
+            // Words that differ in one byte, or by a zero at the end.
+            let mut near = word.clone();
+            match near.get_mut(at) {
+                Some(byte) => *byte ^= 1,
+                None => near.push(0),
+            }
+            prop_assert_ne!(key(&word), key(&near));
         }
-        assert!(keys.len() > 10_000);
     }
 }

@@ -155,8 +155,7 @@ impl Stage for Tokenize {
             None => Vocabulary::count(&seen, &settings),
         };
         // From the numbers of all readers to ids; for word-piece they are the same.
-        // Text is data: a text that says [PAD] has a word that nobody knows.
-        let marks = settings.specials().iter();
+        let marks = Settings::MARKS.iter();
         let marks: Vec<u32> = marks
             .filter_map(|mark| vocab.tokens.find(mark.as_bytes()))
             .collect();

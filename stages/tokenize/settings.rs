@@ -144,6 +144,12 @@ impl Settings {
             .map_or(usize::MAX, |most| most.saturating_sub(marks))
     }
 
+    /// Names that only marks have. Text is data: a text that says `[PAD]` has a word that nobody knows, whether or not
+    /// this scheme has that mark.
+    pub const MARKS: [&str; 7] = [
+        "[PAD]", "[UNK]", "[EOS]", "[GO]", "[CLS]", "[SEP]", "[MASK]",
+    ];
+
     /// The tokens at the head of a vocabulary made here, by their ids.
     pub fn specials(&self) -> &'static [&'static str] {
         match self.scheme {

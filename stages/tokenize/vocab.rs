@@ -30,6 +30,12 @@ impl Vocabulary {
     pub fn count(seen: &Seen, settings: &Settings) -> Vocabulary {
         let frequent = (0..seen.tokens.len() as u32).zip(&seen.counts);
         let frequent = frequent.filter(|(_, count)| **count >= settings.min_count);
+        // A text's own `[PAD]` is no mark, and takes nobody's place.
+        let frequent = frequent.filter(|(n, _)| {
+            let token = seen.tokens.get(*n);
+            token.first() != Some(&b'[')
+                || !Settings::MARKS.iter().any(|mark| mark.as_bytes() == token)
+        });
         // Most ties are decided by the first bytes, without looking the tokens up.
         let mut order: Vec<(Reverse<u64>, u64, u32)> = frequent
             .map(|(n, count)| (Reverse(*count), beginning(seen.tokens.get(n)), n))

@@ -83,11 +83,16 @@ impl Settled {
         let eps = s.number("eps", 0.0, 0.0, 1e9)?;
         let threshold = s.number("threshold", 0.5, 1e-9, 1.0)?;
         let target = s.whole("target", 0, 0)? as u32;
+        let own = linf.unwrap_or(f64::INFINITY);
         Ok(Settled {
             target: given("target").then_some(target),
             threshold: given("threshold").then_some(threshold),
             limits: Limits {
-                linf: if given("eps") { Some(eps) } else { linf },
+                linf: if given("eps") {
+                    Some(eps.min(own))
+                } else {
+                    linf
+                },
                 range: s.flag("clip01", false).then_some((0.0, 1.0)),
             },
         })

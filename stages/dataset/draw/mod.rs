@@ -59,6 +59,9 @@ pub fn draw(rows: &[Row], plan: &Plan, seed: u64) -> Result<Vec<(usize, String)>
     for (n, step) in plan.moves.iter().enumerate() {
         apply(rows, &mut splits, step, seed, n)?;
     }
+    if plan.balance && rows.iter().all(|row| row.label.is_none()) {
+        return Err("there are no labels to balance by".to_owned());
+    }
     let mut kept: Vec<usize> = (0..rows.len()).collect();
     if !plan.splits.is_empty() {
         for wanted in &plan.splits {
@@ -129,18 +132,13 @@ fn apply(
     if members.is_empty() {
         return Err(format!("there are no rows in the split `{}`", step.of));
     }
-    let all = members.len();
     let order = Order {
         rows,
         seed,
         stream: format!("split {n}"),
     };
     let classes = groups(members, |row| rows[row].label);
-    let quotas = quotas(
-        &classes.values().map(Vec::len).collect::<Vec<_>>(),
-        total,
-        all,
-    );
+    let quotas = quotas(&classes.values().map(Vec::len).collect::<Vec<_>>(), total);
     for ((_, class), quota) in classes.into_iter().zip(quotas) {
         let first = match step.in_order {
             true => class[..quota].to_vec(),
@@ -153,21 +151,30 @@ fn apply(
     Ok(())
 }
 
-/// `total` shared out in proportion to sizes that add up to `all`; what is left over goes to
-/// the largest remainders, the first of equals first.
-fn quotas(sizes: &[usize], total: usize, all: usize) -> Vec<usize> {
-    let exact = |size: &usize| (*size as u128) * (total as u128);
-    let mut quotas: Vec<usize> = sizes
-        .iter()
-        .map(|size| (exact(size) / all as u128) as usize)
-        .collect();
-    let mut left = total - quotas.iter().sum::<usize>();
-    let mut by_remainder: Vec<usize> = (0..sizes.len()).collect();
-    by_remainder.sort_by_key(|n| std::cmp::Reverse(exact(&sizes[*n]) % all as u128));
-    for n in by_remainder {
-        if left > 0 && quotas[n] < sizes[n] {
-            quotas[n] += 1;
-            left -= 1;
+/// `total` shared out in proportion to sizes: one after another goes to the class with the largest
+/// `size / (2 had + 1)`, the first of equals first (Sainte-Laguë). So a larger total takes nothing back, which sharing
+/// out by the largest remainder does now and then.
+fn quotas(sizes: &[usize], total: usize) -> Vec<usize> {
+    let all = sizes.iter().sum::<usize>().max(1) as u128;
+    // Rounding moves the sum of `count` classes by `count / 2` at most, so that nobody ends with less than this:
+    // what is left to go round is little.
+    let even = (2 * total as u128).saturating_sub(sizes.len() as u128);
+    let sure = |size: &usize| (*size as u128 * even / (2 * all)).saturating_sub(1) as usize;
+    let mut quotas: Vec<usize> = sizes.iter().map(sure).collect();
+    for _ in quotas.iter().sum::<usize>()..total {
+        let open = (0..sizes.len()).filter(|n| quotas[*n] < sizes[*n]);
+        let next = open.reduce(|best, n| {
+            let weight =
+                |n: usize, other: usize| sizes[n] as u128 * (2 * quotas[other] as u128 + 1);
+            if weight(n, best) > weight(best, n) {
+                n
+            } else {
+                best
+            }
+        });
+        match next {
+            Some(n) => quotas[n] += 1,
+            None => break,
         }
     }
     quotas

@@ -132,8 +132,23 @@ proptest! {
     fn quotas_add_up(sizes in proptest::collection::vec(1usize..50, 1..6), share in 0.0f64..=1.0) {
         let all: usize = sizes.iter().sum();
         let total = (all as f64 * share).round() as usize;
-        let quotas = quotas(&sizes, total, all);
+        let quotas = quotas(&sizes, total);
         prop_assert_eq!(quotas.iter().sum::<usize>(), total);
         prop_assert!(quotas.iter().zip(&sizes).all(|(quota, size)| quota <= size));
+    }
+
+    #[test]
+    fn a_larger_total_takes_nothing_back(sizes in proptest::collection::vec(1usize..60, 1..12)) {
+        let all: usize = sizes.iter().sum();
+        let mut before = vec![0; sizes.len()];
+        for total in 1..=all {
+            // One more for the class with the largest size / (2 had + 1), as plainly as it can be said.
+            let weight = |n: usize| sizes[n] as f64 / (2 * before[n] + 1) as f64;
+            let open = (0..sizes.len()).filter(|n| before[*n] < sizes[*n]);
+            let next = open.reduce(|best, n| if weight(n) > weight(best) { n } else { best });
+            before[next.unwrap()] += 1;
+            prop_assert_eq!(&quotas(&sizes, total), &before);
+        }
+        prop_assert_eq!(before, sizes);
     }
 }

@@ -15,6 +15,26 @@ pub fn missing(home: &DataHome, set: &Set, splits: &[String], notes: &[String]) 
             file.path, file.size, file.sha256
         ));
     }
+    // A file that is there and is not whole would otherwise go unmentioned.
+    let roots = [Some(&home.cache), home.mirror.as_ref()];
+    for root in roots.into_iter().flatten() {
+        for file in set.form[0].needed(splits) {
+            let path = root.join(&file.path);
+            let size = std::fs::metadata(&path).map(|found| found.len());
+            if let Ok(size) = size
+                && size != file.size
+            {
+                let shown = path.display();
+                message.push_str(&format!("\n{shown} is there, but has {size} bytes"));
+            }
+        }
+    }
+    if let Some(mirror) = home.mirror.as_ref().filter(|mirror| !mirror.is_dir()) {
+        message.push_str(&format!(
+            "\nthe mirror {} is not a folder",
+            mirror.display()
+        ));
+    }
     for note in notes {
         message.push_str(&format!("\n{note}"));
     }

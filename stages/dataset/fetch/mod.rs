@@ -91,9 +91,14 @@ fn open_with<'a>(
 ) -> Result<(&'a Form, Vec<Opened<'a>>), Failure> {
     let mut notes = Vec::new();
     for form in &set.form {
-        if form.needed(splits).all(|file| place(home, file).is_some()) {
+        // A damaged file of the cache is set aside, and then the mirror's is found.
+        for _ in 0..=form.files.len() {
+            if !form.needed(splits).all(|file| place(home, file).is_some()) {
+                break;
+            }
             match check_all(home, form, splits) {
                 Ok(files) => return Ok((form, files)),
+                Err(note) if notes.contains(&note) => break,
                 Err(note) => notes.push(note),
             }
         }
@@ -134,11 +139,16 @@ pub fn fetch(home: &DataHome, set: &Set, watch: &dyn Watch) -> Result<bool, Fail
         let Some(mirror) = &home.mirror else {
             return false;
         };
+        // Some of them may be in the cache already.
+        let here = |file: &File| check(&home.cache.join(&file.path), file).is_ok();
         let there = |file: &File| mirror.join(&file.path).is_file();
-        if !form.files.iter().all(there) {
+        if !form.files.iter().all(|file| there(file) || here(file)) {
             return false;
         }
-        let copy = |file: &File| copy(&mirror.join(&file.path), home, file);
+        let copy = |file: &File| match here(file) {
+            true => Ok(()),
+            false => copy(&mirror.join(&file.path), home, file),
+        };
         match form.files.iter().try_for_each(copy) {
             Ok(()) => true,
             Err(note) => {

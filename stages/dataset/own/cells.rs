@@ -14,8 +14,9 @@ pub fn delimited(
     delimiter: u8,
     columns: &[&str],
 ) -> Result<Cells, Failure> {
-    if delimiter == b',' {
-        quotes(file, text)?;
+    match delimiter {
+        b',' => quotes(file, text)?,
+        _ => returns(file, text)?,
     }
     let mut reader = csv::ReaderBuilder::new();
     // In tab-separated files a quotation mark is a quotation mark.
@@ -24,8 +25,14 @@ pub fn delimited(
     let broken = |n: usize, error: csv::Error| at(file, n, &error.to_string());
     let header = reader.headers().map_err(|error| broken(0, error))?.clone();
     let places = columns.iter().map(|column| {
-        let place = header.iter().position(|name| name == *column);
-        place.ok_or_else(|| no_column(file, column, &header.iter().collect::<Vec<_>>()))
+        let mut places = (0..header.len()).filter(|place| &header[*place] == *column);
+        match (places.next(), places.next()) {
+            (Some(place), None) => Ok(place),
+            (Some(_), Some(_)) => Err(Failure::new(format!("{file} has two columns `{column}`"))
+                .help("give each a name of its own")
+                .at("source")),
+            (None, _) => Err(no_column(file, column, &header.iter().collect::<Vec<_>>())),
+        }
     });
     let places = places.collect::<Result<Vec<_>, _>>()?;
     let mut cells = Vec::new();
@@ -72,6 +79,9 @@ fn quotes(file: &str, text: &str) -> Result<(), Failure> {
                     }
                 }
             },
+            b'\r' if bytes.get(at_byte).is_some_and(|next| *next != b'\n') => {
+                return Err(lone_return(file, text, at_byte - 1));
+            }
             // Empty lines are no rows, and \r\n is one end.
             b'\n' | b'\r' if !field_begins || at_byte >= 2 && bytes[at_byte - 2] == b',' => {
                 row += 1
@@ -81,6 +91,25 @@ fn quotes(file: &str, text: &str) -> Result<(), Failure> {
         field_begins = matches!(byte, b',' | b'\r' | b'\n');
     }
     Ok(())
+}
+
+/// An error for a carriage return inside of a line. The reader would take it for the end of a row.
+fn returns(file: &str, text: &str) -> Result<(), Failure> {
+    let mut ends = text.bytes().enumerate().zip(text.bytes().skip(1));
+    let lone = ends.find(|((_, byte), next)| *byte == b'\r' && *next != b'\n');
+    lone.map_or(Ok(()), |((at, _), _)| Err(lone_return(file, text, at)))
+}
+
+fn lone_return(file: &str, text: &str, at: usize) -> Failure {
+    let line = 1 + text.as_bytes()[..at]
+        .iter()
+        .filter(|b| **b == b'\n')
+        .count();
+    Failure::new(format!(
+        "{file}, line {line}: a carriage return is neither the end of a line nor in quotation marks"
+    ))
+    .help("end lines with \\n or \\r\\n; in CSV, put a cell that holds one in quotation marks")
+    .at("source")
 }
 
 /// The cells of a file with a JSON object a line.
@@ -94,6 +123,13 @@ pub fn jsonl(file: &str, text: &str, columns: &[&str]) -> Result<Cells, Failure>
             serde_json::from_str(line).map_err(|error| at(file, n, &error.to_string()))?;
         let cell = |column: &&str| match row.get(*column) {
             Some(serde_json::Value::String(text)) => Ok(text.clone()),
+            // Beyond this a number is not what was written.
+            Some(serde_json::Value::Number(number))
+                if number.is_f64() && number.as_f64().is_none_or(|x| x.abs() >= 2f64.powi(53)) =>
+            {
+                let what = format!("`{column}` is a number that is too long to keep");
+                Err(at(file, n, &what).help("write it in quotation marks"))
+            }
             Some(value @ (serde_json::Value::Number(_) | serde_json::Value::Bool(_))) => {
                 Ok(value.to_string())
             }
@@ -143,6 +179,45 @@ mod tests {
             read("stars,\"review\n5,good\n").unwrap_err(),
             "f.csv, the header: a quotation mark is never closed"
         );
+    }
+
+    #[test]
+    fn a_return_that_would_end_a_row_is_told() {
+        let lone = |line: usize| {
+            format!(
+                "f.csv, line {line}: a carriage return is neither the end of a line nor in quotation marks"
+            )
+        };
+        assert_eq!(read("stars,review\n5,a\rb\n").unwrap_err(), lone(2));
+        assert_eq!(read("stars,review\r5,a\r").unwrap_err(), lone(1));
+        assert_eq!(
+            read("stars,review\r\n5,\"a\rb\"\r\n").unwrap(),
+            [["5", "a\rb"]]
+        );
+        let tabs = |text| delimited("f.tsv", text, b'\t', &["review"]).map_err(|f| f.message);
+        assert_eq!(
+            tabs("review\na\rb\n").unwrap_err(),
+            lone(2).replace("csv", "tsv")
+        );
+        assert_eq!(tabs("review\r\nab\r\n").unwrap(), [["ab"]]);
+    }
+
+    #[test]
+    fn columns_that_cannot_be_told_apart_are_refused() {
+        let twice = read("stars,review,review\n5,a,b\n").unwrap_err();
+        assert_eq!(twice, "f.csv has two columns `review`");
+    }
+
+    #[test]
+    fn numbers_of_json_are_kept_or_refused() {
+        let read = |text| jsonl("f.jsonl", text, &["a"]).map_err(|failure| failure.message);
+        let long = "f.jsonl, row 1: `a` is a number that is too long to keep";
+        assert_eq!(read("{\"a\": 12345678901234567890123}").unwrap_err(), long);
+        assert_eq!(
+            read("{\"a\": 12345678901234567890}").unwrap(),
+            [["12345678901234567890"]]
+        );
+        assert_eq!(read("{\"a\": 0.5}").unwrap(), [["0.5"]]);
     }
 
     #[test]

@@ -32,6 +32,13 @@ pub struct Source<'a> {
     split: Option<&'a str>,
 }
 
+impl Source<'_> {
+    /// Whether the file is no text.
+    pub fn binary(&self) -> bool {
+        self.format == Format::Parquet
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Format {
     Csv,
@@ -155,9 +162,12 @@ pub fn load(
     let place = |name: Option<&str>| {
         name.and_then(|name| columns.iter().position(|column| *column == name))
     };
-    let labels =
-        place(source.label).map(|column| classes(cells.iter().map(|row| row[column].as_str())));
+    let labels = place(source.label).map(|column| {
+        let labels = cells.iter().map(|row| row[column].trim());
+        classes(source.file, labels)
+    });
     let names: Vec<String> = labels
+        .transpose()?
         .iter()
         .flatten()
         .map(|name| (*name).to_owned())
@@ -176,10 +186,11 @@ pub fn load(
         if !ids.insert(id.clone()) {
             return Err(at(source.file, n, &format!("the id `{id}` is there twice")));
         }
-        if cell(source.label) == Some("") {
+        let label = cell(source.label).map(str::trim);
+        if label == Some("") {
             return Err(at(source.file, n, "it has no label"));
         }
-        let label = cell(source.label).map(|label| number[label]);
+        let label = label.map(|label| number[label]);
         let split = cell(source.split).unwrap_or("train");
         if let (Some(sequences), Some(signals)) = (&mut sequences, &signals) {
             sequences.push(&id, split, label, &signals.rows[n]);
@@ -199,7 +210,7 @@ pub fn load(
 }
 
 /// The classes in order: as numbers if all of them are, else as words.
-fn classes<'a>(labels: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+fn classes<'a>(file: &str, labels: impl Iterator<Item = &'a str>) -> Result<Vec<&'a str>, Failure> {
     let distinct: std::collections::BTreeSet<&str> = labels.collect();
     let mut classes: Vec<&str> = distinct.into_iter().collect();
     let numbers: Option<Vec<f64>> = classes
@@ -207,12 +218,21 @@ fn classes<'a>(labels: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
         .map(|label| label.parse().ok().filter(|x: &f64| x.is_finite()))
         .collect();
     if numbers.is_some() {
-        classes.sort_by(|a, b| {
-            let number = |text: &str| text.parse::<f64>().unwrap_or_default();
-            number(a).total_cmp(&number(b)).then(a.cmp(b))
-        });
+        let number = |text: &str| text.parse::<f64>().unwrap_or_default();
+        classes.sort_by(|a, b| number(a).total_cmp(&number(b)).then(a.cmp(b)));
+        let twice = classes
+            .windows(2)
+            .find(|pair| number(pair[0]) == number(pair[1]));
+        if let Some(pair) = twice {
+            return Err(Failure::new(format!(
+                "{file}: the labels `{}` and `{}` are one number, written in two ways",
+                pair[0], pair[1]
+            ))
+            .help("write every class in one way: they would count as two")
+            .at("source"));
+        }
     }
-    classes
+    Ok(classes)
 }
 
 fn same(found: Digest, file: &SourceFile<'_>, source: &Source<'_>) -> Result<(), Failure> {

@@ -21,6 +21,8 @@ pub fn open(source: &Source<'_>, file: &SourceFile<'_>) -> Result<RecordBatch, F
 
 fn unread(source: &Source<'_>, error: impl std::fmt::Display) -> Failure {
     Failure::new(format!("cannot read {}: {error}", source.file))
+        .help("`source` names a Parquet file and its columns; is it whole, and are these the ones?")
+        .at("source")
 }
 
 /// The cells of a table, as text.
@@ -45,16 +47,25 @@ pub fn parquet(
                 &names.iter().map(String::as_str).collect::<Vec<_>>(),
             )
         })?;
-        let text = cast(found, &DataType::Utf8).map_err(|_| {
+        let wrong = || {
             let what = format!("the column `{column}` is no text and no number");
             unread(source, what)
-        })?;
+        };
+        if found.data_type().is_nested() {
+            return Err(wrong());
+        }
+        let text = cast(found, &DataType::Utf8).map_err(|_| wrong())?;
         // Bytes that are no text become null in the cast.
         if let Some(n) = (0..text.len()).find(|n| text.is_null(*n) && !found.is_null(*n)) {
             return Err(at(source.file, n, &format!("`{column}` is not UTF-8")));
         }
         if let Some(n) = (0..text.len()).find(|n| text.is_null(*n)) {
             return Err(at(source.file, n, &format!("`{column}` is null")));
+        }
+        if found.data_type().is_floating()
+            && let Some(n) = (0..text.len()).find(|n| text.as_string::<i32>().value(*n) == "NaN")
+        {
+            return Err(at(source.file, n, &format!("`{column}` is NaN")));
         }
         texts.push(text);
     }

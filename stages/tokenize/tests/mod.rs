@@ -324,6 +324,28 @@ fn a_given_vocabulary_keeps_its_ids() {
     assert_eq!(failure.param, Some("min_count"));
 }
 
+/// Text is data: words that are written like marks are unknown, and take no place in a vocabulary.
+#[test]
+fn words_written_like_marks_are_unknown() {
+    let table = rows(&[("train", "[PAD] [PAD] [PAD] [UNK] [EOS] a b b c")]);
+    let limited = params("whitespace", &[("max_vocab", Value::Int(2))]);
+    let made = run(&limited, &[("rows", &table)]).unwrap();
+    let tokens: Vec<String> = vocab(&made).into_iter().map(|(token, _)| token).collect();
+    assert_eq!(tokens, ["[PAD]", "[UNK]", "b", "a"]);
+    assert_eq!(ids(&made), [[1, 1, 1, 1, 1, 3, 2, 2, 1]]);
+    // Also where another stage has that mark and this one does not.
+    let ended = params("whitespace", &[("eos", Value::Bool(true))]);
+    let first = run(&ended, &[("rows", &rows(&[("train", "a b")]))]).unwrap();
+    let again = run(
+        &params("whitespace", &[]),
+        &[
+            ("rows", &rows(&[("train", "a [EOS] b")])),
+            ("vocab", &first["vocab"]),
+        ],
+    );
+    assert_eq!(ids(&again.unwrap()), [[3, 1, 4]]);
+}
+
 /// What Hugging Face `tokenizers` 0.23 (WordPiece, BertNormalizer, BertPreTokenizer) makes of
 /// the same texts with the same vocabulary.
 #[test]
@@ -393,11 +415,11 @@ fn a_text_cannot_say_marks() {
     let made = run(&params, &[("rows", &table)]).unwrap();
     let tokens = vocab(&made);
     let id = |token: &str| tokens.iter().position(|(t, _)| t == token).unwrap() as i32;
-    let (a, b, cls, unknown, end) = (id("a"), id("b"), id("[CLS]"), id("[UNK]"), id("[EOS]"));
+    let (a, b, unknown, end) = (id("a"), id("b"), id("[UNK]"), id("[EOS]"));
     assert_eq!(
         ids(&made),
         [
-            vec![a, unknown, b, unknown, unknown, cls, end],
+            vec![a, unknown, b, unknown, unknown, unknown, end],
             vec![unknown, a, end]
         ]
     );

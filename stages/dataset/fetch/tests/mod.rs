@@ -400,6 +400,60 @@ fn a_damaged_file_is_never_read_and_the_error_says_which() {
     assert_eq!(case.cached(), None, "set aside");
 }
 
+/// What is damaged in the cache, or only half there, a mirror makes good at once.
+#[test]
+fn a_mirror_makes_good_what_the_cache_lacks() {
+    let mut case = Case::new();
+    let mirror = tempfile::tempdir().unwrap();
+    fs::create_dir(mirror.path().join("set")).unwrap();
+    fs::write(mirror.path().join("set/file.txt"), BODY).unwrap();
+    let path = case.home.cache.join("set/file.txt");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut damaged = BODY.to_vec();
+    damaged[3] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    case.home = DataHome {
+        mirror: Some(mirror.path().to_owned()),
+        offline: true,
+        ..case.home
+    };
+    let mut set = set_of(entry(BODY));
+    assert!(
+        open(&case.home, &set, &[], &case.ears).is_ok(),
+        "the mirror's"
+    );
+    // A second file that only the cache has.
+    let second = File {
+        path: "set/second.txt".to_owned(),
+        ..entry(BODY)
+    };
+    fs::write(case.home.cache.join(&second.path), BODY).unwrap();
+    set.form[0].files.push(second);
+    assert!(fetch(&case.home, &set, &case.ears).unwrap());
+    assert_eq!(case.cached().as_deref(), Some(BODY));
+}
+
+#[test]
+fn a_file_that_is_too_short_and_a_mirror_that_is_not_there_are_named() {
+    let mut case = Case::new();
+    let path = case.home.cache.join("set/file.txt");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, &BODY[..7]).unwrap();
+    case.home = DataHome {
+        mirror: Some(case.home.cache.join("nowhere")),
+        offline: true,
+        ..case.home
+    };
+    let set = set_of(entry(BODY));
+    let failure = open(&case.home, &set, &[], &case.ears);
+    let message = failure.map(drop).unwrap_err().message;
+    let short = format!("{} is there, but has 7 bytes", path.display());
+    assert!(message.contains(&short), "{message}");
+    let mirror = case.home.cache.join("nowhere");
+    let gone = format!("the mirror {} is not a folder", mirror.display());
+    assert!(message.contains(&gone), "{message}");
+}
+
 fn set_of(file: File) -> Set {
     Set {
         name: "set".to_owned(),
