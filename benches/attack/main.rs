@@ -78,6 +78,9 @@ fn main() -> ExitCode {
 
 /// One job of ours. The files that it reads are in the folder that is its first word.
 fn work(job: &str, rest: &[String], mirror: Option<PathBuf>) -> Result<serde_json::Value, String> {
+    if job == "warm" {
+        return kinds::warm();
+    }
     let (dir, rest) = rest.split_first().ok_or("no folder")?;
     let dir = Path::new(dir);
     match (job, rest) {

@@ -12,12 +12,13 @@ use serde_json::{Value as Json, json};
 use stages::{DataHome, Outputs, SourceFile};
 use store::{Digest, Store, Value};
 
-use crate::kinds::{here, home, named, report, run, text, timed};
+use crate::kinds::{here, home, named, report, run, text, timed, warm};
 
 /// Does a job and prints what it took.
 pub fn job(job: &str, rest: &[String], mirror: Option<PathBuf>) -> ExitCode {
     let home = home(mirror);
     let done = match (job, rest) {
+        ("warm", []) => warm(),
         ("here", [name]) => here(&home, name),
         ("inflate", []) => inflate(&home),
         ("rows", []) => timed(|| Ok(rows_made(&imdb(&home)?))),

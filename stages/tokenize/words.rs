@@ -32,8 +32,8 @@ const fn classes() -> [u8; 256] {
 pub fn scan(text: &str, scratch: &mut Vec<u8>, mut emit: impl FnMut(Word<'_>)) {
     let bytes = text.as_bytes();
     // Eight bytes are written at a time, the last of them perhaps beyond the word.
-    if scratch.len() < bytes.len() + Word::BEYOND {
-        scratch.resize(bytes.len() + Word::BEYOND, 0);
+    if scratch.len() < bytes.len() + 8 {
+        scratch.resize(bytes.len() + 8, 0);
     }
     let word = &mut scratch[..];
     let (mut at, mut length) = (0, 0);
