@@ -27,7 +27,11 @@ pub fn read(
                 formats::safetensors(name, &bytes(task, name)?, settings.tensor.as_deref())?;
             return by_place(name, matrix, vocab);
         }
-        (Some(name), None) => formats::text(name, &bytes(task, name)?)?,
+        (Some(name), None) => {
+            let bytes = bytes(task, name)?;
+            let (words, matrix) = formats::text(name, &bytes)?;
+            (StringArray::from_iter_values(words), matrix)
+        }
         (None, Some(table)) => (tables::words(table, "vectors")?, tables::vectors(table)?),
         (Some(_), Some(_)) => {
             return Err(
