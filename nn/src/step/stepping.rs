@@ -133,22 +133,31 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
 /// Makes the length 1, whatever it was but 0.
 fn unit<T: Real>(v: &mut [T]) {
     // By the largest first: squares of small numbers are 0.
-    let largest = v.iter().fold(T::ZERO, |most, x| {
-        let x = x.abs();
-        if x > most { x } else { most }
-    });
+    let most = |most: T, x: &T| if x.abs() > most { x.abs() } else { most };
+    // Eight at a time, which do not wait for each other.
+    let (eights, rest) = v.as_chunks::<8>();
+    let mut tops = [T::ZERO; 8];
+    for eight in eights {
+        for (top, x) in tops.iter_mut().zip(eight) {
+            *top = most(*top, x);
+        }
+    }
+    let largest = tops.iter().chain(rest).fold(T::ZERO, most);
     if largest == T::ZERO {
         return;
     }
     let scale = 1.0 / largest.to_f64();
     // Four sums, which do not wait for each other.
     let mut sums = [0.0; 4];
-    for part in v.chunks(4) {
+    let (fours, rest) = v.as_chunks::<4>();
+    let square = |sums: &mut [f64; 4], part: &[T]| {
         for (sum, x) in sums.iter_mut().zip(part) {
             let x = x.to_f64() * scale;
             *sum += x * x;
         }
-    }
+    };
+    fours.iter().for_each(|part| square(&mut sums, part));
+    square(&mut sums, rest);
     let length = ((sums[0] + sums[2]) + (sums[1] + sums[3])).sqrt();
     let scale = scale / length;
     v.iter_mut().for_each(|x| *x = T::of(x.to_f64() * scale));
