@@ -39,6 +39,7 @@ impl Browser {
                 "--headless",
                 "--no-sandbox",
                 "--disable-gpu",
+                "--allow-pre-commit-input",
                 "--disable-quic",
                 "--no-first-run",
             ])
@@ -146,10 +147,12 @@ impl Browser {
         }
     }
 
-    /// Clicks on the middle of an element, as a mouse does.
+    /// Clicks on the middle of an element, as a mouse does. Chromium drops what is clicked before a page is first
+    /// drawn, and a loaded page need not be, so that two frames are waited for.
     pub fn click(&mut self, selector: &str) {
         let place = self.ask(&format!(
-            "(() => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{ block: 'center', inline: 'center' }}); \
+            "(async () => {{ const frame = () => new Promise(done => {{ requestAnimationFrame(done); setTimeout(done, 1000); }}); \
+             await frame(); await frame(); const e = document.querySelector({selector:?}); e.scrollIntoView({{ block: 'center', inline: 'center' }}); \
              const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
         ));
         for kind in ["mousePressed", "mouseReleased"] {
