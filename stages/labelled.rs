@@ -259,16 +259,13 @@ fn signals(table: &RecordBatch) -> Result<Sequences, Failure> {
         .zip(values)
         .ok_or_else(|| Failure::new("the column `x` does not hold lists of 32-bit floats"))?;
     let schema = table.schema();
-    // `[64,9]`, or `[*,9]` where rows have different numbers of steps.
     let shape = schema.metadata().get("ablate.shape");
     let channels = shape
-        .and_then(|text| text.trim_matches(['[', ']']).rsplit_once(','))
-        .and_then(|(_, channels)| channels.trim().parse::<usize>().ok())
-        .filter(|channels| *channels > 0);
-    let channels = channels.ok_or_else(|| {
-        Failure::new("the rows have no shape `[steps,channels]` in their metadata")
-            .help("connect a dataset stage: what SQL makes of signals has lost their shape")
-    })?;
+        .and_then(|shape| signal_channels(shape))
+        .ok_or_else(|| {
+            Failure::new("the rows have no shape `[steps,channels]` in their metadata")
+                .help("connect a dataset stage: what SQL makes of signals has lost their shape")
+        })?;
     let whole = |(row, ends): (usize, &[i32])| {
         let data = values.values()[ends[0] as usize..ends[1] as usize].to_vec();
         if data.is_empty() || data.len() % channels != 0 {
@@ -287,9 +284,31 @@ fn signals(table: &RecordBatch) -> Result<Sequences, Failure> {
     Ok((sequences, Form::Signals { channels }, 0))
 }
 
+/// How many channels signals of this shape have: `[64,9]`, or `[*,9]` where rows have different
+/// numbers of steps.
+pub fn signal_channels(shape: &str) -> Option<usize> {
+    let (_, channels) = shape.trim_matches(['[', ']']).rsplit_once(',')?;
+    let channels = channels.trim().parse().ok()?;
+    (channels > 0).then_some(channels)
+}
+
 fn missing(table: &RecordBatch, name: &str) -> Failure {
     let schema = table.schema();
     let known: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
     Failure::new(format!("the rows have no column `{name}`"))
         .help(format!("their columns: {}", known.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_with_and_without_a_number_of_steps_say_their_channels() {
+        assert_eq!(signal_channels("[64,9]"), Some(9));
+        assert_eq!(signal_channels("[*,9]"), Some(9));
+        assert_eq!(signal_channels("[*, 3]"), Some(3));
+        assert_eq!(signal_channels("[64,0]"), None);
+        assert_eq!(signal_channels("[64]"), None);
+    }
 }

@@ -50,6 +50,7 @@ pub use dataset::DataHome;
 pub use describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 pub use determinism::{Determinism, Within};
 pub use fingerprint::Code;
+pub use labelled::signal_channels;
 use nearest::nearest;
 pub use replayed::{Disagreement, Replayed};
 

@@ -324,3 +324,24 @@ fn the_example_in_the_docs_is_reproduced() {
     let expected = ("grows".to_owned(), "reproduced".to_owned());
     assert_eq!(verdicts(&lab, &[]), [expected]);
 }
+
+/// polars counts without a sign: one less two was 4294967295, and the claim reproduced.
+#[test]
+fn counts_can_be_subtracted() {
+    let lab = Lab::new("[stage.t]\nkind = \"table\"\nrows = [{ a = 1, b = 1 }, { a = 2 }]\n");
+    lab.write(
+        "claims.toml",
+        r#"[claims]
+tables = { t = "t" }
+
+[claim.lead]
+level = "must"
+text = "b was measured more often than a."
+query = "SELECT COUNT(b) - COUNT(a) > 0 AS holds, COUNT(b) - COUNT(a) AS lead FROM t"
+"#,
+    );
+    lab.ablate(&["run"]).good();
+    let said = lab.ablate(&["claims"]).stdout;
+    assert!(said.starts_with("not reproduced  lead"), "{said}");
+    assert!(said.contains("lead -1"), "{said}");
+}

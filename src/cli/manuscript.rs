@@ -14,7 +14,7 @@ use super::{Exit, Global, in_pipeline, out};
 use crate::diagnostic::{Diagnostic, Problems, Sources, Span};
 use crate::manuscript::cells::{self, Known};
 use crate::manuscript::lint::{Finding, Past, judge};
-use crate::manuscript::numbers::{stray, written};
+use crate::manuscript::numbers::{Computed, stray, written};
 use crate::manuscript::render;
 use crate::plan::{self, Plan, Source};
 use crate::reference;
@@ -170,8 +170,8 @@ pub fn lint(global: &Global, arguments: &LintArguments) -> Result<(), Exit> {
     let numbers = written(&text);
     let cell = |name: &str| {
         let value = results.cell(name)?;
-        let number = value.parse::<f64>();
-        number.map_err(|_| format!("`{name}` is `{value}`, which is no number"))
+        let number = Computed::parse(&value);
+        number.ok_or_else(|| format!("`{name}` is `{value}`, which is not a number"))
     };
     let mut findings: Vec<(Range<usize>, Finding)> = Vec::new();
     for number in &numbers {

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::cells::Known;
-use super::numbers::Written;
+use super::numbers::{Computed, Written};
 
 /// What is to be said of a number.
 #[derive(Debug, PartialEq, Serialize)]
@@ -22,14 +22,14 @@ pub enum Finding {
         /// The newest run that had it.
         run: i64,
         /// What it is now.
-        now: Option<f64>,
+        now: Option<Computed>,
     },
     /// Its note names a cell that has another number, and always had.
     Wrong {
         /// The cell.
         cell: String,
         /// What it is.
-        now: f64,
+        now: Computed,
     },
     /// Its note names no cell.
     NoCell {
@@ -78,13 +78,13 @@ pub fn judge(
     written: &Written,
     now: &[Known],
     past: &[Past],
-    cell: impl Fn(&str) -> Result<f64, String>,
+    cell: impl Fn(&str) -> Result<Computed, String>,
 ) -> Option<Finding> {
     if let Some(note) = &written.claims {
         let name = note.cell.clone();
         return Some(match cell(&name) {
             Err(why) => Finding::NoCell { cell: name, why },
-            Ok(value) if written.is(value) => Finding::Right { cell: name },
+            Ok(value) if written.is_computed(value) => Finding::Right { cell: name },
             Ok(value) => match was(written, past, |known| known.reference == name) {
                 Some((run, _)) => Finding::Stale {
                     cell: name,
@@ -114,7 +114,7 @@ pub fn judge(
     Some(Finding::Stale {
         cell: known.reference.clone(),
         run,
-        now: current.map(|known| known.value),
+        now: current.map(|known| Computed::Float(known.value)),
     })
 }
 
@@ -151,7 +151,7 @@ mod tests {
         judge(&written(text)[0], &now, &past, |name| {
             let found = now.iter().find(|known| known.reference == name);
             found
-                .map(|known| known.value)
+                .map(|known| Computed::Float(known.value))
                 .ok_or_else(|| "no row".to_owned())
         })
     }
@@ -163,7 +163,7 @@ mod tests {
         let stale = |cell: &str, now| Finding::Stale {
             cell: cell.to_owned(),
             run: 3,
-            now,
+            now: now.map(Computed::Float),
         };
         assert_eq!(
             judged("It is 88.2%."),
@@ -182,10 +182,11 @@ mod tests {
         let stale = Finding::Stale {
             cell: cell.clone(),
             run: 3,
-            now: Some(0.9163),
+            now: Some(Computed::Float(0.9163)),
         };
         assert_eq!(note("0.88"), Some(stale));
-        let wrong = Finding::Wrong { cell, now: 0.9163 };
+        let now = Computed::Float(0.9163);
+        let wrong = Finding::Wrong { cell, now };
         assert_eq!(note("0.99"), Some(wrong));
         let found = judged("It is 0.92<!-- ablate:r[row=c] -->");
         assert!(matches!(found, Some(Finding::NoCell { .. })), "{found:?}");

@@ -2,7 +2,37 @@
 //! Knows nothing of results.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::ops::Range;
+
+use serde::Serialize;
+
+/// A computed number. A float cannot tell integers beyond 2^53 apart, so they are kept apart.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Computed {
+    /// An integer.
+    Integer(i64),
+    /// A float.
+    Float(f64),
+}
+
+impl Computed {
+    /// The number that a cell shows, if it shows one.
+    pub fn parse(text: &str) -> Option<Computed> {
+        let integer = text.parse().map(Computed::Integer);
+        integer.or_else(|_| text.parse().map(Computed::Float)).ok()
+    }
+}
+
+impl fmt::Display for Computed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Computed::Integer(integer) => integer.fmt(f),
+            Computed::Float(float) => float.fmt(f),
+        }
+    }
+}
 
 /// A number as it is written.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +41,8 @@ pub struct Written {
     pub place: Range<usize>,
     /// Its value.
     pub value: f64,
+    /// All its digits as one integer, if they are not too many: 916 for `0.916`.
+    pub digits: Option<i128>,
     /// How many decimals are written; fewer than none for `9.3e4`.
     pub decimals: i32,
     /// Whether a percent sign follows.
@@ -116,6 +148,7 @@ pub fn written(text: &str) -> Vec<Written> {
                 found.push(Written {
                     place: figures.place,
                     value: figures.value,
+                    digits: figures.digits,
                     decimals: figures.decimals,
                     percent: percent_sign(&text[end..]) > 0,
                     claims: note.cloned(),
@@ -182,6 +215,7 @@ fn is_markup(c: char) -> bool {
 struct Figures {
     place: Range<usize>,
     value: f64,
+    digits: Option<i128>,
     decimals: i32,
     /// Whether a power of ten is written.
     scaled: bool,
@@ -218,9 +252,11 @@ impl Figures {
             .into_iter()
             .find(|sign| before.ends_with(sign));
         let written = plain.split_once('.').map_or(0, |(_, after)| after.len());
+        let digits: Option<i128> = plain.replace([',', '.'], "").parse().ok();
         Some(Figures {
             place: start - sign.map_or(0, str::len)..end,
             value: if sign.is_some() { -value } else { value },
+            digits: digits.map(|digits| if sign.is_some() { -digits } else { digits }),
             decimals: i32::try_from(written).ok()? - power,
             scaled: power != 0,
         })
@@ -343,6 +379,32 @@ impl Written {
         plain && self.matches(computed) || self.is_percentage_of(computed)
     }
 
+    /// The same of a cell's number, exactly where it is an integer.
+    pub fn is_computed(&self, computed: Computed) -> bool {
+        match (computed, self.digits) {
+            (Computed::Float(computed), _) => self.is(computed),
+            (Computed::Integer(computed), None) => self.is(computed as f64),
+            (Computed::Integer(computed), Some(digits)) => {
+                let computed = i128::from(computed);
+                let plain = !self.percent || computed.abs() > 1;
+                plain && self.rounds(digits, computed) || self.rounds(digits, computed * 100)
+            }
+        }
+    }
+
+    /// Whether an integer rounds to these digits at the last decimal that is written.
+    fn rounds(&self, digits: i128, computed: i128) -> bool {
+        let unit = 10i128.checked_pow(self.decimals.unsigned_abs());
+        match (self.decimals >= 0, unit) {
+            (true, Some(unit)) => computed.checked_mul(unit) == Some(digits),
+            (false, Some(unit)) => {
+                let written = digits.checked_mul(unit);
+                written.is_some_and(|written| 2 * (written - computed).abs() <= unit)
+            }
+            (_, None) => self.matches(computed as f64),
+        }
+    }
+
     /// Whether it is written as a percentage.
     pub fn is_percentage_of(&self, computed: f64) -> bool {
         self.matches(computed * 100.0)
@@ -374,6 +436,23 @@ impl Written {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Both are the same float.
+    #[test]
+    fn integers_beyond_floats_are_told_apart() {
+        let cell = Computed::parse("9007199254740993").unwrap();
+        let is = |text: &str| {
+            let text = format!("{text}<!-- ablate:n -->");
+            written(&text)[0].is_computed(cell)
+        };
+        assert!(is("9007199254740993") && is("9007199254740993.0") && is("9,007,199,254,740,993"));
+        assert!(!is("9007199254740992.0") && !is("9007199254740992") && !is("-9007199254740993"));
+        assert!(is("9.007e15") && !is("9.008e15"));
+        assert!(is("900719925474099300%"));
+        assert_eq!(cell.to_string(), "9007199254740993");
+        let float = Computed::parse("0.9163").unwrap();
+        assert!(written("0.92")[0].is_computed(float));
+    }
 
     fn values(text: &str) -> Vec<f64> {
         written(text).iter().map(|number| number.value).collect()

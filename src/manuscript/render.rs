@@ -1,7 +1,7 @@
 //! Fills references in: `{{ablate:results[row=lstm,col=clean]}}` becomes what the store has.
 //! `|.3` after a reference asks for three decimals, `|%1` for a percentage with one.
 
-use super::numbers::references;
+use super::numbers::{Computed, references};
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,14 +55,26 @@ fn one(inside: &str, cell: impl Fn(&str) -> Result<String, String>) -> Result<St
     };
     let value = cell(name)?;
     let number = || {
-        let number: Result<f64, _> = value.parse();
-        number.map_err(|_| format!("`{value}` is no number, so it has no decimals"))
+        let number = Computed::parse(&value);
+        number.ok_or_else(|| format!("`{value}` is not a number, so it has no decimals"))
     };
     Ok(match form {
         Form::Plain => value,
-        Form::Decimals(decimals) => rounded(number()?, decimals),
-        Form::Percent(decimals) => rounded(number()? * 100.0, decimals),
+        Form::Decimals(decimals) => written(number()?, 1, decimals),
+        Form::Percent(decimals) => written(number()?, 100, decimals),
     })
+}
+
+/// A multiple of a number with so many decimals. An integer keeps all its digits.
+fn written(number: Computed, times: i32, decimals: usize) -> String {
+    match number {
+        Computed::Float(float) => rounded(float * f64::from(times), decimals),
+        Computed::Integer(integer) => {
+            let product = i128::from(integer) * i128::from(times);
+            let point = if decimals > 0 { "." } else { "" };
+            format!("{product}{point}{}", "0".repeat(decimals))
+        }
+    }
 }
 
 /// With so many decimals, and without the sign of a zero.
@@ -122,7 +134,7 @@ mod tests {
         assert_eq!(tex(r"a_b & 50% \x"), r"a\_b \& 50\% \textbackslash{}x");
         let wrong = "it is not closed by }} on its line";
         assert_eq!(done("{{ablate:a[x=1]\nand}}").unwrap_err(), wrong);
-        let wrong = "`good` is no number, so it has no decimals";
+        let wrong = "`good` is not a number, so it has no decimals";
         assert_eq!(done("{{ablate:b[x=1]|.3}}").unwrap_err(), wrong);
         let wrong = "`x` is neither `.3` (decimals) nor `%1` (a percentage)";
         assert_eq!(done("{{ablate:a[x=1]|x}}").unwrap_err(), wrong);

@@ -9,7 +9,7 @@ use store::Store;
 
 use super::columns;
 use super::gather::{self, Recorded, Step};
-use super::reading::{Reading, shape};
+use super::reading::{Reading, channels};
 use super::signals::{ALL, Drawing, drawn};
 
 /// All examples of a run.
@@ -130,10 +130,10 @@ impl<'a> Collector<'a> {
             rows: Vec::new(),
         };
         if columns::is_signal(&table, "original") {
-            let shape = shape(store, recorded, step);
+            let channels = channels(store, recorded, step);
             let number = found.tables.len();
             let left = ALL.saturating_sub(found.drawings.len());
-            let drawings = drawn(number, &table, &rows, shape, left);
+            let drawings = drawn(number, &table, &rows, channels, left);
             found.drawings.extend(drawings);
             made.rows = read(&table, &rows, |_| (Vec::new(), Vec::new())).unwrap_or_default();
         } else if let Some(tokens) = Texts::of(&table) {

@@ -120,17 +120,13 @@ fn upstream<'a>(recorded: &'a Recorded, at: usize, kind: &str) -> Option<&'a Ste
     }
 }
 
-/// Steps and channels of the signals that a step reads, from the metadata of their table alone:
+/// How many channels the signals have that a step reads, from the metadata of their table alone:
 /// the table itself may be large.
-pub fn shape(store: &Store, recorded: &Recorded, step: &Step) -> Option<(usize, usize)> {
+pub fn channels(store: &Store, recorded: &Recorded, step: &Step) -> Option<usize> {
     let read = step.read_by("rows")?;
     let output = recorded.steps[read.step?].outputs().get(read.output?)?;
     let file = std::fs::File::open(store.object_path(&output.digest)).ok()?;
     let found = ArrowReaderMetadata::load(&file, Default::default()).ok()?;
     let metadata = found.schema().metadata();
-    let shape: Vec<usize> = serde_json::from_str(metadata.get("ablate.shape")?).ok()?;
-    match shape[..] {
-        [steps, channels] => Some((steps, channels)),
-        _ => None,
-    }
+    stages::signal_channels(metadata.get("ablate.shape")?)
 }

@@ -36,7 +36,7 @@ pub fn drawn(
     number: usize,
     table: &RecordBatch,
     rows: &[usize],
-    shape: Option<(usize, usize)>,
+    channels: Option<usize>,
     most: usize,
 ) -> Vec<Drawing> {
     let [Some(before), Some(after)] =
@@ -44,7 +44,7 @@ pub fn drawn(
     else {
         return Vec::new();
     };
-    let channels = shape.map_or(1, |(_, channels)| channels.max(1));
+    let channels = channels.unwrap_or(1);
     let draw = |(place, row): (usize, &usize)| {
         let (old, new) = (&before[*row], &after[*row]);
         let change: Vec<f64> = new.iter().zip(old).map(|(new, old)| new - old).collect();
@@ -129,14 +129,14 @@ mod tests {
 
     #[test]
     fn lines_have_a_legend_and_say_what_is_not_drawn() {
-        let drawn = |shape| drawn(0, &signals(), &[0], shape, 9).remove(0);
-        let one = drawn(Some((32, 1)));
+        let drawn = |channels| drawn(0, &signals(), &[0], Some(channels), 9).remove(0);
+        let one = drawn(1);
         let names: Vec<&str> = one.legend.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["before", "after", "change"]);
         assert!(one.svg.is_some() && one.part.is_none());
-        let first = drawn(Some((8, 4)));
+        let first = drawn(4);
         assert_eq!(first.part.as_deref(), Some("the first of 4 channels"));
-        let picture = drawn(Some((2, 16)));
+        let picture = drawn(16);
         let names: Vec<&str> = picture.pictures.iter().map(|p| p.name.as_str()).collect();
         assert_eq!(names, ["before", "after", "change (±0.5)"]);
     }

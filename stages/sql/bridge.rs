@@ -5,8 +5,9 @@ use std::mem::transmute;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, NullArray, make_array};
-use arrow::compute::cast;
+use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Field, Schema};
+use arrow::error::ArrowError;
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use polars::prelude::{
@@ -29,6 +30,10 @@ pub fn to_polars(name: &str, table: &RecordBatch) -> Result<DataFrame, Failure> 
             ))
         };
         let array = match readable(field.data_type()) {
+            _ if field.data_type().is_integer() => signed(array).map_err(|e| {
+                unreadable(e.to_string())
+                    .help("integers have 64 bits and a sign: store larger ones as text or floats")
+            })?,
             Some(wider) => cast(array, &wider).map_err(|e| unreadable(e.to_string()))?,
             None => array.clone(),
         };
@@ -46,7 +51,7 @@ pub fn to_arrow(frame: DataFrame) -> Result<RecordBatch, Failure> {
     let mut columns = Vec::with_capacity(frame.width());
     for column in frame.columns() {
         let series = column.as_materialized_series().rechunk();
-        let array = export(&series).map_err(|e| {
+        let cannot = |e: String| {
             Failure::new(format!(
                 "column `{}` of the result has the type {}, which cannot be stored: {e}",
                 series.name(),
@@ -54,7 +59,12 @@ pub fn to_arrow(frame: DataFrame) -> Result<RecordBatch, Failure> {
             ))
             .help("convert it in the query: CAST(… AS DOUBLE)")
             .at("query")
-        })?;
+        };
+        let array = export(&series).map_err(|e| cannot(e.to_string()))?;
+        let array = match array.data_type().is_integer() {
+            true => signed(&array).map_err(|e| cannot(e.to_string()))?,
+            false => array,
+        };
         fields.push(Field::new(
             series.name().as_str(),
             array.data_type().clone(),
@@ -70,6 +80,15 @@ pub fn to_arrow(frame: DataFrame) -> Result<RecordBatch, Failure> {
             ))
         },
     )
+}
+
+/// Integers as SQL has them: signed, 64 bits. One that does not fit is an error, not a null.
+fn signed(integers: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let strict = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
+    cast_with_options(integers, &DataType::Int64, &strict)
 }
 
 /// The type to convert to first, for types that our polars is built without.
@@ -143,6 +162,6 @@ fn without_nulls(ty: &Type) -> Option<Type> {
     })
 }
 
-fn polars_arrow_error(error: &arrow::error::ArrowError) -> polars::error::PolarsError {
+fn polars_arrow_error(error: &ArrowError) -> polars::error::PolarsError {
     polars::error::PolarsError::ComputeError(error.to_string().into())
 }

@@ -2,10 +2,11 @@
 //!
 //! polars computes it, held to one thread ([`worker`]) with a plan whose order is pinned
 //! ([`order`]), because left alone it adds floats and lists groups in another order on every
-//! run. [`query`] reads the query before anything runs, [`bridge`] carries tables over and
+//! run. Its integers are made signed and checked for overflow ([`integers`]). [`query`] reads the query before anything runs, [`bridge`] carries tables over and
 //! back, [`words`] turns polars' errors into ours.
 
 mod bridge;
+mod integers;
 mod limits;
 mod order;
 mod query;
@@ -17,7 +18,7 @@ mod worker;
 use std::collections::BTreeMap;
 
 use arrow::record_batch::RecordBatch;
-use polars::prelude::{IntoLazy, PolarsResult};
+use polars::prelude::{IntoLazy, LazyFrame, PolarsResult};
 use polars::sql::SQLContext;
 use store::{Params, Value};
 use worker::Gone;
@@ -114,9 +115,10 @@ fn compute(inputs: &BTreeMap<String, RecordBatch>, query: &str) -> Result<Record
         context.register(name, bridge::to_polars(name, table)?.lazy());
     }
     let result = context.execute(query).and_then(|frame| {
-        frame._collect_post_opt(|_, plan, expressions, _| -> PolarsResult<()> {
+        let frame = LazyFrame::from(integers::widen(&frame.logical_plan));
+        frame._collect_post_opt(|root, plan, expressions, _| -> PolarsResult<()> {
             order::pin(plan, expressions);
-            Ok(())
+            integers::check(root, plan, expressions)
         })
     });
     let result = result.map_err(|error| words::explain(&error, inputs))?;

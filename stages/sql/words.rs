@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use arrow::record_batch::RecordBatch;
 use polars::error::PolarsError;
 
+use super::integers::OVERFLOW;
 use crate::Failure;
 
 /// Why the query failed, and what to do about it.
@@ -35,6 +36,9 @@ pub fn explain(error: &PolarsError, inputs: &BTreeMap<String, RecordBatch>) -> F
                     &list_columns(inputs),
                 ))
             }
+            None if first.starts_with(OVERFLOW) => Failure::new(first).help(
+                "integers have 64 bits: where an approximate number will do, use CAST(… AS DOUBLE)",
+            ),
             None => Failure::new(first),
         },
     };
