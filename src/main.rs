@@ -36,5 +36,19 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
     panics::install();
-    cli::main()
+    match worker() {
+        Some(code) => code,
+        None => cli::main(),
+    }
+}
+
+/// Works for another process of this program, if it was started for that.
+fn worker() -> Option<std::process::ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next()? != stages::isolated::ARGUMENT {
+        return None;
+    }
+    let budget = arguments.next()?.to_str()?.parse().ok()?;
+    let ended = stages::isolated::serve(budget, stages::work);
+    Some(std::process::ExitCode::from(u8::from(ended.is_err())))
 }

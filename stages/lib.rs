@@ -11,7 +11,9 @@ mod determinism;
 #[cfg(test)]
 mod documented;
 mod fingerprint;
+mod foreign;
 mod grams;
+pub mod isolated;
 mod labelled;
 mod models;
 mod nearest;
@@ -75,6 +77,20 @@ pub fn find(kind: &str) -> Option<&'static dyn Stage> {
         .iter()
         .copied()
         .find(|stage| stage.describe().kind == kind)
+}
+
+/// What a worker does: everything that [`isolated::Request`] names. For the program that was
+/// started with [`isolated::ARGUMENT`].
+pub fn work(
+    request: isolated::Request,
+    tables: BTreeMap<String, RecordBatch>,
+) -> Result<RecordBatch, Failure> {
+    match request {
+        isolated::Request::Query(text) => sql::query_here(tables, &text, || false),
+        isolated::Request::Parquet(path) => {
+            store::read_foreign(&path).map_err(|error| Failure::new(error.to_string()))
+        }
+    }
 }
 
 /// A stage kind.

@@ -16,6 +16,7 @@ mod faults;
 mod golden;
 mod house;
 mod lab;
+mod memory;
 mod models;
 mod output;
 mod papers;

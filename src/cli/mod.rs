@@ -78,6 +78,9 @@ struct Global {
     /// Change a value for this run: stage.param=value
     #[arg(long, global = true, value_name = "STAGE.PARAM=VALUE")]
     set: Vec<String>,
+    /// Memory that a query or a foreign file may take [default: a quarter of the machine's]
+    #[arg(long, global = true, value_name = "SIZE")]
+    memory: Option<stages::isolated::Budget>,
     /// Print JSON, one object a line
     #[arg(long, global = true)]
     json: bool,
@@ -199,6 +202,7 @@ fn obey(cli: Cli) -> Result<(), Exit> {
             Diagnostic::new(format!("cannot change to {}: {error}", directory.display()))
         })?;
     }
+    stages::isolated::enable(global.memory);
     match cli.command {
         Command::Run(arguments) => run::run(&global, &arguments),
         Command::Plan(arguments) => plan::plan(&global, &arguments),

@@ -160,7 +160,7 @@ mod tests {
     fn typed_stale_and_unknown() {
         let cells = vec!["r[row=a]|.3".to_owned()];
         assert_eq!(judged("It is 0.916."), Some(Finding::Typed { cells }));
-        let stale = |cell: &str, now| Finding::Stale {
+        let stale = |cell: &str, now: Option<f64>| Finding::Stale {
             cell: cell.to_owned(),
             run: 3,
             now: now.map(Computed::Float),

@@ -35,7 +35,10 @@ pub fn take(
                     .at("outputs"),
             );
         }
-        let table = store::read_foreign(&path).map_err(|e| {
+        let table = crate::foreign::read(&path, || watch.stopped()).map_err(|e| {
+            if e.stopped {
+                return e;
+            }
             // The folder is gone by the time anyone reads this.
             let why = e
                 .to_string()

@@ -25,6 +25,7 @@ use worker::Gone;
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::determinism::{Determinism, Within, within};
+use crate::isolated::{self, Request};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 
 /// The kind `sql`.
@@ -77,16 +78,34 @@ pub fn tables_of(query: &str) -> Result<Vec<String>, ParamError> {
     query::parse(query).map(|parsed| parsed.tables)
 }
 
-/// Runs a query over tables by name, with the checks and the order of the kind.
+/// Runs a query over tables by name, with the checks and the order of the kind: in a process of
+/// its own, unless it cannot need much memory.
 pub fn query(
     tables: BTreeMap<String, RecordBatch>,
     query: &str,
     stopped: impl Fn() -> bool,
 ) -> Result<RecordBatch, Failure> {
-    let parsed = query::parse(query).map_err(|e| Failure {
-        help: e.help,
-        ..Failure::new(e.message).at(e.param)
-    })?;
+    let parsed = parse(query)?;
+    let sizes = tables.values().map(RecordBatch::get_array_memory_size);
+    if !(parsed.bounded && sizes.sum::<usize>() <= SMALL) {
+        let request = Request::Query(query.to_owned());
+        if let Some(answer) = isolated::ask(&request, &tables, &stopped) {
+            return answer;
+        }
+    }
+    query_here(tables, query, stopped)
+}
+
+/// Tables up to this many bytes are not worth a process, if a query gives no more than it reads.
+const SMALL: usize = 16 << 20;
+
+/// The same in this process, whatever memory it takes.
+pub(crate) fn query_here(
+    tables: BTreeMap<String, RecordBatch>,
+    query: &str,
+    stopped: impl Fn() -> bool,
+) -> Result<RecordBatch, Failure> {
+    let parsed = parse(query)?;
     let text = query.to_owned();
     let computed = worker::run(move || compute(&tables, &text), stopped);
     let table = computed.map_err(|gone| match gone {
@@ -99,6 +118,13 @@ pub fn query(
         true => Ok(table),
         false => order::sort_rows(&table),
     }
+}
+
+fn parse(query: &str) -> Result<query::Parsed, Failure> {
+    query::parse(query).map_err(|e| Failure {
+        help: e.help,
+        ..Failure::new(e.message).at(e.param)
+    })
 }
 
 fn text(params: &Params) -> &str {

@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, ObjectName, ObjectNamePart, Query, SetExpr, Statement, Visit, Visitor, visit_expressions,
+    Expr, ObjectName, ObjectNamePart, Query, SetExpr, Statement, TableFactor, Visit, Visitor,
+    visit_expressions,
 };
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
@@ -20,6 +21,9 @@ pub struct Parsed {
     pub ordered: bool,
     /// The tables that it reads, in order of appearance: these must be inputs.
     pub tables: Vec<String>,
+    /// Whether it can give no more than it reads: one table, once, and no function that makes
+    /// something large out of something small.
+    pub bounded: bool,
 }
 
 /// Functions of other dialects whose answer depends on when or how often they are asked.
@@ -117,6 +121,7 @@ fn parse_anew(query: &str) -> Result<Parsed, ParamError> {
     Ok(Parsed {
         ordered: is_ordered(query),
         tables: tables(query),
+        bounded: is_bounded(query),
     })
 }
 
@@ -187,6 +192,67 @@ impl Visitor for Names {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Functions that give one number for what they are given.
+const SMALL: &[&str] = &[
+    "abs",
+    "avg",
+    "ceil",
+    "coalesce",
+    "count",
+    "floor",
+    "ifnull",
+    "length",
+    "ln",
+    "log",
+    "max",
+    "median",
+    "min",
+    "nullif",
+    "pow",
+    "rank",
+    "round",
+    "row_number",
+    "sign",
+    "sqrt",
+    "stddev",
+    "sum",
+    "variance",
+];
+
+fn is_bounded(query: &Query) -> bool {
+    #[derive(Default)]
+    struct Bounds {
+        relations: usize,
+        queries: usize,
+        large: bool,
+    }
+    impl Visitor for Bounds {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.queries += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<()> {
+            self.relations += 1;
+            self.large |= !matches!(table, TableFactor::Table { args: None, .. });
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            if let Expr::Function(function) = expr {
+                let name = function.name.to_string().to_lowercase();
+                self.large |= !SMALL.contains(&name.as_str());
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut bounds = Bounds::default();
+    let _ = query.visit(&mut bounds);
+    bounds.relations <= 1 && bounds.queries == 1 && !bounds.large
 }
 
 fn unrepeatable(expr: &Expr) -> ControlFlow<String> {
@@ -297,6 +363,27 @@ mod tests {
             tables("SELECT x FROM t UNION SELECT x FROM \"A b\""),
             ["t", "A b"]
         );
+    }
+
+    #[test]
+    fn what_can_grow_is_told_from_what_cannot() {
+        let bounded = |query| parse(query).unwrap().bounded;
+        assert!(bounded(
+            "SELECT g, SUM(x) - 1 AS s FROM t WHERE x > 2 GROUP BY g ORDER BY g"
+        ));
+        assert!(bounded("SELECT 1 AS one"));
+        for query in [
+            "SELECT a.x FROM t AS a, t AS b",
+            "SELECT a.x FROM t AS a CROSS JOIN t AS b",
+            "SELECT x FROM t UNION ALL SELECT x FROM t",
+            "WITH a AS (SELECT x FROM t) SELECT x FROM a",
+            "SELECT x FROM (SELECT x FROM t)",
+            "SELECT x FROM t WHERE x IN (SELECT x FROM u)",
+            "SELECT UNNEST(l) AS x FROM t",
+            "SELECT LPAD(s, 1000000000) AS s FROM t",
+        ] {
+            assert!(!bounded(query), "{query}");
+        }
     }
 
     #[test]

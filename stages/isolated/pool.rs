@@ -1,0 +1,206 @@
+//! Our side: workers that wait, one request to one of them, and what its end means.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use arrow::record_batch::RecordBatch;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::wire::{self, Answered, Asked};
+use super::worker::OVER_BUDGET;
+use super::{ARGUMENT, Budget, Request, in_words};
+use crate::Failure;
+
+/// Workers that wait for a request.
+static IDLE: Mutex<Vec<Worker>> = Mutex::new(Vec::new());
+
+/// How often to look whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+struct Worker {
+    child: Child,
+    requests: BufWriter<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    /// What it printed: the last words of one that crashed.
+    said: File,
+}
+
+/// Has a worker do it, and waits.
+pub fn ask(
+    request: &Request,
+    tables: &BTreeMap<String, RecordBatch>,
+    budget: Budget,
+    stopped: impl Fn() -> bool,
+) -> Result<RecordBatch, Failure> {
+    let idle = || IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let waiting = idle().pop();
+    let mut worker = match waiting {
+        Some(worker) => worker,
+        None => Worker::start(budget)
+            .map_err(|e| Failure::new(format!("cannot start a worker process: {e}")))?,
+    };
+    let pid = Pid::from_child(&worker.child);
+    let asked = Asked {
+        request: request.clone(),
+        tables: tables.keys().cloned().collect(),
+    };
+    let tables: Vec<RecordBatch> = tables.values().cloned().collect();
+    let (done, result) = channel();
+    // A thread of its own waits for the pipe, so that this one can notice a wish to stop. It
+    // does not reap the worker, whose number stays its own until then.
+    let talk = thread::Builder::new().name("ablate-worker".into());
+    let started = talk.spawn(move || {
+        let answer = worker.talk(&asked, &tables);
+        let _ = done.send((worker, answer));
+    });
+    started.map_err(|e| Failure::new(format!("cannot start a thread: {e}")))?;
+    let mut killed = false;
+    let (mut worker, answer) = loop {
+        match result.recv_timeout(LOOK) {
+            Ok(ended) => break ended,
+            Err(RecvTimeoutError::Timeout) if stopped() && !killed => {
+                let _ = kill_process(pid, Signal::KILL);
+                killed = true;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failure::new("the thread that waited for a worker ended"));
+            }
+        }
+    };
+    match answer {
+        Ok(answer) if !killed => {
+            idle().push(worker);
+            answer
+        }
+        _ => {
+            let _ = worker.child.kill();
+            let status = worker.child.wait();
+            match killed || stopped() {
+                true => Err(Failure::stopped()),
+                false => Err(worker.last_words(request, status, budget)),
+            }
+        }
+    }
+}
+
+impl Worker {
+    fn start(budget: Budget) -> io::Result<Worker> {
+        let mut said = tempfile::tempfile()?;
+        said.seek(SeekFrom::End(0))?;
+        let mut child = Command::new(this_program()?)
+            .args([ARGUMENT, &budget.0.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(said.try_clone()?)
+            // Ctrl-C is for us: we end it when we have told everybody.
+            .process_group(0)
+            .spawn()?;
+        let (requests, answers) = (child.stdin.take(), child.stdout.take());
+        Ok(Worker {
+            requests: BufWriter::new(requests.ok_or(io::ErrorKind::BrokenPipe)?),
+            answers: BufReader::new(answers.ok_or(io::ErrorKind::BrokenPipe)?),
+            child,
+            said,
+        })
+    }
+
+    /// One request and its answer. An error means that the worker is gone.
+    fn talk(
+        &mut self,
+        asked: &Asked,
+        tables: &[RecordBatch],
+    ) -> io::Result<Result<RecordBatch, Failure>> {
+        wire::send(&mut self.requests, asked)?;
+        for table in tables {
+            wire::send_table(&mut self.requests, table)?;
+        }
+        self.requests.flush()?;
+        let answered = wire::receive(&mut self.answers)?;
+        match answered.ok_or(io::ErrorKind::UnexpectedEof)? {
+            Answered::Table => Ok(Ok(wire::receive_table(&mut self.answers)?)),
+            Answered::Failed {
+                message,
+                help,
+                param,
+            } => Ok(Err(Failure {
+                help,
+                param: param.and_then(|name| (name == "query").then_some("query")),
+                ..Failure::new(message)
+            })),
+        }
+    }
+
+    /// Why it is gone.
+    fn last_words(
+        &mut self,
+        request: &Request,
+        status: io::Result<ExitStatus>,
+        budget: Budget,
+    ) -> Failure {
+        let what = request.what();
+        let mut said = String::new();
+        let _ = self.said.seek(SeekFrom::Start(0));
+        let _ = (&self.said).take(1 << 16).read_to_string(&mut said);
+        let status = match status {
+            Ok(status) => status,
+            Err(error) => return Failure::new(format!("{what} was lost: {error}")),
+        };
+        let failure = if status.code() == Some(OVER_BUDGET) {
+            Failure::new(format!(
+                "{what} needs more memory than its limit of {}",
+                in_words(budget.0)
+            ))
+            .help(too_much(request))
+        } else if let Some(size) = refused(&said) {
+            Failure::new(format!(
+                "{what} ran out of memory: {size} more could not be had"
+            ))
+            .help(too_much(request))
+        } else {
+            let how = match (status.code(), status.signal()) {
+                (_, Some(9)) => "was killed (signal 9): is the machine out of memory?".to_owned(),
+                (_, Some(signal)) => format!("crashed (signal {signal})"),
+                (code, _) => format!("ended with code {}", code.unwrap_or(-1)),
+            };
+            let last = said.lines().rfind(|line| !line.trim().is_empty());
+            let last = last.map(|line| format!("\n{line}")).unwrap_or_default();
+            Failure::new(format!("the process for {what} {how}{last}"))
+        };
+        match request {
+            Request::Query(_) => failure.at("query"),
+            Request::Parquet(_) => failure,
+        }
+    }
+}
+
+fn too_much(request: &Request) -> &'static str {
+    match request {
+        Request::Query(_) => {
+            "does it join every row with every row? say which rows belong together, or raise the limit: --memory 8GB"
+        }
+        Request::Parquet(_) => "make the table smaller, or raise the limit: --memory 8GB",
+    }
+}
+
+/// How many bytes the allocator was refused, from what Rust prints when it is.
+fn refused(said: &str) -> Option<String> {
+    let (_, rest) = said.split_once("memory allocation of ")?;
+    let bytes = rest.split(' ').next()?.parse().ok()?;
+    Some(in_words(bytes))
+}
+
+/// This program, even if its file was replaced meanwhile.
+fn this_program() -> io::Result<std::path::PathBuf> {
+    match cfg!(target_os = "linux") {
+        true => Ok("/proc/self/exe".into()),
+        false => std::env::current_exe(),
+    }
+}

@@ -1,0 +1,93 @@
+//! Queries and files that want more memory than there is: one stage fails, with the reason, and
+//! everything else goes on.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, DictionaryArray, Int32Array, StringArray};
+use arrow::datatypes::Int32Type;
+use arrow::record_batch::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+
+use crate::lab::Lab;
+
+/// A thousand rows, each with each with each: a billion.
+const CROSS: &str = r#"
+[stage.ten]
+kind = "table"
+rows = [
+    { x = 0 }, { x = 1 }, { x = 2 }, { x = 3 }, { x = 4 },
+    { x = 5 }, { x = 6 }, { x = 7 }, { x = 8 }, { x = 9 },
+]
+
+[stage.thousand]
+kind = "sql"
+inputs = { t = "ten" }
+query = "SELECT a.x * 100 + b.x * 10 + c.x AS x FROM t AS a CROSS JOIN t AS b CROSS JOIN t AS c"
+
+[stage.billion]
+kind = "sql"
+inputs = { t = "thousand" }
+query = "SELECT a.x AS a, b.x AS b, c.x AS c FROM t AS a CROSS JOIN t AS b CROSS JOIN t AS c"
+
+[stage.other]
+kind = "sql"
+inputs = { t = "thousand" }
+query = "SELECT SUM(u.x) AS total FROM t JOIN t AS u ON t.x = u.x"
+"#;
+
+#[test]
+fn a_query_over_the_limit_is_one_failed_stage() {
+    let lab = Lab::new(CROSS);
+    let said = lab.ablate(&["run", "--keep-going", "--memory", "300MB"]);
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    let expected = "the query needs more memory than its limit of 300.0 MiB";
+    assert!(said.stderr.contains(expected), "{}", said.stderr);
+    assert!(said.stderr.contains("--memory 8GB"), "{}", said.stderr);
+    assert_eq!(lab.rows("other")[0]["total"], 499_500);
+}
+
+/// Four gigabytes of text in a few kilobytes: one text of 64 KiB, 60,000 times.
+fn bomb(path: &std::path::Path) {
+    let text = StringArray::from(vec!["x".repeat(1 << 16)]);
+    let keys = Int32Array::from(vec![0; 60_000]);
+    let column = DictionaryArray::<Int32Type>::try_new(keys, Arc::new(text)).unwrap();
+    let columns = [("text", Arc::new(column) as ArrayRef)];
+    let table = RecordBatch::try_from_iter(columns).unwrap();
+    let file = File::create(path).unwrap();
+    // Without Arrow's description it is read as plain texts.
+    let options = ArrowWriterOptions::new().with_skip_arrow_metadata(true);
+    let writer = ArrowWriter::try_new_with_options(file, table.schema(), options);
+    let mut writer = writer.unwrap();
+    writer.write(&table).unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn a_small_file_that_grows_is_one_failed_stage() {
+    let lab = Lab::new(
+        r#"
+[stage.grows]
+kind = "command"
+run = ["sh", "-c", "cp bomb.parquet $ABLATE_OUT/rows.parquet"]
+files = ["bomb.parquet"]
+outputs = ["rows"]
+"#,
+    );
+    bomb(&lab.path("bomb.parquet"));
+    let size = std::fs::metadata(lab.path("bomb.parquet")).unwrap().len();
+    assert!(size < 100_000, "{size} bytes");
+    let said = lab.ablate(&["run", "--memory", "300MB"]);
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    let expected = "reading the Parquet file needs more memory than its limit of 300.0 MiB";
+    assert!(said.stderr.contains(expected), "{}", said.stderr);
+}
+
+#[test]
+fn a_limit_that_is_not_a_size_is_refused() {
+    let said = Lab::demo().ablate(&["run", "--memory", "lots"]);
+    assert_eq!(said.code, 2);
+    let expected = "`lots` is not a size: write 4GB or 512MB";
+    assert!(said.stderr.contains(expected), "{}", said.stderr);
+}
