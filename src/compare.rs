@@ -17,6 +17,8 @@ pub struct Runs {
     pub same: usize,
     /// The others, in the order of their names.
     pub differ: Vec<Instance>,
+    /// How many have a record that was altered, in either.
+    pub altered: usize,
 }
 
 /// A stage instance that is not the same in both.
@@ -44,12 +46,26 @@ pub fn runs(store: &Store, old: RunId, new: RunId) -> Result<Runs, store::Error>
     let mut found = Runs {
         same: 0,
         differ: Vec::new(),
+        altered: 0,
     };
+    let both = pairs.values().flatten().flatten();
+    let unsealed = store.unsealed(both.filter_map(|used| used.execution))?;
+    let altered = |used: &Option<UseRecord>| unsealed.get(&used.as_ref()?.execution?);
     let executed = |used: &Option<UseRecord>| match used.as_ref().and_then(|used| used.execution) {
         Some(id) => store.execution(id),
         None => Ok(None),
     };
     for (stage, [a, b]) in pairs {
+        if let Some(why) = altered(&a).or_else(|| altered(&b)) {
+            found.altered += 1;
+            found.differ.push(Instance {
+                stage,
+                note: Some(format!("its stored result is altered ({why})")),
+                fields: Vec::new(),
+                outputs: Vec::new(),
+            });
+            continue;
+        }
         if let (Some(a), Some(b)) = (&a, &b)
             && a.key == b.key
             && a.execution == b.execution

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use store::{Digest, StageKey, Store, Value};
 
 use crate::plan::Plan;
+use crate::recall::{Fault, Recalled, recall};
 
 /// One field that differs.
 #[derive(Debug, serde::Serialize)]
@@ -33,8 +34,8 @@ impl std::fmt::Display for Difference {
 pub enum Reason {
     /// Nothing like it has run before.
     Never,
-    /// It has run, but an output is no longer in the store.
-    OutputGone,
+    /// It has run, and what the store has of it cannot be used.
+    Unsound(Fault),
     /// It has run with another key.
     Differs(Vec<Difference>),
 }
@@ -49,8 +50,8 @@ pub fn reason(
     let Some(store) = store else {
         return Ok(Reason::Never);
     };
-    if store.lookup(&key.digest())?.is_some() {
-        return Ok(Reason::OutputGone);
+    if let Recalled::Unsound(_, fault) = recall(store, &key.digest()) {
+        return Ok(Reason::Unsound(fault));
     }
     let label = &plan.instances[instance].label;
     let Some((old, old_code)) = store.nearest(&key.kind, label, key)? else {
@@ -137,7 +138,7 @@ fn shorten(text: String) -> String {
 pub fn line(reason: &Reason) -> String {
     match reason {
         Reason::Never => "never run before".to_owned(),
-        Reason::OutputGone => "its output is no longer in the store".to_owned(),
+        Reason::Unsound(fault) => format!("its stored result is {fault}"),
         Reason::Differs(list) if list.is_empty() => "nothing like it is in the store".to_owned(),
         Reason::Differs(list) => {
             let shown = list.iter().take(3).map(Difference::to_string);

@@ -20,12 +20,14 @@ mod manuscript;
 mod panics;
 mod plan;
 mod progress;
+mod recall;
 mod reference;
 mod report;
 mod resolve;
 mod results;
 mod run;
 mod schedule;
+mod stored;
 mod survey;
 mod verify;
 

@@ -109,6 +109,12 @@ impl Audit {
         letters(at.unwrap_or_default())
     }
 
+    /// Whether a record was altered or an object is damaged: then nothing of it may be believed.
+    pub fn is_wrong(&self) -> bool {
+        let damaged = |found: &Inspected| matches!(found, Inspected::Damaged(_));
+        !self.altered.is_empty() || self.objects.values().any(damaged)
+    }
+
     /// What stands against believing the result, a line each.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
@@ -148,7 +154,7 @@ impl Audit {
             for output in &step.outputs {
                 if let Some(Inspected::Damaged(why)) = self.objects.get(&output.digest) {
                     doubts.push(format!(
-                        "{}.{}: the stored bytes are not those that were made: {why}",
+                        "{}.{}: the stored result is damaged: {why}",
                         step.instance, output.name
                     ));
                 }

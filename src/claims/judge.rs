@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use arrow::record_batch::RecordBatch;
-use store::{Digest, RunId, Store};
+use store::{RunId, Store};
 
 use super::numbers::{Holds, Number, take_apart};
 use super::{Claim, Claims, Level, Table};
 use crate::diagnostic::Diagnostic;
 use crate::plan::Plan;
 use crate::results;
+use crate::stored::Stored;
 
 /// The results to judge by.
 pub struct Results<'a> {
@@ -18,8 +19,8 @@ pub struct Results<'a> {
     pub plan: &'a Plan<'a>,
     /// Where the tables are.
     pub store: Option<&'a Store>,
-    /// What each instance has made, if anything.
-    pub outputs: Vec<Option<Vec<Digest>>>,
+    /// What each instance has there.
+    pub stored: &'a Stored,
     /// The profile that they are of.
     pub profile: Option<&'a str>,
     /// The past run that they are of; `None` for the current results.
@@ -141,17 +142,22 @@ fn why_not(claim: &Claim, claims: &Claims, results: &Results<'_>) -> Option<Stri
         .flat_map(|at| &claims.tables[*at].outputs);
     let missing = outputs
         .map(|source| source.instance)
-        .find(|n| results.outputs[*n].is_none())?;
+        .find(|n| results.stored.outputs[*n].is_none())?;
     let label = &results.plan.instances[missing].label;
-    Some(match results.run {
-        Some(run) => format!("run {run} has no stored result of `{label}`"),
-        None => format!("`{label}` has no result yet"),
+    Some(match (results.stored.faults.get(&missing), results.run) {
+        (Some(unusable), _) => unusable.to_string(),
+        (None, Some(run)) => format!("run {run} has no stored result of `{label}`"),
+        (None, None) => format!("`{label}` has not been run"),
     })
 }
 
 fn load(table: &Table, results: &Results<'_>) -> Result<RecordBatch, Trouble> {
     let store = results.store.expect("what is made is in a store");
-    let made = |n: usize| results.outputs[n].as_ref().expect("looked at before");
+    let made = |n: usize| {
+        results.stored.outputs[n]
+            .as_ref()
+            .expect("looked at before")
+    };
     let found: Vec<_> = table
         .outputs
         .iter()

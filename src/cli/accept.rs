@@ -5,10 +5,11 @@ use std::process::Command;
 use clap::Args;
 use serde_json::json;
 
-use super::{Exit, Global, in_pipeline, out};
+use super::{Exit, Global, in_pipeline, out, which};
 use crate::diagnostic::Diagnostic;
 use crate::explain::{self, Reason};
 use crate::plan;
+use crate::recall;
 use crate::survey::{Standing, survey};
 
 /// What `accept` takes.
@@ -57,6 +58,7 @@ pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         let label = &plan.instances[n].label;
         let key = match &standings[n] {
             Standing::WillRun(key) => key,
+            Standing::Unsound { .. } => return Err(which::unshown(&plan, &standings, n)),
             Standing::WaitsOn(other) => {
                 let other = &plan.instances[*other].label;
                 return Err(Diagnostic::new(format!("`{label}` waits on `{other}`"))
@@ -78,7 +80,10 @@ pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             Some((id, _)) => store.execution(*id)?,
             None => None,
         };
-        let whole = whole.filter(|it| it.outputs.iter().all(|output| store.has_whole(output)));
+        let whole = match whole {
+            Some(it) if recall::of_execution(&store, &it)?.is_none() => Some(it),
+            _ => None,
+        };
         let (Some((execution, code)), Some(_)) = (old, whole) else {
             let why = match explain::reason(&plan, n, key, Some(&store))? {
                 Reason::Differs(list) => {

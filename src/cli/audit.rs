@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use store::Store;
+use store::{Run, Store};
 
 use super::terminal::one_line;
-use super::{Exit, Global, history, in_pipeline, out};
+use super::which::{self, RunOption};
+use super::{Exit, Global, in_pipeline, out};
 use crate::audit::{Audit, check, html, proof, tree};
 use crate::diagnostic::Diagnostic;
 use crate::plan::{self, Plan, Source};
 use crate::reference::{self, Reference, Wanted};
-use crate::survey::{Standing, survey};
+use crate::survey::survey_as_recorded;
 
 /// What `audit` takes.
 #[derive(Args)]
@@ -20,9 +21,8 @@ pub struct Arguments {
     /// A stage, `stage.output`, a cell `stage[column=value,…].column`, or a digest (12 digits or more)
     #[arg(required_unless_present = "check")]
     result: Option<String>,
-    /// As a past run had it: number, tag, `last` or `prev`
-    #[arg(long, value_name = "RUN")]
-    run: Option<String>,
+    #[command(flatten)]
+    which: RunOption,
     /// Write a page to this file
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -49,7 +49,7 @@ pub fn audit(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
     let (roots, wanted) = match is_digest(asked) {
         true => (by_digest(&store, asked)?, None),
-        false => by_name(global, &store, asked, arguments.run.as_deref())?,
+        false => by_name(global, &store, asked, &arguments.which)?,
     };
     let mut audit = Audit::of(&store, asked, &roots, !arguments.no_bytes)?;
     if audit.lineage.roots.len() < roots.len() {
@@ -88,7 +88,10 @@ pub fn audit(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     } else if arguments.html.is_none() && arguments.proof.is_none() {
         out!("{}", tree::render(&audit).trim_end());
     }
-    Ok(())
+    match audit.is_wrong() {
+        true => Err(Exit::Code(1)),
+        false => Ok(()),
+    }
 }
 
 /// Enough digits that no stage is called so by accident.
@@ -116,13 +119,14 @@ fn by_name(
     global: &Global,
     store: &Store,
     asked: &str,
-    run: Option<&str>,
+    option: &RunOption,
 ) -> Result<(Roots, Option<Wanted>), Exit> {
+    let run = which::past(global, store, option)?;
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let Reference { outputs, cell } = reference::find(&plan, asked)?;
     let executions = match run {
-        Some(run) => of_run(&plan, store, &outputs, run)?,
+        Some(run) => of_run(&plan, store, &outputs, &run)?,
         None => current(&plan, store, &outputs)?,
     };
     let names = outputs.iter().map(|source| {
@@ -139,29 +143,20 @@ fn current(plan: &Plan<'_>, store: &Store, outputs: &[Source]) -> Result<Vec<i64
         .iter()
         .for_each(|source| wanted[source.instance] = true);
     plan::reach(plan, &mut wanted);
-    let standings = survey(plan, &wanted, Some(store));
+    // What is damaged or altered is audited too: the audit says what is wrong with it.
+    let standings = survey_as_recorded(plan, &wanted, store);
     let mut executions = Vec::with_capacity(outputs.len());
     for source in outputs {
-        let found = match &standings[source.instance] {
-            Standing::Cached { key, .. } => store.lookup(key)?,
-            _ => None,
+        let Some((execution, _)) = standings[source.instance].recorded() else {
+            return Err(which::unshown(plan, &standings, source.instance));
         };
-        let Some(found) = found else {
-            let label = &plan.instances[source.instance].label;
-            return Err(Diagnostic::new(format!("`{label}` is not made yet"))
-                .help(format!(
-                    "ablate run '{label}', or --run RUN for a past result"
-                ))
-                .into());
-        };
-        executions.push(found.execution);
+        executions.push(execution);
     }
     Ok(executions)
 }
 
 /// The executions that a past run made or found.
-fn of_run(plan: &Plan<'_>, store: &Store, outputs: &[Source], run: &str) -> Result<Vec<i64>, Exit> {
-    let run = history::find(store, run)?;
+fn of_run(plan: &Plan<'_>, store: &Store, outputs: &[Source], run: &Run) -> Result<Vec<i64>, Exit> {
     let uses = store.uses(run.id)?;
     let mut executions = Vec::with_capacity(outputs.len());
     for source in outputs {

@@ -4,30 +4,37 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use store::{Run, Store};
+use store::Store;
 
-use super::{Exit, Global, history, in_pipeline, out};
+use super::which::{self, RunOption};
+use super::{Exit, Global, in_pipeline, out};
 use crate::claims::{self, Claims, Judged, Results, Trouble, Verdict};
-use crate::config::{self, Request};
 use crate::diagnostic::{self, Diagnostic, Problems};
 use crate::plan::{self, Plan};
-use crate::survey::{Standing, survey};
+use crate::stored::{self, Stored};
 
 /// What `claims` takes.
 #[derive(Args)]
 pub struct Arguments {
-    /// Judge by what a past run had instead: number, tag, `last` or `prev`
-    run: Option<String>,
+    #[command(flatten)]
+    which: RunOption,
+    /// The same as --run
+    #[arg(hide = true, value_name = "RUN", conflicts_with = "run")]
+    older_spelling: Option<String>,
     /// Only check the file: its keys, the SQL, the tables
-    #[arg(long, conflicts_with = "run")]
+    #[arg(long, conflicts_with_all = ["run", "older_spelling"])]
     check: bool,
 }
 
 /// Judges the claims and prints the verdicts, whatever they are.
 pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
-    let store = global.existing_store()?;
-    let run = match &arguments.run {
-        Some(name) => Some(past(global, store.as_ref(), name)?),
+    let option = which::either(&arguments.which, &arguments.older_spelling);
+    let store = match &option.run {
+        Some(_) => Some(global.needed_store()?),
+        None => global.existing_store()?,
+    };
+    let run = match &store {
+        Some(store) => which::past(global, store, &option)?,
         None => None,
     };
     let profile = match &run {
@@ -35,11 +42,7 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         None => global.profile.clone(),
     };
     let pipeline = match &run {
-        Some(run) => config::read(&Request {
-            file: global.file.clone(),
-            profile: profile.clone(),
-            sets: serde_json::from_str(&run.settings).unwrap_or_default(),
-        })?,
+        Some(run) => which::pipeline_of(global, run)?,
         None => global.pipeline()?,
     };
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
@@ -59,14 +62,14 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         }
         return Ok(());
     }
-    let outputs = match (&store, &run) {
-        (Some(store), Some(run)) => outputs_of_run(&plan, store, run)?,
+    let stored = match (&store, &run) {
+        (Some(store), Some(run)) => stored::of_run(&plan, store, run)?,
         _ => current(&plan, &claims, store.as_ref()),
     };
     let results = Results {
         plan: &plan,
         store: store.as_ref(),
-        outputs,
+        stored: &stored,
         profile: profile.as_deref(),
         run: run.as_ref().map(|run| run.id),
     };
@@ -78,7 +81,18 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             return Err(Problems { sources, list }.into());
         }
     };
-    print(global, &judged)
+    print(global, &judged)?;
+    let judged_here = claims
+        .list
+        .iter()
+        .filter(|claim| claim.is_for(results.profile));
+    let mut read = judged_here
+        .flat_map(|claim| &claim.reads)
+        .flat_map(|at| &claims.tables[*at].outputs);
+    match read.any(|source| stored.is_wrong(source.instance)) {
+        true => Err(Exit::Code(1)),
+        false => Ok(()),
+    }
 }
 
 /// The verdicts after a run, in numbers: none unless all that the claims of this profile read
@@ -89,20 +103,20 @@ pub fn after_run(
     claims: &Claims,
     store: &Store,
 ) -> Result<Option<BTreeMap<&'static str, usize>>, String> {
-    let outputs = current(plan, claims, Some(store));
+    let stored = current(plan, claims, Some(store));
     let profile = global.profile.as_deref();
     let judged_here = claims.list.iter().filter(|claim| claim.is_for(profile));
     let mut read = judged_here
         .flat_map(|claim| &claim.reads)
         .flat_map(|at| &claims.tables[*at].outputs)
         .peekable();
-    if read.peek().is_none() || read.any(|source| outputs[source.instance].is_none()) {
+    if read.peek().is_none() || read.any(|source| stored.outputs[source.instance].is_none()) {
         return Ok(None);
     }
     let results = Results {
         plan,
         store: Some(store),
-        outputs,
+        stored: &stored,
         profile,
         run: None,
     };
@@ -113,70 +127,14 @@ pub fn after_run(
     }
 }
 
-/// The run that was named.
-fn past(global: &Global, store: Option<&Store>, name: &str) -> Result<Run, Exit> {
-    if global.profile.is_some() || !global.set.is_empty() {
-        return Err(
-            Diagnostic::new("a past run has its own profile and settings")
-                .help("leave out --profile and --set, or leave out the run")
-                .into(),
-        );
-    }
-    match store {
-        Some(store) => history::find(store, name),
-        None => global
-            .needed_store()
-            .and_then(|store| history::find(&store, name)),
-    }
-}
-
 /// What is in the store now for this pipeline, of what the claims read.
-fn current(
-    plan: &Plan<'_>,
-    claims: &Claims,
-    store: Option<&Store>,
-) -> Vec<Option<Vec<store::Digest>>> {
+fn current(plan: &Plan<'_>, claims: &Claims, store: Option<&Store>) -> Stored {
     let mut wanted = vec![false; plan.instances.len()];
     for source in claims.tables.iter().flat_map(|table| &table.outputs) {
         wanted[source.instance] = true;
     }
     plan::reach(plan, &mut wanted);
-    let standings = survey(plan, &wanted, store).into_iter();
-    let made = standings.map(|standing| match standing {
-        Standing::Cached { outputs, .. } => Some(outputs),
-        _ => None,
-    });
-    made.collect()
-}
-
-/// What a past run made or found, as far as it is still whole.
-pub fn outputs_of_run(
-    plan: &Plan<'_>,
-    store: &Store,
-    run: &Run,
-) -> Result<Vec<Option<Vec<store::Digest>>>, store::Error> {
-    let mut executions = BTreeMap::new();
-    for used in store.uses(run.id)? {
-        executions.extend(used.execution.map(|id| (used.instance, id)));
-    }
-    let mut made = Vec::with_capacity(plan.instances.len());
-    for instance in &plan.instances {
-        let execution = match executions.get(&instance.label) {
-            Some(id) => store.execution(*id)?,
-            None => None,
-        };
-        made.push(execution.and_then(|execution| {
-            let named = |name: &String| {
-                let output = execution
-                    .outputs
-                    .iter()
-                    .find(|output| output.name == *name)?;
-                store.has_whole(output).then_some(output.digest)
-            };
-            instance.outputs.iter().map(named).collect()
-        }));
-    }
-    Ok(made)
+    stored::now(plan, &wanted, store)
 }
 
 fn print(global: &Global, judged: &[Judged<'_>]) -> Result<(), Exit> {

@@ -8,11 +8,15 @@ use arrow::util::pretty::pretty_format_batches_with_options;
 use clap::Args;
 use serde_json::json;
 use stages::{Inputs, Presence, Stage};
-use store::{Digest, Store, schema_text};
+use store::{Digest, Run, Store, schema_text};
 
+use super::export::no_result;
+use super::which::{self, RunOption};
 use super::{Exit, Global, in_pipeline, out};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::plan::{self, Plan, Source};
+use crate::plan;
+use crate::report::gather::{self, Step};
+use crate::report::lookup;
 use crate::results::{self, Trouble};
 use crate::survey::{Standing, survey};
 
@@ -21,6 +25,8 @@ use crate::survey::{Standing, survey};
 pub struct ShowArguments {
     /// The result: `stage`, `stage.output` or `stage[axis=value].output`
     result: String,
+    #[command(flatten)]
+    which: RunOption,
     /// How many rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     rows: usize,
@@ -37,50 +43,126 @@ pub struct ShowArguments {
 
 /// Prints schema, shape, first rows, digest and place of a result.
 pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
+    let store = global.needed_store()?;
+    match which::past(global, &store, &arguments.which)? {
+        None => show_present(global, arguments, &store),
+        Some(run) => show_past(global, arguments, &store, run),
+    }
+}
+
+/// The result of the pipeline, profile and settings of now.
+fn show_present(global: &Global, arguments: &ShowArguments, store: &Store) -> Result<(), Exit> {
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let asked = results::find(&plan, &arguments.result)?;
     let targets = [results::split(&arguments.result).0.to_owned()];
     let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &targets))?;
-    let store = global.needed_store()?;
-    let standings = survey(&plan, &wanted, Some(&store));
-    let mut found = Vec::with_capacity(asked.len());
+    let standings = survey(&plan, &wanted, Some(store));
     if arguments.log {
         let wanted = asked.iter().map(|source| Logged {
             label: plan.instances[source.instance].label.as_str(),
-            key: match &standings[source.instance] {
-                Standing::Cached { key, .. } => Some(*key),
-                Standing::WillRun(key) => Some(key.digest()),
-                _ => None,
-            },
+            key: standings[source.instance].key(),
         });
-        return show_log(&store, wanted.collect());
+        let runs = which::own_runs(global, store, LOOK_BACK)?;
+        return show_log(store, &runs, wanted.collect());
     }
+    let mut found = Vec::with_capacity(asked.len());
     for source in asked {
-        let Standing::Cached { key, outputs } = &standings[source.instance] else {
-            let label = &plan.instances[source.instance].label;
-            return Err(Diagnostic::new(format!("`{label}` is not made yet"))
-                .help(format!("ablate run '{label}'"))
-                .into());
+        let Standing::Cached { key, outputs, .. } = &standings[source.instance] else {
+            return Err(which::unshown(&plan, &standings, source.instance));
         };
         found.push((source, *key, outputs[source.output]));
     }
+    let parts = found.iter().map(|(source, key, digest)| Part {
+        label: plan.source_label(*source),
+        key: *key,
+        digest: *digest,
+    });
+    let parts: Vec<Part> = parts.collect();
+    print(global, arguments, store, &parts, || {
+        let found: Vec<_> = found.iter().map(|(source, _, d)| (*source, *d)).collect();
+        results::together(&plan, store, &found).map_err(|trouble| match trouble {
+            Trouble::Store(error) => Exit::Store(error),
+            Trouble::Apart(failure) => {
+                let label = &plan.instances[found[0].0.instance].label;
+                let help = format!("show one instance: ablate show '{label}'");
+                Diagnostic::new(failure.message).help(help).into()
+            }
+        })
+    })
+}
+
+/// The result as a past run had it.
+fn show_past(
+    global: &Global,
+    arguments: &ShowArguments,
+    store: &Store,
+    run: Run,
+) -> Result<(), Exit> {
+    let recorded = gather::gather(store, run)?;
+    let none = |no| no_result(&recorded, "show", &arguments.result, no);
+    if arguments.log {
+        let (target, _) = results::split(&arguments.result);
+        let named = |step: &&Step| step.label == target || step.name() == target;
+        let steps: Vec<&Step> = recorded.steps.iter().filter(named).collect();
+        if steps.is_empty() {
+            lookup::outputs(&recorded, &arguments.result).map_err(none)?;
+        }
+        for step in steps {
+            if let Some(execution) = &step.execution {
+                out!("{}: executed in run {}", step.label, execution.run);
+                out!("{}", execution.log.trim_end());
+            }
+        }
+        return Ok(());
+    }
+    let outputs = lookup::outputs(&recorded, &arguments.result).map_err(none)?;
+    let mut parts = Vec::with_capacity(outputs.len());
+    for (at, output) in outputs {
+        let step = &recorded.steps[at];
+        let execution = step.execution.as_ref().expect("it has an output");
+        parts.push(Part {
+            label: step.source(output),
+            key: execution.key_digest,
+            digest: output.digest,
+        });
+    }
+    print(global, arguments, store, &parts, || {
+        let found = lookup::table(store, &recorded, &arguments.result);
+        found.map(|(table, _)| table).map_err(none)
+    })
+}
+
+/// One instance of what is shown.
+struct Part {
+    /// `stage[axis=value].output`
+    label: String,
+    key: Digest,
+    digest: Digest,
+}
+
+/// Prints instances in the form that was asked for; `together` makes one table of them.
+fn print(
+    global: &Global,
+    arguments: &ShowArguments,
+    store: &Store,
+    parts: &[Part],
+    together: impl FnOnce() -> Result<RecordBatch, Exit>,
+) -> Result<(), Exit> {
     if let Some(word) = &arguments.nearest {
         // Vectors of different instances are not comparable, so each answers for itself.
-        for (source, _, digest) in &found {
-            let label = plan.source_label(*source);
-            if found.len() > 1 && !global.json {
-                out!("{label}");
+        for part in parts {
+            if parts.len() > 1 && !global.json {
+                out!("{}", part.label);
             }
-            let table = store.read(digest)?;
-            super::nearest::print(&table, &label, word, arguments.rows, global.json)?;
+            let table = store.read(&part.digest)?;
+            super::nearest::print(&table, &part.label, word, arguments.rows, global.json)?;
         }
         return Ok(());
     }
     if let Some(file) = &arguments.safetensors {
-        let [(source, _, digest)] = &found[..] else {
-            let label = plan.source_label(found[0].0);
-            let count = found.len();
+        let [part] = parts else {
+            let (label, count) = (&parts[0].label, parts.len());
             return Err(
                 Diagnostic::new(format!("`{}` has {count} instances", arguments.result))
                     .help(format!(
@@ -89,26 +171,18 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
                     .into(),
             );
         };
-        let (table, label) = (store.read(digest)?, plan.source_label(*source));
-        return super::export::safetensors(&table, &label, file, global.json);
+        let table = store.read(&part.digest)?;
+        return super::export::safetensors(&table, &part.label, file, global.json);
     }
-    let parts: Vec<_> = found.iter().map(|(source, _, d)| (*source, *d)).collect();
-    let table = results::together(&plan, &store, &parts).map_err(|trouble| match trouble {
-        Trouble::Store(error) => Exit::Store(error),
-        Trouble::Apart(failure) => {
-            let label = &plan.instances[found[0].0.instance].label;
-            let help = format!("show one instance: ablate show '{label}'");
-            Diagnostic::new(failure.message).help(help).into()
-        }
-    })?;
+    let table = together()?;
     if global.json {
-        let object = as_json(&plan, &store, &found, &table, arguments.rows);
+        let object = as_json(store, parts, &table, arguments.rows);
         out!("{object}");
         return Ok(());
     }
-    let label = match &found[..] {
-        [(source, ..)] => plan.source_label(*source),
-        _ => format!("{} ({} instances)", arguments.result, found.len()),
+    let label = match parts {
+        [part] => part.label.clone(),
+        _ => format!("{} ({} instances)", arguments.result, parts.len()),
     };
     out!(
         "{label}: {} rows, {} columns",
@@ -116,16 +190,14 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
         table.num_columns()
     );
     out!("columns  {}", schema_text(table.schema_ref()));
-    for (source, _, digest) in &found {
-        let size = std::fs::metadata(store.object_path(digest)).map_or(0, |found| found.len());
-        if found.len() > 1 {
-            out!("instance {}", plan.source_label(*source));
+    for part in parts {
+        let path = store.object_path(&part.digest);
+        let size = std::fs::metadata(&path).map_or(0, |found| found.len());
+        if parts.len() > 1 {
+            out!("instance {}", part.label);
         }
-        out!("digest   {digest}");
-        out!(
-            "file     {} ({size} bytes)",
-            store.object_path(digest).display()
-        );
+        out!("digest   {}", part.digest);
+        out!("file     {} ({size} bytes)", path.display());
     }
     for line in super::spark::lines(&table) {
         out!("{line}");
@@ -143,8 +215,6 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
     Ok(())
 }
 
-type Located = (Source, Digest, Digest);
-
 /// An instance whose log is wanted, with its key as things stand, if that is known.
 struct Logged<'a> {
     label: &'a str,
@@ -153,10 +223,9 @@ struct Logged<'a> {
 
 /// The log of the execution that the last run with each of these stages used: with the settings of
 /// now if there is one, else with any, and then it says so.
-fn show_log(store: &Store, mut open: Vec<Logged<'_>>) -> Result<(), Exit> {
-    let runs = store.runs(LOOK_BACK)?;
+fn show_log(store: &Store, runs: &[Run], mut open: Vec<Logged<'_>>) -> Result<(), Exit> {
     for exact in [true, false] {
-        for run in &runs {
+        for run in runs {
             for used in store.uses(run.id)? {
                 let wanted = |logged: &Logged<'_>| {
                     logged.label == used.instance && (!exact || logged.key == used.key)
@@ -199,13 +268,7 @@ fn show_log(store: &Store, mut open: Vec<Logged<'_>>) -> Result<(), Exit> {
 /// How many runs are searched for an execution.
 const LOOK_BACK: usize = 100;
 
-fn as_json(
-    plan: &Plan<'_>,
-    store: &Store,
-    found: &[Located],
-    table: &RecordBatch,
-    rows: usize,
-) -> serde_json::Value {
+fn as_json(store: &Store, parts: &[Part], table: &RecordBatch, rows: usize) -> serde_json::Value {
     let mut head = Vec::new();
     let mut writer = arrow::json::ArrayWriter::new(&mut head);
     let written = writer.write(&table.slice(0, rows.min(table.num_rows())));
@@ -220,11 +283,11 @@ fn as_json(
         "columns": columns
             .map(|field| json!({ "name": field.name(), "type": field.data_type().to_string() }))
             .collect::<Vec<_>>(),
-        "artifacts": found
+        "artifacts": parts
             .iter()
-            .map(|(source, key, digest)| json!({
-                "stage": plan.source_label(*source), "key": key, "digest": digest,
-                "path": store.object_path(digest),
+            .map(|part| json!({
+                "stage": part.label, "key": part.key, "digest": part.digest,
+                "path": store.object_path(&part.digest),
             }))
             .collect::<Vec<_>>(),
         "head": head,

@@ -3,15 +3,19 @@
 use std::path::Path;
 
 use serde_json::json;
+use store::Store;
 
-use super::{Exit, Global, out, which};
+use super::which::{self, RunOption};
+use super::{Exit, Global, out};
 use crate::diagnostic::Diagnostic;
 use crate::exchange::{Record, open_lineage, ro_crate};
+use crate::recall::Fault;
+use crate::stored::Unusable;
 
 /// Writes a crate of a run.
-pub fn write_crate(global: &Global, run: &str, path: &Path) -> Result<(), Exit> {
+pub fn write_crate(global: &Global, option: &RunOption, path: &Path) -> Result<(), Exit> {
     let store = global.needed_store()?;
-    let record = Record::of(&store, which::run(global, &store, run)?)?;
+    let record = record(global, &store, option)?;
     let recorded = match &record.run.source {
         Some(digest) => store.text(digest)?,
         None => None,
@@ -28,11 +32,10 @@ pub fn write_crate(global: &Global, run: &str, path: &Path) -> Result<(), Exit> 
     };
     let described = ro_crate::describe(&record, &store, pipeline);
     if let Some((stage, why)) = described.damaged.first() {
-        return Err(Diagnostic::new(format!(
-            "the stored bytes of `{stage}` are not those that were made: {why}"
-        ))
-        .help("`ablate run` makes them again")
-        .into());
+        let what = format!("the stored result of `{stage}` is damaged: {why}");
+        return Err(Exit::Failed(
+            Diagnostic::new(what).help("`ablate run` makes it again"),
+        ));
     }
     let zip = path.extension().is_some_and(|ending| ending == "zip");
     let written = match zip {
@@ -70,6 +73,19 @@ pub fn write_crate(global: &Global, run: &str, path: &Path) -> Result<(), Exit> 
     Ok(())
 }
 
+/// The run that is meant, unless its record was altered: other tools could not tell.
+fn record(global: &Global, store: &Store, option: &RunOption) -> Result<Record, Exit> {
+    let record = Record::of(store, which::shown(global, store, option)?)?;
+    let altered = store.unsealed(record.executions.keys().copied())?;
+    match altered.into_iter().next() {
+        None => Ok(record),
+        Some((id, why)) => {
+            let (label, fault) = (record.executions[&id].instance.clone(), Fault::Altered(why));
+            Err(which::unusable_exit(&Unusable { label, fault }))
+        }
+    }
+}
+
 /// Stands in for the pipeline file of a run that is older than the habit of recording it.
 fn as_it_is_now(global: &Global) -> Result<Vec<u8>, Exit> {
     let file = &global.file;
@@ -81,9 +97,9 @@ fn as_it_is_now(global: &Global) -> Result<Vec<u8>, Exit> {
 }
 
 /// Prints the events of a run.
-pub fn print_events(global: &Global, run: &str) -> Result<(), Exit> {
+pub fn print_events(global: &Global, option: &RunOption) -> Result<(), Exit> {
     let store = global.needed_store()?;
-    let record = Record::of(&store, which::run(global, &store, run)?)?;
+    let record = record(global, &store, option)?;
     for event in open_lineage::events(&record) {
         out!("{event}");
     }

@@ -9,12 +9,14 @@ use clap::Args;
 use serde_json::json;
 use store::Store;
 
-use super::{Exit, Global, exchange, file, out, report, which};
+use super::which::{self, RunOption};
+use super::{Exit, Global, exchange, file, out, report};
 use crate::diagnostic::Diagnostic;
 use crate::report::export::{self, grid::Grid, mlflow, textattack};
 use crate::report::gather::{self, Recorded};
+use crate::report::lookup::{self, NoTable};
 use crate::report::summary::told;
-use crate::report::{columns, examples, lookup, tables};
+use crate::report::{columns, examples, tables};
 use crate::results;
 
 /// What `export` takes.
@@ -58,9 +60,8 @@ pub struct Arguments {
         conflicts_with_all = ["textattack", "mlflow", "ro_crate", "openlineage"]
     )]
     table: Option<String>,
-    /// The run: number, tag, `last` or `prev`
-    #[arg(long, value_name = "RUN", default_value = "last")]
-    run: String,
+    #[command(flatten)]
+    which: RunOption,
     /// The file to write [default: standard output; for --mlflow the folder mlruns]
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["ro_crate", "openlineage"])]
     output: Option<PathBuf>,
@@ -69,23 +70,20 @@ pub struct Arguments {
 /// Writes a result, or a run, in the form that was asked for.
 pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     if let Some(path) = &arguments.ro_crate {
-        return exchange::write_crate(global, &arguments.run, path);
+        return exchange::write_crate(global, &arguments.which, path);
     }
     if arguments.openlineage {
-        return exchange::print_events(global, &arguments.run);
+        return exchange::print_events(global, &arguments.which);
     }
     let store = global.needed_store()?;
-    let run = which::run(global, &store, &arguments.run)?;
+    let run = which::shown(global, &store, &arguments.which)?;
     let Some(result) = &arguments.result else {
         return whole_run(global, arguments, &store, run);
     };
     let recorded = gather::gather(&store, run)?;
     let found = || {
-        lookup::table(&store, &recorded, result).map_err(|why| {
-            let run = recorded.run.id;
-            Diagnostic::new(format!("cannot export `{result}`: {why}"))
-                .help(format!("`ablate runs {run}` lists what that run made"))
-        })
+        lookup::table(&store, &recorded, result)
+            .map_err(|no| no_result(&recorded, "export", result, no))
     };
     let bytes = match () {
         () if arguments.textattack => examples_of(&store, &recorded, result, found()?.1)?,
@@ -111,6 +109,20 @@ pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         None => std::io::stdout()
             .write_all(&bytes)
             .map_err(super::unprinted),
+    }
+}
+
+/// Why a result of a run cannot be had.
+pub fn no_result(recorded: &Recorded, doing: &str, result: &str, no: NoTable) -> Exit {
+    let run = recorded.run.id;
+    match no {
+        NoTable::Unknown(why) => Diagnostic::new(format!("cannot {doing} `{result}`: {why}"))
+            .help(format!("`ablate runs {run}` lists what that run made"))
+            .into(),
+        NoTable::Unusable(why) => Exit::Failed(
+            Diagnostic::new(format!("cannot {doing} `{result}`: {why}"))
+                .help("`ablate fsck` checks the whole store, `ablate run` makes results again"),
+        ),
     }
 }
 
@@ -253,8 +265,10 @@ fn whole_run(
         );
     }
     let recorded = gather::gather(store, run)?;
-    if let Some(lost) = crate::report::lost(store, &recorded).first() {
-        return Err(Diagnostic::new(lost.clone()).help("ablate run").into());
+    let lost = crate::report::lost(store, &recorded);
+    if let Some(lost) = lost.iter().find(|lost| lost.wrong) {
+        let diagnostic = Diagnostic::new(lost.what.clone());
+        return Err(Exit::Failed(diagnostic.help("`ablate run` makes it again")));
     }
     let folder = arguments.output.clone().unwrap_or("mlruns".into());
     let written = std::path::absolute(&folder).and_then(|root| {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use store::{Execution, Run, RunId, Store, UseRecord};
+use store::{Execution, Run, Store, UseRecord};
 
-use super::{Exit, Global, out};
+use super::{Exit, Global, out, which};
 use crate::compare;
 use crate::diagnostic::Diagnostic;
 use crate::environment::utc as time;
@@ -16,7 +16,7 @@ use crate::report::summary::outcome;
 /// What `runs` takes.
 #[derive(Args)]
 pub struct RunsArguments {
-    /// A run: number, tag, `last` or `prev`, to see its stages
+    /// A run: number, tag, `last` or `prev` (of this pipeline), to see its stages
     run: Option<String>,
     /// How many runs to list
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
@@ -26,7 +26,7 @@ pub struct RunsArguments {
 /// What `diff` takes.
 #[derive(Args)]
 pub struct DiffArguments {
-    /// The older run: number, tag, `last` or `prev`
+    /// The older run: number, tag, `last` or `prev` (of this pipeline)
     #[arg(default_value = "prev")]
     old: String,
     /// The newer run
@@ -39,7 +39,7 @@ pub struct DiffArguments {
 pub struct TagArguments {
     /// The name
     name: String,
-    /// The run: number, tag, `last` or `prev`
+    /// The run: number, tag, `last` or `prev` (of this pipeline)
     #[arg(default_value = "last")]
     run: String,
 }
@@ -48,7 +48,7 @@ pub struct TagArguments {
 pub fn runs(global: &Global, arguments: &RunsArguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
     if let Some(name) = &arguments.run {
-        return one_run(global, &store, &find(&store, name)?);
+        return one_run(global, &store, &which::named(global, &store, name)?);
     }
     for run in store.runs(arguments.limit)? {
         let uses = store.uses(run.id)?;
@@ -85,8 +85,8 @@ pub fn runs(global: &Global, arguments: &RunsArguments) -> Result<(), Exit> {
 }
 
 fn settings(run: &Run) -> Vec<String> {
-    let list: Vec<String> = serde_json::from_str(&run.settings).unwrap_or_default();
-    list.into_iter()
+    which::settings(run)
+        .into_iter()
         .map(|set| format!(" --set {set}"))
         .collect()
 }
@@ -170,8 +170,13 @@ fn one_run(global: &Global, store: &Store, run: &Run) -> Result<(), Exit> {
 /// What two runs did differently: parameters, artifacts, rows of results.
 pub fn diff(global: &Global, arguments: &DiffArguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
-    let (old, new) = (find(&store, &arguments.old)?, find(&store, &arguments.new)?);
-    let compare::Runs { same, differ } = compare::runs(&store, old.id, new.id)?;
+    let run = |name: &str| which::named(global, &store, name);
+    let (old, new) = (run(&arguments.old)?, run(&arguments.new)?);
+    let compare::Runs {
+        same,
+        differ,
+        altered,
+    } = compare::runs(&store, old.id, new.id)?;
     for instance in differ {
         let stage = &instance.stage;
         if let Some(note) = &instance.note {
@@ -207,13 +212,16 @@ pub fn diff(global: &Global, arguments: &DiffArguments) -> Result<(), Exit> {
             new.id
         );
     }
-    Ok(())
+    match altered {
+        0 => Ok(()),
+        _ => Err(Exit::Code(1)),
+    }
 }
 
 /// Names a run.
 pub fn tag(global: &Global, arguments: &TagArguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
-    let run = find(&store, &arguments.run)?;
+    let run = which::named(global, &store, &arguments.run)?;
     let name = &arguments.name;
     if name.trim().is_empty() {
         return Err(Diagnostic::new("a tag needs a name").into());
@@ -226,27 +234,6 @@ pub fn tag(global: &Global, arguments: &TagArguments) -> Result<(), Exit> {
         _ => out!("{name}: run {}", run.id),
     }
     Ok(())
-}
-
-/// A run by number, tag, `last` or `prev`.
-pub fn find(store: &Store, name: &str) -> Result<Run, Exit> {
-    let newest = |at: usize| store.runs(at + 1).map(|runs| runs.into_iter().nth(at));
-    let found = match name {
-        "last" => newest(0)?,
-        "prev" => newest(1)?,
-        _ => match name.parse::<i64>() {
-            Ok(id) => store.run(RunId(id))?,
-            Err(_) => match store.tags()?.into_iter().find(|(tag, _)| tag == name) {
-                Some((_, id)) => store.run(id)?,
-                None => None,
-            },
-        },
-    };
-    found.ok_or_else(|| {
-        Diagnostic::new(format!("no run `{name}`"))
-            .help("`ablate runs` lists them; a run is named by number, tag, `last` or `prev`")
-            .into()
-    })
 }
 
 fn worked(execution: &Execution) -> Worked {

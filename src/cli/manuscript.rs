@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use arrow::record_batch::RecordBatch;
 use clap::Args;
 use serde_json::json;
-use store::{Digest, Store};
+use store::{Digest, Run, Store};
 
+use super::which::{self, RunOption};
 use super::{Exit, Global, in_pipeline, out};
 use crate::diagnostic::{Diagnostic, Problems, Sources, Span};
 use crate::manuscript::cells::{self, Known};
@@ -18,13 +19,15 @@ use crate::manuscript::numbers::{Computed, stray, written};
 use crate::manuscript::render;
 use crate::plan::{self, Plan, Source};
 use crate::reference;
-use crate::survey::{Standing, survey};
+use crate::stored::{self, Stored};
 
 /// What `lint` takes.
 #[derive(Args)]
 pub struct LintArguments {
     /// The manuscript: Markdown or TeX
     manuscript: PathBuf,
+    #[command(flatten)]
+    which: RunOption,
     /// How many past runs are searched for stale numbers
     #[arg(long, value_name = "N", default_value_t = 20)]
     runs: usize,
@@ -35,21 +38,40 @@ pub struct LintArguments {
 pub struct RenderArguments {
     /// The manuscript, with references such as {{ablate:results[row=lstm,col=clean]}}
     manuscript: PathBuf,
+    #[command(flatten)]
+    which: RunOption,
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// The current results of a pipeline.
+/// The results of a pipeline: those of now, or of a past run.
 struct Results<'a> {
     plan: &'a Plan<'a>,
     store: &'a Store,
-    standings: Vec<Standing>,
+    stored: Stored,
     /// Tables that were read before: a manuscript names the same ones again and again.
     read: RefCell<HashMap<Digest, RecordBatch>>,
 }
 
-impl Results<'_> {
+impl<'a> Results<'a> {
+    fn read_from(
+        plan: &'a Plan<'a>,
+        store: &'a Store,
+        run: Option<&Run>,
+    ) -> Result<Results<'a>, store::Error> {
+        let wanted = vec![true; plan.instances.len()];
+        Ok(Results {
+            stored: match run {
+                Some(run) => stored::of_run(plan, store, run)?,
+                None => stored::now(plan, &wanted, Some(store)),
+            },
+            plan,
+            store,
+            read: RefCell::default(),
+        })
+    }
+
     fn table(&self, digest: &Digest) -> Result<RecordBatch, store::Error> {
         if let Some(table) = self.read.borrow().get(digest) {
             return Ok(table.clone());
@@ -60,10 +82,8 @@ impl Results<'_> {
     }
 
     fn digest(&self, source: Source) -> Option<Digest> {
-        match &self.standings[source.instance] {
-            Standing::Cached { outputs, .. } => Some(outputs[source.output]),
-            _ => None,
-        }
+        let outputs = self.stored.outputs[source.instance].as_ref()?;
+        Some(outputs[source.output])
     }
 
     /// What stands in a cell.
@@ -77,18 +97,45 @@ impl Results<'_> {
         };
         let label = &self.plan.instances[source.instance].label;
         let digest = self.digest(source);
-        let digest = digest.ok_or_else(|| format!("`{label}` is not made yet"))?;
+        let digest = digest.ok_or_else(|| match self.stored.faults.get(&source.instance) {
+            Some(unusable) => unusable.to_string(),
+            None => format!("`{label}` has not been run"),
+        })?;
         let table = self.table(&digest).map_err(|error| error.to_string())?;
         let cell = reference::cell(&table, wanted);
         cell.map(|cell| cell.value)
             .map_err(|d| d.title().to_owned())
     }
 
-    /// All numbers of now.
+    /// All numbers that there are.
     fn known(&self) -> Vec<Known> {
         let outputs = cells::outputs(self.plan).into_iter();
         let made = outputs.filter_map(|source| Some((source, self.digest(source)?)));
         self.of(made)
+    }
+
+    /// Results whose numbers are not known, because what the store has of them is not what was made.
+    fn unusable(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        for source in cells::outputs(self.plan) {
+            let why = match (
+                self.stored.faults.get(&source.instance),
+                self.digest(source),
+            ) {
+                (Some(unusable), _) if self.stored.is_wrong(source.instance) => {
+                    unusable.to_string()
+                }
+                (None, Some(digest)) => match self.table(&digest) {
+                    Err(error) => error.to_string(),
+                    Ok(_) => continue,
+                },
+                _ => continue,
+            };
+            if !found.contains(&why) {
+                found.push(why);
+            }
+        }
+        found
     }
 
     fn of(&self, made: impl Iterator<Item = (Source, Digest)>) -> Vec<Known> {
@@ -103,11 +150,11 @@ impl Results<'_> {
     }
 
     /// The numbers of past runs that are not those of now, newest first.
-    fn past(&self, runs: usize) -> Result<Vec<Past>, store::Error> {
+    fn past(&self, runs: &[Run]) -> Result<Vec<Past>, store::Error> {
         let outputs = cells::outputs(self.plan);
         let mut seen: Vec<Digest> = outputs.iter().filter_map(|s| self.digest(*s)).collect();
         let mut past = Vec::new();
-        for run in self.store.runs(runs)? {
+        for run in runs {
             let uses = self.store.uses(run.id)?;
             let mut made = Vec::new();
             for source in &outputs {
@@ -116,6 +163,9 @@ impl Results<'_> {
                 let Some(id) = used.and_then(|used| used.execution) else {
                     continue;
                 };
+                if !self.store.unsealed([id])?.is_empty() {
+                    continue;
+                }
                 let execution = self.store.execution(id)?;
                 let outputs = execution.map(|it| it.outputs).unwrap_or_default();
                 let wanted = &instance.outputs[source.output];
@@ -156,17 +206,20 @@ fn read(path: &Path) -> Result<String, Exit> {
 /// Compares the numbers of a manuscript with the store.
 pub fn lint(global: &Global, arguments: &LintArguments) -> Result<(), Exit> {
     let text = read(&arguments.manuscript)?;
-    let pipeline = global.pipeline()?;
-    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let store = global.needed_store()?;
-    let wanted = vec![true; plan.instances.len()];
-    let results = Results {
-        standings: survey(&plan, &wanted, Some(&store)),
-        plan: &plan,
-        store: &store,
-        read: RefCell::default(),
+    let run = which::past(global, &store, &arguments.which)?;
+    let pipeline = match &run {
+        Some(run) => which::pipeline_of(global, run)?,
+        None => global.pipeline()?,
     };
-    let (now, past) = (results.known(), results.past(arguments.runs)?);
+    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    let results = Results::read_from(&plan, &store, run.as_ref())?;
+    let past = which::own_runs(global, &store, arguments.runs)?;
+    let (now, past) = (results.known(), results.past(&past)?);
+    let unusable = results.unusable();
+    for why in &unusable {
+        eprintln!("ablate: {why}: its numbers are not known");
+    }
     let numbers = written(&text);
     let cell = |name: &str| {
         let value = results.cell(name)?;
@@ -215,7 +268,7 @@ pub fn lint(global: &Global, arguments: &LintArguments) -> Result<(), Exit> {
     } else {
         out!("ablate: {numbers} numbers, {faults} stale or wrong, {typed} typed by hand");
     }
-    match faults {
+    match faults + unusable.len() {
         0 => Ok(()),
         _ => Err(Exit::Code(1)),
     }
@@ -273,16 +326,14 @@ const MOST: usize = 20;
 /// Fills the references of a manuscript in.
 pub fn render(global: &Global, arguments: &RenderArguments) -> Result<(), Exit> {
     let text = read(&arguments.manuscript)?;
-    let pipeline = global.pipeline()?;
-    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let store = global.needed_store()?;
-    let wanted = vec![true; plan.instances.len()];
-    let results = Results {
-        standings: survey(&plan, &wanted, Some(&store)),
-        plan: &plan,
-        store: &store,
-        read: RefCell::default(),
+    let run = which::past(global, &store, &arguments.which)?;
+    let pipeline = match &run {
+        Some(run) => which::pipeline_of(global, run)?,
+        None => global.pipeline()?,
     };
+    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    let results = Results::read_from(&plan, &store, run.as_ref())?;
     let tex = arguments
         .manuscript
         .extension()

@@ -52,7 +52,7 @@ Examples:
   ablate report                          see what came out
   ablate audit 'scores[model=lstm]'      where a number came from
 
-Exit codes: 0 good, 1 a stage failed, 2 the pipeline or command line is wrong, 130 interrupted.";
+Exit codes: 0 good, 1 a stage failed or a result cannot be shown, 2 the pipeline or command line is wrong, 130 interrupted.";
 
 /// Options that every command takes.
 #[derive(Args)]
@@ -155,6 +155,8 @@ pub enum Exit {
     Wrong(Problems),
     /// The store failed: code 1.
     Store(store::Error),
+    /// What was asked for cannot be had: code 1.
+    Failed(Diagnostic),
     /// Ends with this code; everything is already said.
     Code(u8),
 }
@@ -187,12 +189,14 @@ pub fn main() -> ExitCode {
             eprint!("{}", diagnostic::render(&problems.sources, &problems.list));
             ExitCode::from(2)
         }
-        Err(Exit::Store(error)) => {
-            let diagnostic = Diagnostic::new(error.to_string());
-            eprint!("{}", diagnostic::render(&Sources::default(), &[diagnostic]));
-            ExitCode::from(1)
-        }
+        Err(Exit::Store(error)) => failed(Diagnostic::new(error.to_string())),
+        Err(Exit::Failed(diagnostic)) => failed(diagnostic),
     }
+}
+
+fn failed(diagnostic: Diagnostic) -> ExitCode {
+    eprint!("{}", diagnostic::render(&Sources::default(), &[diagnostic]));
+    ExitCode::from(1)
 }
 
 fn obey(cli: Cli) -> Result<(), Exit> {

@@ -38,7 +38,7 @@ pub fn plan(global: &Global, arguments: &PlanArguments) -> Result<(), Exit> {
                 cached += 1;
                 ("cached", String::new())
             }
-            Standing::WillRun(key) => {
+            Standing::WillRun(key) | Standing::Unsound { key, .. } => {
                 will_run += 1;
                 (
                     "will run",
@@ -97,21 +97,23 @@ pub fn explain(global: &Global, arguments: &ExplainArguments) -> Result<(), Exit
                 ("waits", text, Vec::new())
             }
             Standing::Broken(failure) => ("broken", format!("{label}: {failure}"), Vec::new()),
-            Standing::WillRun(key) => match explain::reason(&plan, n, key, store.as_ref())? {
-                Reason::Differs(list) if list.len() > 1 => {
-                    let each = list.iter().map(|difference| format!("\n  {difference}"));
-                    let text = format!("{label} will run:{}", each.collect::<String>());
-                    ("will run", text, list)
+            Standing::WillRun(key) | Standing::Unsound { key, .. } => {
+                match explain::reason(&plan, n, key, store.as_ref())? {
+                    Reason::Differs(list) if list.len() > 1 => {
+                        let each = list.iter().map(|difference| format!("\n  {difference}"));
+                        let text = format!("{label} will run:{}", each.collect::<String>());
+                        ("will run", text, list)
+                    }
+                    reason => {
+                        let text = format!("{label} will run: {}", explain::line(&reason));
+                        let list = match reason {
+                            Reason::Differs(list) => list,
+                            _ => Vec::new(),
+                        };
+                        ("will run", text, list)
+                    }
                 }
-                reason => {
-                    let text = format!("{label} will run: {}", explain::line(&reason));
-                    let list = match reason {
-                        Reason::Differs(list) => list,
-                        _ => Vec::new(),
-                    };
-                    ("will run", text, list)
-                }
-            },
+            }
         };
         match global.json {
             true => out!(

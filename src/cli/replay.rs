@@ -6,11 +6,12 @@ use serde_json::json;
 use stages::{DataHome, Outputs, Replayed, Task};
 use store::Store;
 
-use super::{Exit, Global, in_pipeline, out};
+use super::{Exit, Global, in_pipeline, out, which};
 use crate::diagnostic::Diagnostic;
 use crate::environment;
 use crate::plan::{self, Plan};
 use crate::run;
+use crate::stored;
 use crate::survey::{Standing, survey};
 use crate::verify::job;
 
@@ -43,12 +44,12 @@ pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     for n in chosen {
         let label = &plan.instances[n].label;
         if !matches!(standings[n], Standing::Cached { .. }) {
-            if !named {
+            let not_run = stored::unusable(&plan, &standings, n).is_none();
+            let other = plan.decl(n).kind.describe().kind != "attack";
+            if !named && (not_run || other) {
                 continue;
             }
-            return Err(Diagnostic::new(format!("`{label}` is not made yet"))
-                .help(format!("ablate run '{label}'"))
-                .into());
+            return Err(which::unshown(&plan, &standings, n));
         }
         let Some(outcome) = one(&plan, &standings, &store, n)? else {
             if !named {
@@ -89,14 +90,11 @@ fn one(
 ) -> Result<Option<Replayed>, Exit> {
     let label = &plan.instances[n].label;
     let failed = |why: String| Diagnostic::new(format!("`{label}` cannot be replayed: {why}"));
-    let Standing::Cached { key, .. } = &standings[n] else {
+    let Standing::Cached { execution, .. } = &standings[n] else {
         unreachable!("looked at before");
     };
     let job = job(plan, standings, store, n).map_err(&failed)?;
-    let execution = match store.lookup(key)? {
-        Some(found) => store.execution(found.execution)?,
-        None => None,
-    };
+    let execution = store.execution(*execution)?;
     let execution = execution.expect("what is cached was executed");
     let mut outputs = Outputs::new();
     for output in &execution.outputs {

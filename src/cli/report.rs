@@ -6,14 +6,16 @@ use clap::Args;
 use serde_json::json;
 use store::{Run, RunId, Store};
 
-use super::{Exit, Global, claims, file, out, which};
+use super::which::{self, RunOption};
+use super::{Exit, Global, file, out};
 use crate::claims as judging;
 use crate::config::{self, Request};
 use crate::diagnostic::{self, Diagnostic, Problems};
 use crate::plan;
 use crate::report::figures::asked;
 use crate::report::summary::told;
-use crate::report::{self, ClaimRow};
+use crate::report::{self, ClaimRow, Lost};
+use crate::stored;
 
 /// How many adversarial examples a page holds if nobody says.
 pub const EXAMPLES: usize = 10_000;
@@ -24,9 +26,11 @@ const NOTES: usize = 4;
 /// What `report` takes.
 #[derive(Args)]
 pub struct Arguments {
-    /// The run: number, tag, `last` or `prev`
-    #[arg(default_value = "last")]
-    run: String,
+    #[command(flatten)]
+    which: RunOption,
+    /// The same as --run
+    #[arg(hide = true, value_name = "RUN", conflicts_with = "run")]
+    older_spelling: Option<String>,
     /// The file to write; one that is there is replaced
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
@@ -38,7 +42,8 @@ pub struct Arguments {
 /// Writes the page of a run.
 pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
-    let run = which::run(global, &store, &arguments.run)?;
+    let option = which::either(&arguments.which, &arguments.older_spelling);
+    let run = which::shown(global, &store, &option)?;
     let (number, told) = (run.id, told(&run));
     let figures = asked::read(&global.file)?;
     let request = report::Request {
@@ -52,9 +57,7 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         eprintln!("ablate: the claims cannot be judged: {}", first_line(why));
     }
     let made = report::make(&store, request)?;
-    for lost in &made.lost {
-        eprintln!("ablate: {lost}");
-    }
+    tell_lost(&made.lost);
     for note in made.notes.iter().take(NOTES) {
         eprintln!("ablate: {note}");
     }
@@ -76,10 +79,25 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             size(bytes)
         ),
     }
-    Ok(())
+    unless_wrong(&made.lost)
 }
 
-/// The claims of a run, under the labels of today's files: what `ablate claims RUN` says. None
+/// Says which results are not shown.
+pub fn tell_lost(lost: &[Lost]) {
+    for one in lost {
+        eprintln!("ablate: {}", one.what);
+    }
+}
+
+/// A command that could not show all that it was asked for has failed, whatever else it has shown.
+pub fn unless_wrong(lost: &[Lost]) -> Result<(), Exit> {
+    match lost.iter().any(|one| one.wrong) {
+        true => Err(Exit::Code(1)),
+        false => Ok(()),
+    }
+}
+
+/// The claims of a run, under the labels of today's files: what `ablate claims --run` says. None
 /// if there is no file of claims; why not, if a file is wrong or gone.
 pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, String> {
     // Several pipelines may share a store: each has claims of its own.
@@ -94,7 +112,7 @@ pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, St
     let request = Request {
         file: file.to_owned(),
         profile: run.profile.clone(),
-        sets: serde_json::from_str(&run.settings).unwrap_or_default(),
+        sets: which::settings(run),
     };
     let pipeline = config::read(&request).map_err(told)?;
     let rendered = |list: Vec<Diagnostic>| diagnostic::render(&pipeline.sources, &list);
@@ -103,11 +121,11 @@ pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, St
         return Ok(Vec::new());
     };
     let read = judging::read(&path, &plan).map_err(told)?;
-    let outputs = claims::outputs_of_run(&plan, store, run).map_err(|error| error.to_string())?;
+    let stored = stored::of_run(&plan, store, run).map_err(|error| error.to_string())?;
     let results = judging::Results {
         plan: &plan,
         store: Some(store),
-        outputs,
+        stored: &stored,
         profile: run.profile.as_deref(),
         run: Some(run.id),
     };

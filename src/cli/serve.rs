@@ -51,7 +51,7 @@ pub fn serve(global: &Global, arguments: &ServeArguments) -> Result<(), Exit> {
 /// What `compare` takes.
 #[derive(Args)]
 pub struct CompareArguments {
-    /// The older run: number, tag, `last` or `prev`
+    /// The older run: number, tag, `last` or `prev` (of this pipeline)
     #[arg(default_value = "prev")]
     old: String,
     /// The newer run
@@ -76,6 +76,7 @@ pub fn compare(global: &Global, arguments: &CompareArguments) -> Result<(), Exit
     let store = global.needed_store()?;
     let side = |name: &str| side(global, &store, name);
     let compared = compare::compare(&store, side(&arguments.old)?, side(&arguments.new)?)?;
+    report::tell_lost(&compared.lost);
     if arguments.html {
         let html = compare::html(&compared, false);
         file::write(&arguments.output, html.as_bytes())?;
@@ -85,17 +86,17 @@ pub fn compare(global: &Global, arguments: &CompareArguments) -> Result<(), Exit
             (false, true) => {}
             (false, false) => out!("{} ({})", name.display(), report::size(bytes)),
         }
-        return Ok(());
+        return report::unless_wrong(&compared.lost);
     }
     match global.json {
         true => out!("{}", json!(compared)),
         false => print(&compared)?,
     }
-    Ok(())
+    report::unless_wrong(&compared.lost)
 }
 
 fn side(global: &Global, store: &Store, name: &str) -> Result<Side, Exit> {
-    let run = which::run(global, store, name)?;
+    let run = which::named(global, store, name)?;
     let claims = report::judged(&global.file, store, &run);
     if let Err(why) = &claims {
         let why = report::first_line(why);

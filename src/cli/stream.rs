@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use stages::attack::{Live, Run};
 
-use super::{Exit, Global, in_pipeline, unprinted};
+use super::{Exit, Global, in_pipeline, unprinted, which};
 use crate::diagnostic::Diagnostic;
 use crate::plan::{self, Feed};
 use crate::results;
@@ -149,9 +149,7 @@ fn open(global: &Global, arguments: &Arguments) -> Result<Live, Exit> {
     let store = global.needed_store()?;
     let standings = survey(&plan, &wanted, Some(&store));
     let Standing::Cached { outputs, .. } = &standings[weights.instance] else {
-        return Err(Diagnostic::new(format!("`{label}` is not made yet"))
-            .help(format!("ablate run '{label}'"))
-            .into());
+        return Err(which::unshown(&plan, &standings, weights.instance));
     };
     let table = store.read(&outputs[weights.output])?;
     let live = Live::open(&table, instance.params.as_ref().clone());

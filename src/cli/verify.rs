@@ -7,12 +7,13 @@ use serde_json::json;
 use store::Store;
 
 use super::fetch::Places;
-use super::{Exit, Global, in_pipeline, out};
+use super::{Exit, Global, in_pipeline, out, which};
 use crate::challenge::{self, Challenge};
 use crate::diagnostic::Diagnostic;
 use crate::environment;
 use crate::plan;
 use crate::progress::seconds;
+use crate::recall::Fault;
 use crate::survey::{Standing, survey};
 use crate::verify::grade::Grade;
 use crate::verify::sample::{Size, draw};
@@ -61,18 +62,20 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
     chosen.sort_unstable();
     chosen.dedup();
-    let mut stored = Vec::new();
+    let (mut stored, mut unusable) = (Vec::new(), 0);
     for n in chosen {
         match &standings[n] {
             Standing::Cached { key, .. } => stored.push((n, *key)),
-            _ if arguments.stages.is_empty() => {}
-            _ => {
-                let label = &plan.instances[n].label;
-                return Err(Diagnostic::new(format!("`{label}` is not made yet"))
-                    .help(format!("ablate run '{label}'"))
-                    .into());
+            Standing::Unsound { fault, .. } => {
+                unusable += usize::from(!matches!(fault, Fault::Missing { .. }));
+                tell_unusable(global, &plan.instances[n].label, fault)?;
             }
+            _ if arguments.stages.is_empty() => {}
+            _ => return Err(which::unshown(&plan, &standings, n)),
         }
+    }
+    if stored.is_empty() && unusable > 0 {
+        return Err(Exit::Code(1));
     }
     if stored.is_empty() {
         let problem = Diagnostic::new("no stage of this pipeline has a stored result");
@@ -112,7 +115,26 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             verdicts.push(verdict);
         }
     }
-    summary(global, &verdicts, drawn.len(), all)
+    summary(global, &verdicts, drawn.len(), all)?;
+    match unusable {
+        0 => Ok(()),
+        _ => Err(Exit::Code(1)),
+    }
+}
+
+/// A result that is there and cannot even be compared.
+fn tell_unusable(global: &Global, stage: &str, fault: &Fault) -> Result<(), Exit> {
+    match global.json {
+        true => out!(
+            "{}",
+            json!({ "stage": stage, "fault": fault.word(), "why": fault.to_string() })
+        ),
+        false => out!(
+            "{:<16}  {stage}: the stored result is {fault}",
+            fault.word()
+        ),
+    }
+    Ok(())
 }
 
 fn tell(global: &Global, verdict: &Verdict) -> Result<(), Exit> {

@@ -1,45 +1,298 @@
-//! Which run a command means: by name, or the newest that was made with the profile and the
-//! settings that were given. Results of another overlay are never shown in their place.
+//! Which results a command shows. One rule for all of them: those of the pipeline, the profile and
+//! the settings that are given now, and those of a past run only if `--run` names it. A past run is
+//! named on standard error, so that nobody takes it for the present.
+//!
+//! `last` and `prev` are runs of this pipeline: several pipelines may share a store. With
+//! `--profile` or `--set` they are those that were made with just these.
 
-use store::{Run, Store};
+use std::collections::HashMap;
 
-use super::{Exit, Global, history};
+use clap::Args;
+use store::{Run, RunId, Status, Store};
+
+use super::terminal::one_line;
+use super::{Exit, Global, in_pipeline};
+use crate::config::{self, Pipeline, Request};
 use crate::diagnostic::Diagnostic;
+use crate::environment::utc;
+use crate::plan::{self, Plan};
+use crate::report::summary::told;
+use crate::stored::{self, Unusable};
+use crate::survey::{Standing, survey};
 
-/// The run of this name (number, tag, `last` or `prev`) among those made with `--profile` and
-/// `--set`, if any of these was given.
-pub fn run(global: &Global, store: &Store, name: &str) -> Result<Run, Exit> {
-    if global.profile.is_none() && global.set.is_empty() {
-        return history::find(store, name);
+/// The option of every command that can show a past run.
+#[derive(Args)]
+pub struct RunOption {
+    /// Show what a past run had: its number, its tag, `last` or `prev` (of this pipeline)
+    #[arg(long, value_name = "RUN")]
+    pub run: Option<String>,
+}
+
+/// The option, or the name that was typed without it: `claims` and `report` took it so once.
+pub fn either(option: &RunOption, older_spelling: &Option<String>) -> RunOption {
+    if let Some(name) = older_spelling {
+        eprintln!("ablate: a run is now named with `--run {name}`");
     }
-    let asked = overlay(global.profile.as_deref(), &global.set);
+    RunOption {
+        run: option.run.clone().or_else(|| older_spelling.clone()),
+    }
+}
+
+/// The past run that was named, if one was.
+pub fn past(global: &Global, store: &Store, option: &RunOption) -> Result<Option<Run>, Exit> {
+    let Some(name) = &option.run else {
+        return Ok(None);
+    };
+    let run = named(global, store, name)?;
+    announce(global, &run);
+    Ok(Some(run))
+}
+
+/// For commands that show whole runs: the one that was named, or the one that has the results of
+/// now.
+pub fn shown(global: &Global, store: &Store, option: &RunOption) -> Result<Run, Exit> {
+    match past(global, store, option)? {
+        Some(run) => Ok(run),
+        None => present(global, store),
+    }
+}
+
+/// The run of this name: number, tag, `last` or `prev`.
+pub fn named(global: &Global, store: &Store, name: &str) -> Result<Run, Exit> {
     let back = match name {
         "last" => 0,
         "prev" => 1,
-        _ => {
-            let run = history::find(store, name)?;
-            if fits(global, &run) {
-                return Ok(run);
-            }
-            let was = match overlay(run.profile.as_deref(), &settings(&run)) {
-                overlay if overlay.is_empty() => "without a profile or settings".to_owned(),
-                overlay => format!("with {overlay}"),
-            };
-            let wrong = Diagnostic::new(format!("run {} was made {was}, not with {asked}", run.id));
-            return Err(wrong
-                .help("a run that is named needs neither --profile nor --set")
-                .into());
-        }
+        _ => return by_number_or_tag(global, store, name),
     };
-    let runs = store.runs(usize::MAX)?;
-    let mut fitting = runs.into_iter().filter(|run| fits(global, run));
-    fitting.nth(back).ok_or_else(|| {
-        let which = if back == 0 { "no run" } else { "no second run" };
-        Diagnostic::new(format!("{which} was made with {asked}"))
-            .help(format!("`ablate run {asked}` makes one"))
-            .help("`ablate runs` lists those that are there")
-            .into()
-    })
+    let own = Own::of(global);
+    let any = overlay(global.profile.as_deref(), &global.set).is_empty();
+    let runs = store.runs(usize::MAX)?.into_iter();
+    let mut fitting = runs.filter(|run| own.has(run) && (any || fits(global, run)));
+    fitting.nth(back).ok_or_else(|| none(global, back > 0))
+}
+
+fn by_number_or_tag(global: &Global, store: &Store, name: &str) -> Result<Run, Exit> {
+    let found = match name.parse::<i64>() {
+        Ok(id) => store.run(RunId(id))?,
+        Err(_) => match store.tags()?.into_iter().find(|(tag, _)| tag == name) {
+            Some((_, id)) => store.run(id)?,
+            None => None,
+        },
+    };
+    let run = found.ok_or_else(|| {
+        Diagnostic::new(format!("no run `{name}`"))
+            .help("`ablate runs` lists them; a run is named by number, tag, `last` or `prev`")
+    })?;
+    let asked = overlay(global.profile.as_deref(), &global.set);
+    if asked.is_empty() || fits(global, &run) {
+        return Ok(run);
+    }
+    let was = match overlay(run.profile.as_deref(), &settings(&run)) {
+        overlay if overlay.is_empty() => "without a profile or settings".to_owned(),
+        overlay => format!("with {overlay}"),
+    };
+    let wrong = Diagnostic::new(format!("run {} was made {was}, not with {asked}", run.id));
+    Err(wrong
+        .help("a run that is named needs neither --profile nor --set")
+        .into())
+}
+
+/// How many runs are searched for the one that has the results of now.
+const LOOK_BACK: usize = 100;
+
+/// The run whose results are those of the pipeline, profile and settings given now: of several the
+/// one with most of them, and of these the newest.
+fn present(global: &Global, store: &Store) -> Result<Run, Exit> {
+    let pipeline = global.pipeline()?;
+    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    let standings = survey(&plan, &vec![true; plan.instances.len()], Some(store));
+    let labels = plan.instances.iter().enumerate();
+    let labels: HashMap<&str, &Standing> = labels
+        .map(|(n, instance)| (instance.label.as_str(), &standings[n]))
+        .collect();
+    let own = Own::of(global);
+    let runs = store.runs(usize::MAX)?.into_iter();
+    let runs = runs.filter(|run| own.has(run) && fits(global, run));
+    let (mut last, mut best): (Option<Run>, Option<(usize, Run)>) = (None, None);
+    for run in runs.take(LOOK_BACK) {
+        if let Some(results) = agreeing(store, &run, &labels)?
+            && best.as_ref().is_none_or(|(most, _)| results > *most)
+        {
+            best = Some((results, run.clone()));
+            if results == plan.instances.len() {
+                break;
+            }
+        }
+        last.get_or_insert(run);
+    }
+    match (best, last) {
+        (Some((_, run)), _) => Ok(run),
+        (None, None) => Err(none(global, false)),
+        (None, Some(last)) => {
+            let file = global.file.display();
+            let asked = typed(global);
+            let none = format!("no run has the results of `{file}` as it is now");
+            Err(Diagnostic::new(none)
+                .help(format!("`ablate run{asked}` makes them"))
+                .help(format!(
+                    "`--run {}` shows what was there on {}",
+                    last.id,
+                    utc(last.started)
+                ))
+                .into())
+        }
+    }
+}
+
+/// How many results a run has, if all that it has are those of now.
+fn agreeing(
+    store: &Store,
+    run: &Run,
+    now: &HashMap<&str, &Standing>,
+) -> Result<Option<usize>, store::Error> {
+    let mut results = 0;
+    for used in store.uses(run.id)? {
+        let Some(standing) = now.get(used.instance.as_str()) else {
+            return Ok(None);
+        };
+        let agrees = match (standing, used.execution) {
+            (Standing::Cached { execution, .. }, Some(id)) if id == *execution => true,
+            // Made again since: the same bytes are the same result.
+            (Standing::Cached { key, outputs, .. }, Some(id)) if used.key == Some(*key) => {
+                let was = store.execution(id)?.map(|was| was.outputs);
+                let was = was.into_iter().flatten().map(|output| output.digest);
+                was.eq(outputs.iter().copied())
+            }
+            (standing, _) => match (standing.key(), used.key) {
+                (Some(now), Some(was)) => now == was,
+                // It was not tried, or what it reads is not there.
+                _ => true,
+            },
+        };
+        if !agrees {
+            return Ok(None);
+        }
+        let has_result = matches!(used.status, Status::Ran | Status::Hit);
+        results += usize::from(has_result && used.execution.is_some());
+    }
+    Ok(Some(results))
+}
+
+/// Says which past run is shown.
+fn announce(global: &Global, run: &Run) {
+    if global.quiet {
+        return;
+    }
+    let mut line = format!("showing run {}", run.id);
+    if !Own::of(global).has(run) {
+        line.push_str(&format!(" of {} (`{}`)", run.file, run.pipeline));
+    }
+    if !run.tags.is_empty() {
+        line.push_str(&format!(" (tag {})", run.tags.join(", ")));
+    }
+    line.push_str(&format!(", {}", utc(run.started)));
+    let told = told(run);
+    if !told.is_empty() {
+        line.push_str(&format!(", {told}"));
+    }
+    eprintln!("ablate: {}", one_line(&line));
+}
+
+/// Today's pipeline file with the profile and the settings of a past run: its results go by the
+/// names of now.
+pub fn pipeline_of(global: &Global, run: &Run) -> Result<Pipeline, Exit> {
+    let own = Own::of(global);
+    if !own.has(run) {
+        let (id, file, name) = (run.id, &run.file, global.file.display());
+        return Err(
+            Diagnostic::new(format!("run {id} is of {file}, not of {name}"))
+                .help("-f names the pipeline file")
+                .into(),
+        );
+    }
+    Ok(config::read(&Request {
+        file: global.file.clone(),
+        profile: run.profile.clone(),
+        sets: settings(run),
+    })?)
+}
+
+/// Why an instance cannot be shown: it has not been run, or what the store has of it is not what
+/// was made.
+pub fn unshown(plan: &Plan<'_>, standings: &[Standing], n: usize) -> Exit {
+    match stored::unusable(plan, standings, n) {
+        Some(unusable) => unusable_exit(&unusable),
+        None => {
+            let label = &plan.instances[n].label;
+            Diagnostic::new(format!("`{label}` has not been run"))
+                .help(format!("ablate run '{label}'"))
+                .into()
+        }
+    }
+}
+
+/// A result that was made and cannot be shown: the command has failed.
+pub fn unusable_exit(unusable: &Unusable) -> Exit {
+    Exit::Failed(
+        Diagnostic::new(unusable.to_string())
+            .help(format!("`ablate run '{}'` makes it again", unusable.label))
+            .help("`ablate fsck` checks the whole store"),
+    )
+}
+
+/// What tells the runs of this pipeline from those of others.
+struct Own {
+    /// The file's name. None if there is no such file: then all runs are meant.
+    file: Option<String>,
+    /// The pipeline's name, as far as the file can be read.
+    name: Option<String>,
+}
+
+impl Own {
+    fn of(global: &Global) -> Own {
+        let Ok(text) = std::fs::read_to_string(&global.file) else {
+            return Own {
+                file: None,
+                name: None,
+            };
+        };
+        let file = global.file.file_name().unwrap_or_default();
+        let name = text.parse::<toml::Table>().ok().map(|table| {
+            let name = table
+                .get("pipeline")
+                .and_then(|header| header.get("name")?.as_str());
+            name.unwrap_or(config::UNNAMED).to_owned()
+        });
+        Own {
+            file: Some(file.to_string_lossy().into_owned()),
+            name,
+        }
+    }
+
+    fn has(&self, run: &Run) -> bool {
+        let file = self.file.as_ref().is_none_or(|file| *file == run.file);
+        file && self.name.as_ref().is_none_or(|name| *name == run.pipeline)
+    }
+}
+
+/// The runs of this pipeline, newest first.
+pub fn own_runs(global: &Global, store: &Store, limit: usize) -> Result<Vec<Run>, Exit> {
+    let own = Own::of(global);
+    let runs = store.runs(usize::MAX)?.into_iter();
+    Ok(runs.filter(|run| own.has(run)).take(limit).collect())
+}
+
+fn none(global: &Global, second: bool) -> Exit {
+    let (file, asked) = (global.file.display(), typed(global));
+    let which = if second { "no second run" } else { "no run" };
+    let made = match asked.is_empty() {
+        true => String::new(),
+        false => format!(" made with{asked}"),
+    };
+    Diagnostic::new(format!("the store has {which} of `{file}`{made}"))
+        .help(format!("`ablate run{asked}` makes one"))
+        .help("`ablate runs` lists those that are there")
+        .into()
 }
 
 fn fits(global: &Global, run: &Run) -> bool {
@@ -51,8 +304,17 @@ fn fits(global: &Global, run: &Run) -> bool {
     run.profile == global.profile && sorted(settings(run)) == sorted(global.set.clone())
 }
 
-fn settings(run: &Run) -> Vec<String> {
+/// What `--set` changed in a run.
+pub fn settings(run: &Run) -> Vec<String> {
     serde_json::from_str(&run.settings).unwrap_or_default()
+}
+
+/// What was given besides, with a space before.
+fn typed(global: &Global) -> String {
+    match overlay(global.profile.as_deref(), &global.set) {
+        asked if asked.is_empty() => asked,
+        asked => format!(" {asked}"),
+    }
 }
 
 /// As it is typed.

@@ -179,6 +179,9 @@ fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
     }
 }
 
+/// What a pipeline is called that has no name.
+pub const UNNAMED: &str = "pipeline";
+
 /// What `[pipeline]` says.
 struct Header {
     name: String,
@@ -187,7 +190,7 @@ struct Header {
 }
 
 fn header(table: Table, problems: &mut Vec<Diagnostic>) -> Header {
-    let (mut name, mut seed, mut claims) = ("pipeline".to_owned(), 0, None);
+    let (mut name, mut seed, mut claims) = (UNNAMED.to_owned(), 0, None);
     for entry in table.entries {
         match (entry.key.as_str(), &entry.node.raw) {
             ("name", Raw::Scalar(Value::Text(text))) => name.clone_from(text),

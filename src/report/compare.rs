@@ -9,7 +9,7 @@ use super::gather::{self, Recorded};
 use super::summary::{self, ClaimRow, Summary};
 use super::tables::{Cell, PaperTable};
 use super::view::number_as;
-use super::{page, paper_tables};
+use super::{Lost, page, paper_tables};
 use crate::compare;
 
 /// One of the two runs.
@@ -33,6 +33,8 @@ pub struct Compared {
     pub tables: Vec<TablePair>,
     /// Stages.
     pub stages: compare::Runs,
+    /// Results of either that cannot be shown.
+    pub lost: Vec<Lost>,
 }
 
 /// A claim in both runs.
@@ -96,7 +98,14 @@ pub fn compare(store: &Store, old: Side, new: Side) -> Result<Compared, store::E
         gather::gather(store, old.run)?,
         gather::gather(store, new.run)?,
     );
+    let mut lost = super::lost(store, &old);
+    for one in super::lost(store, &new) {
+        if !lost.iter().any(|known| known.what == one.what) {
+            lost.push(one);
+        }
+    }
     Ok(Compared {
+        lost,
         claims,
         tables: tables(store, &old, &new),
         stages,

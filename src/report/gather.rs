@@ -20,6 +20,9 @@ pub struct Recorded {
     pub steps: Vec<Step>,
     /// The source files behind each code fingerprint.
     pub codes: BTreeMap<Digest, CodeFiles>,
+    /// Instances whose record is not what the log sealed, with what was changed. They have no
+    /// outputs here, so that nothing of them is shown.
+    pub altered: BTreeMap<String, String>,
 }
 
 /// One stage instance of a run.
@@ -102,11 +105,20 @@ impl Step {
 pub fn gather(store: &Store, run: Run) -> Result<Recorded, Error> {
     let _snapshot = store.snapshot();
     let mut steps = Vec::new();
-    for used in store.uses(run.id)? {
-        let execution = match used.execution {
+    let uses = store.uses(run.id)?;
+    let unsealed = store.unsealed(uses.iter().filter_map(|used| used.execution))?;
+    let mut altered = BTreeMap::new();
+    for used in uses {
+        let mut execution = match used.execution {
             Some(id) => store.execution(id)?,
             None => None,
         };
+        if let Some(execution) = &mut execution
+            && let Some(why) = unsealed.get(&execution.id)
+        {
+            execution.outputs.clear();
+            altered.insert(used.instance.clone(), why.clone());
+        }
         steps.push(Step {
             label: used.instance,
             status: used.status,
@@ -124,7 +136,12 @@ pub fn gather(store: &Store, run: Run) -> Result<Recorded, Error> {
             place.insert(store.code_files(&code)?.unwrap_or_default());
         }
     }
-    Ok(Recorded { run, steps, codes })
+    Ok(Recorded {
+        run,
+        steps,
+        codes,
+        altered,
+    })
 }
 
 /// The table behind an output, if it is still in the store and whole. A report shows what is

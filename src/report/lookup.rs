@@ -2,41 +2,85 @@
 //! read off the names of the instances.
 
 use arrow::record_batch::RecordBatch;
-use store::{Store, Value};
+use store::{Output, Store, Value};
 
 use super::gather::{Recorded, Step};
 use crate::results;
 
-/// The table of `stage`, `stage.output` or `stage[axis=value].output`, several instances as one
-/// with their axes as first columns, and the step of the first. Or why there is none.
+/// Why there is no table.
+pub enum NoTable {
+    /// The run has none of that name.
+    Unknown(String),
+    /// It has one, and it is not what was made.
+    Unusable(String),
+}
+
+impl From<NoTable> for String {
+    fn from(no: NoTable) -> String {
+        match no {
+            NoTable::Unknown(why) | NoTable::Unusable(why) => why,
+        }
+    }
+}
+
+/// The outputs that `stage`, `stage.output` or `stage[axis=value].output` names, one for each
+/// instance, with their steps.
+pub fn outputs<'a>(
+    recorded: &'a Recorded,
+    result: &str,
+) -> Result<Vec<(usize, &'a Output)>, NoTable> {
+    let (target, output) = results::split(result);
+    let named = |step: &Step| step.label == target || step.name() == target;
+    let mut found = Vec::new();
+    for (at, step) in recorded.steps.iter().enumerate() {
+        if !named(step) {
+            continue;
+        }
+        let label = &step.label;
+        if let Some(why) = recorded.altered.get(label) {
+            let why = format!("the stored result of `{label}` is altered ({why})");
+            return Err(NoTable::Unusable(why));
+        }
+        let one = match output {
+            Some(name) => step.output(name),
+            None => step.outputs().first(),
+        };
+        let one = one.ok_or_else(|| {
+            NoTable::Unknown(match output {
+                Some(name) => format!("`{label}` has no output `{name}`"),
+                None => format!("`{label}` has no result in this run"),
+            })
+        })?;
+        found.push((at, one));
+    }
+    match found.is_empty() {
+        true => {
+            let run = recorded.run.id;
+            let why = format!("run {run} has no stage `{target}`");
+            Err(NoTable::Unknown(why))
+        }
+        false => Ok(found),
+    }
+}
+
+/// The table of these outputs, several instances as one with their axes as first columns, and the
+/// step of the first. Or why there is none.
 pub fn table(
     store: &Store,
     recorded: &Recorded,
     result: &str,
-) -> Result<(RecordBatch, usize), String> {
-    let (target, output) = results::split(result);
-    let named = |step: &Step| step.label == target || step.name() == target;
-    let steps = recorded.steps.iter().enumerate();
-    let steps: Vec<(usize, &Step)> = steps.filter(|(_, step)| named(step)).collect();
-    if steps.is_empty() {
-        return Err(format!("run {} has no stage `{target}`", recorded.run.id));
-    }
-    let mut parts = Vec::with_capacity(steps.len());
-    for (_, step) in &steps {
+) -> Result<(RecordBatch, usize), NoTable> {
+    let found = outputs(recorded, result)?;
+    let mut parts = Vec::with_capacity(found.len());
+    for (at, output) in &found {
+        let step = &recorded.steps[*at];
         let label = &step.label;
-        let found = match output {
-            Some(name) => step.output(name),
-            None => step.outputs().first(),
-        };
-        let found = found.ok_or_else(|| match output {
-            Some(name) => format!("`{label}` has no output `{name}`"),
-            None => format!("`{label}` has no result in this run"),
+        let table = store.look(&output.digest).map_err(|error| {
+            NoTable::Unusable(format!("the stored result of `{label}`: {error}"))
         })?;
-        let table = store.look(&found.digest);
-        let table = table.map_err(|error| format!("the result of `{label}`: {error}"))?;
         parts.push((label.clone(), axes(step), table));
     }
-    let first = steps[0].0;
+    let first = found[0].0;
     if let [(_, _, table)] = &parts[..] {
         return Ok((table.clone(), first));
     }
@@ -57,7 +101,8 @@ pub fn table(
             (label.clone(), values, table.clone())
         })
         .collect();
-    let together = stages::collect(&names, &rows).map_err(|failure| failure.message)?;
+    let together = stages::collect(&names, &rows);
+    let together = together.map_err(|failure| NoTable::Unknown(failure.message))?;
     Ok((together, first))
 }
 

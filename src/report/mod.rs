@@ -29,7 +29,7 @@ mod view;
 pub mod visible;
 
 use serde_json::json;
-use store::{Output, Run, Store};
+use store::{Inspected, Output, Run, Store};
 
 use figures::asked::Asked;
 use figures::{Figure, automatic, paper};
@@ -59,7 +59,16 @@ pub struct Report {
     /// Figures that were asked for and could not be drawn.
     pub notes: Vec<String>,
     /// Results that cannot be shown, and why.
-    pub lost: Vec<String>,
+    pub lost: Vec<Lost>,
+}
+
+/// A result that cannot be shown.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Lost {
+    /// Which, and why.
+    pub what: String,
+    /// Whether something is wrong with it: what is missing may have been removed by gc.
+    pub wrong: bool,
 }
 
 /// Makes the page of a run.
@@ -102,21 +111,36 @@ pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error>
     Ok(Report { html, notes, lost })
 }
 
-/// Results that cannot be shown, and why. What gc took is not among them: it is no longer wanted.
-pub fn lost(store: &Store, recorded: &Recorded) -> Vec<String> {
+/// Results that cannot be shown, and why.
+pub fn lost(store: &Store, recorded: &Recorded) -> Vec<Lost> {
     let read = recorded.read();
     let mut lost = Vec::new();
+    for (stage, why) in &recorded.altered {
+        lost.push(Lost {
+            what: format!("the stored result of `{stage}` is altered ({why}): it is not shown"),
+            wrong: true,
+        });
+    }
     for (at, step) in recorded.steps.iter().enumerate() {
         for (n, output) in step.outputs().iter().enumerate() {
             if !is_result(step, output, read.contains(&(at, n))) {
+                // Large tables may be among them: their bytes are checked if they are drawn.
+                if let Inspected::Damaged(why) = store.glance(output) {
+                    lost.push(Lost {
+                        what: format!("{} is damaged on disk: {why}", step.source(output)),
+                        wrong: true,
+                    });
+                }
                 continue;
             }
-            match store.look(&output.digest) {
-                Ok(_) | Err(store::Error::Missing { .. }) => {}
-                Err(error) => lost.push(format!(
-                    "the results of {} are not shown: {error}",
-                    step.source(output)
-                )),
+            if let Err(error) = store.look(&output.digest) {
+                lost.push(Lost {
+                    what: format!(
+                        "the results of {} are not shown: {error}",
+                        step.source(output)
+                    ),
+                    wrong: !matches!(error, store::Error::Missing { .. }),
+                });
             }
         }
     }

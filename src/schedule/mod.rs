@@ -32,6 +32,7 @@ use store::{Digest, Found, Lease, RunId, Status, Store, Use};
 use crate::diagnostic;
 use crate::plan::{Plan, Source};
 use crate::progress::{Event, Reporter, Tally, Worked};
+use crate::recall::{Fault, Recalled, recall};
 use crate::resolve::{Resolved, Unreadable, Unresolved, resolve};
 use crate::run::{self, Job, Report, Stores, Trouble};
 
@@ -152,6 +153,10 @@ struct Scheduler<'a> {
     /// What an instance had made before it was lost.
     lost: HashMap<usize, Vec<Digest>>,
     rebuilds: Vec<u8>,
+    /// Results in the store that cannot be used.
+    unsound: HashMap<usize, Fault>,
+    /// How many of them are made again.
+    remade: usize,
     ready: BinaryHeap<Reverse<usize>>,
     runnable: BTreeMap<usize, Resolved>,
     running: HashMap<usize, InFlight>,
@@ -181,6 +186,8 @@ impl<'a> Scheduler<'a> {
             made: (0..count).map(|_| None).collect(),
             lost: HashMap::new(),
             rebuilds: vec![0; count],
+            unsound: HashMap::new(),
+            remade: 0,
             ready: BinaryHeap::new(),
             runnable: BTreeMap::new(),
             running: HashMap::new(),
@@ -314,6 +321,9 @@ impl<'a> Scheduler<'a> {
         if self.settled(n, &resolved) {
             return Ok(None);
         }
+        if let Some(fault) = self.unsound.remove(&n) {
+            self.tell_remade(n, &fault);
+        }
         let job = self.job(n, &resolved);
         self.state[n] = State::Running;
         self.joined.insert(resolved.digest, Vec::new());
@@ -324,13 +334,13 @@ impl<'a> Scheduler<'a> {
 
     /// Completes the instance if its result exists, in this run or in the store.
     fn settled(&mut self, n: usize, resolved: &Resolved) -> bool {
-        let made = match self.by_key.get(&resolved.digest) {
-            Some(twin) => self.made[*twin].as_ref().map(|made| Made {
+        let made = match self.by_key.get(&resolved.digest).copied() {
+            Some(twin) => self.made[twin].as_ref().map(|made| Made {
                 outputs: made.outputs.clone(),
                 worked: made.worked.clone(),
                 tables: Vec::new(),
             }),
-            None => cached(self.request.store, resolved).map(|found| Made {
+            None => self.recalled(n, &resolved.digest).map(|found| Made {
                 outputs: found.outputs.iter().map(|output| output.digest).collect(),
                 worked: Worked {
                     work: found.work,
@@ -342,6 +352,19 @@ impl<'a> Scheduler<'a> {
         let Some(made) = made else { return false };
         self.complete(n, Status::Hit, resolved.digest, Duration::ZERO, made);
         true
+    }
+
+    /// The result in the store. One that cannot be used is kept in mind, to be told if it is made
+    /// again.
+    fn recalled(&mut self, n: usize, key: &Digest) -> Option<Found> {
+        match recall(self.request.store, key) {
+            Recalled::Never => None,
+            Recalled::Sound(found) => Some(found),
+            Recalled::Unsound(_, fault) => {
+                self.unsound.insert(n, fault);
+                None
+            }
+        }
     }
 
     /// A worker has reported.
@@ -486,6 +509,7 @@ impl<'a> Scheduler<'a> {
             }
         }
         self.send_uses();
+        self.tell_remade_rest();
         let count = |state: State| self.wanted().filter(|n| self.state[*n] == state).count();
         let ran = self
             .wanted()
@@ -500,12 +524,4 @@ impl<'a> Scheduler<'a> {
             wall: self.started.elapsed(),
         }
     }
-}
-
-/// The result recorded for a key, if all of its outputs are still in the store.
-pub fn cached(store: &Store, resolved: &Resolved) -> Option<Found> {
-    // A store that cannot be read is a miss here; running the stage meets the same fault and names it.
-    let found = store.lookup(&resolved.digest).ok()??;
-    let whole = found.outputs.iter().all(|output| store.has_whole(output));
-    whole.then_some(found)
 }

@@ -28,7 +28,7 @@ impl Scheduler<'_> {
             store::Error::Damaged { moved_to, .. } => {
                 format!("its object was damaged, and is now {}", moved_to.display())
             }
-            store::Error::Missing { .. } => "its object has gone".to_owned(),
+            store::Error::Missing { .. } => "its object is missing".to_owned(),
             other => other.to_string(),
         };
         let what = format!("`{label}` is made again: {why}");

@@ -9,8 +9,12 @@ use store::{Digest, Facts, Finished, Lease, Staged, Status, Use};
 use super::{Scheduler, USES};
 use crate::diagnostic::Diagnostic;
 use crate::progress::{Event, Worked};
+use crate::recall::Fault;
 use crate::resolve::Resolved;
 use crate::run::Account;
+
+/// How many stages that are made again are named: after a gc it may be thousands.
+const REMADE: usize = 20;
 
 impl Scheduler<'_> {
     /// Hands an execution to the committer. The lease goes along, to be given back when the
@@ -97,6 +101,24 @@ impl Scheduler<'_> {
     pub(super) fn send_uses(&mut self) {
         if !self.uses.is_empty() {
             self.committer.send_uses(std::mem::take(&mut self.uses));
+        }
+    }
+
+    /// Says that a stored result is made again, and why.
+    pub(super) fn tell_remade(&mut self, n: usize, fault: &Fault) {
+        self.remade += 1;
+        if self.remade <= REMADE {
+            let label = self.label(n);
+            let what = format!("`{label}` is made again: its stored result is {fault}");
+            self.request.reporter.event(Event::Note(&what));
+        }
+    }
+
+    /// Counts those that were not named.
+    pub(super) fn tell_remade_rest(&self) {
+        if let more @ 1.. = self.remade.saturating_sub(REMADE) {
+            let what = format!("{more} more stages were made again: their results were not usable");
+            self.request.reporter.event(Event::Note(&what));
         }
     }
 

@@ -80,13 +80,10 @@ pub fn again(
     let instance = &plan.instances[n];
     let kind = plan.decl(n).kind;
     let promise = kind.determinism(&instance.params);
-    let Standing::Cached { key, .. } = &request.standings[n] else {
+    let Standing::Cached { execution, .. } = &request.standings[n] else {
         unreachable!("only stored results are verified");
     };
-    let execution = match store.lookup(key)? {
-        Some(found) => store.execution(found.execution)?,
-        None => None,
-    };
+    let execution = store.execution(*execution)?;
     let execution = execution.expect("what is cached was executed");
     let verdict = |outputs, wall| Verdict {
         stage: instance.label.clone(),
@@ -123,7 +120,7 @@ pub fn again(
                     (Inspected::Damaged(why), _) => Grade::Different {
                         row: None,
                         column: None,
-                        detail: format!("the stored bytes are not those that were made: {why}"),
+                        detail: format!("the stored result is damaged: {why}"),
                     },
                     (_, true) => Grade::BitIdentical,
                     (_, false) => compare(store, old, table, &promise, tolerant),
@@ -143,9 +140,9 @@ pub fn job(
     store: &Store,
     n: usize,
 ) -> Result<Job, String> {
-    let made = |source: Source| match &standings[source.instance] {
-        Standing::Cached { outputs, .. } => outputs[source.output],
-        _ => unreachable!("what it reads is stored"),
+    let made = |source: Source| {
+        let outputs = standings[source.instance].outputs();
+        outputs.expect("what it reads was made")[source.output]
     };
     let read = |source: Source| {
         let read = store.read(&made(source));

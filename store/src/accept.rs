@@ -120,7 +120,7 @@ fn acceptance(row: &Row<'_>) -> rusqlite::Result<Acceptance> {
 /// in place of its own, is that key. A row that says more than that is not believed.
 pub(crate) fn accepted(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<i64>> {
     let mut query = rows.prepare_cached(
-        "SELECT a.execution, a.new_code, x.key_json FROM acceptances a
+        "SELECT a.execution, a.new_code, x.key_json, a.id FROM acceptances a
          JOIN executions x ON x.id = a.execution AND x.ok = 1
          WHERE a.new_key = ?1 ORDER BY a.id DESC",
     )?;
@@ -128,7 +128,10 @@ pub(crate) fn accepted(rows: &Connection, key: &Digest) -> rusqlite::Result<Opti
     while let Some(row) = found.next()? {
         let crate::columns::Json(old): crate::columns::Json<StageKey> = row.get(2)?;
         let code = row.get(1)?;
-        if (StageKey { code, ..old }).digest() == *key {
+        // Nor is one that the log has not, or not so.
+        if (StageKey { code, ..old }).digest() == *key
+            && chain::is_sealed(rows, What::Accept, row.get(3)?)?
+        {
             return row.get(0).map(Some);
         }
     }

@@ -69,6 +69,18 @@ pub enum Error {
         path: PathBuf,
     },
 
+    /// The database went away while it was in use.
+    #[error(
+        "`{}` was {how} while it was in use, and what was recorded is lost: put back a copy of it, or move what is left of it (also -wal and -shm) away, and run again; the objects are kept",
+        path.display()
+    )]
+    DatabaseLost {
+        /// The database file.
+        path: PathBuf,
+        /// What happened to it: "removed", "truncated".
+        how: &'static str,
+    },
+
     /// Other processes use the store, so nothing may be removed from it.
     #[error("the store `{}` is in use by a run or another command: wait until it has ended, then try again", root.display())]
     Busy {

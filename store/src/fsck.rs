@@ -1,8 +1,13 @@
 //! Checks the store: every object against its name, every row against the objects.
 //! Changes nothing.
+//!
+//! Others may be writing meanwhile. The rows are read as they were at one moment, and the objects
+//! are listed after it: an object has its name before a row names it, so that whatever those rows
+//! name is there. What is being made has no row yet, and its file is elsewhere.
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +18,7 @@ use serde::Serialize;
 use crate::error::At;
 use crate::listing::{Entry, list};
 use crate::open::lock;
-use crate::{ChainReport, Digest, Error, RunId, Store, migrations};
+use crate::{ChainReport, Digest, Error, Output, RunId, Store, chain, migrations};
 
 /// What the check found.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -77,6 +82,7 @@ impl Store {
     /// `progress` is told how many objects are done, and of how many; it is called from any thread.
     pub fn fsck(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<FsckReport, Error> {
         let mut report = FsckReport::default();
+        let made = self.check_rows(&mut report)?;
         let mut objects = Vec::new();
         for entry in list(&self.objects())? {
             match entry {
@@ -93,36 +99,45 @@ impl Store {
                 checked
             })
             .collect();
-        report.objects = total;
+        let mut present: HashSet<Digest> = HashSet::new();
         for ((digest, path), checked) in objects.iter().zip(checked) {
             match checked {
                 Ok(bytes) => report.bytes += bytes,
+                // Somebody has met the damage meanwhile, and set it aside.
+                Err(_) if !path.exists() => continue,
                 Err(why) => report.damaged.push(Problem {
                     path: path.clone(),
                     digest: *digest,
                     why,
                 }),
             }
+            report.objects += 1;
+            present.insert(*digest);
         }
-        let present: HashSet<Digest> = objects.iter().map(|(digest, _)| *digest).collect();
-        let reader = lock(&self.reader);
-        let path = self.database();
-        let aside = |digest: &Digest| self.aside(digest).is_some();
-        report.missing = missing(&reader, &present, aside).at("check", &path)?;
-        report.database = integrity(&reader).at("check", &path)?;
-        // A file that is broken says nothing of its log.
-        let readable = report.database.is_empty();
-        if readable {
-            report.database = orphans(&reader).at("check", &path)?;
-            let schema = migrations::misfits(&reader).at("check", &path)?;
-            report.database.extend(schema);
-        }
-        drop(reader);
-        if readable {
-            report.log = self.check_log()?;
+        report.missing = made;
+        report
+            .missing
+            .retain(|lost| !present.contains(&lost.digest));
+        for lost in &mut report.missing {
+            lost.aside = self.aside(&lost.digest).is_some();
         }
         report.in_use = self.leases_are_held()?;
         Ok(report)
+    }
+
+    /// What is wrong with the database, and all outputs that it names; all of one moment.
+    fn check_rows(&self, report: &mut FsckReport) -> Result<Vec<LostOutput>, Error> {
+        let _one_moment = self.snapshot();
+        self.query("check", |rows| {
+            report.database = integrity(rows)?;
+            // A file that is broken says nothing of its log.
+            if report.database.is_empty() {
+                report.database = orphans(rows)?;
+                report.database.extend(migrations::misfits(rows)?);
+                report.log = chain::check(rows)?;
+            }
+            outputs(rows)
+        })
     }
 }
 
@@ -149,7 +164,7 @@ impl Store {
         };
         let database = integrity(&lock(&self.reader)).at("check", &self.database())?;
         let noted = match database.is_empty() {
-            true => self.note_faults(&self.check_log()?.news)?,
+            true => self.note_faults(&report.log)?,
             false => 0,
         };
         Ok(Repaired {
@@ -172,18 +187,38 @@ pub enum Inspected {
 }
 
 impl Store {
+    /// How an output is found by its size alone, which tells most damage. Its bytes are checked
+    /// when they are read.
+    pub fn glance(&self, output: &Output) -> Inspected {
+        if self.has_pending(&output.digest) {
+            return Inspected::Whole(output.bytes);
+        }
+        match fs::metadata(self.object_path(&output.digest)) {
+            Ok(found) if found.len() == output.bytes => Inspected::Whole(found.len()),
+            Ok(found) => Inspected::Damaged(format!(
+                "it has {} bytes instead of {}",
+                found.len(),
+                output.bytes
+            )),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.gone(&output.digest),
+            Err(error) => Inspected::Damaged(format!("it cannot be read: {error}")),
+        }
+    }
+
+    /// How an object is found that is not in its place.
+    fn gone(&self, digest: &Digest) -> Inspected {
+        match self.aside(digest) {
+            Some(to) => Inspected::Damaged(format!("it was set aside in `{}`", to.display())),
+            None => Inspected::Missing,
+        }
+    }
+
     /// Hashes one object again. Changes nothing.
     pub fn inspect(&self, digest: &Digest) -> Inspected {
         let path = self.object_path(digest);
         match check(digest, &path) {
             Ok(bytes) => Inspected::Whole(bytes),
-            Err(_) if !path.exists() => match self.aside(digest) {
-                Some(to) => Inspected::Damaged(format!(
-                    "they were damaged, and are set aside in `{}`",
-                    to.display()
-                )),
-                None => Inspected::Missing,
-            },
+            Err(_) if !path.exists() => self.gone(digest),
             Err(why) => Inspected::Damaged(why),
         }
     }
@@ -226,31 +261,27 @@ fn check(digest: &Digest, path: &Path) -> Result<u64, String> {
     }
 }
 
-fn missing(
-    rows: &Connection,
-    present: &HashSet<Digest>,
-    aside: impl Fn(&Digest) -> bool,
-) -> rusqlite::Result<Vec<LostOutput>> {
+/// Every output of a successful execution.
+fn outputs(rows: &Connection) -> rusqlite::Result<Vec<LostOutput>> {
     let mut query = rows.prepare(
         "SELECT o.digest, x.run, x.instance, o.name FROM outputs o
          JOIN executions x ON x.id = o.execution WHERE x.ok = 1 ORDER BY x.id, o.ordinal",
     )?;
-    let mut lost = Vec::new();
+    let mut all = Vec::new();
     let mut outputs = query.query([])?;
     while let Some(row) = outputs.next()? {
         // What is no digest is a fault of its row: the log names it.
-        let digest: Option<Digest> = row.get::<_, String>(0)?.parse().ok();
-        if let Some(digest) = digest.filter(|digest| !present.contains(digest)) {
-            lost.push(LostOutput {
-                aside: aside(&digest),
+        if let Ok(digest) = row.get::<_, String>(0)?.parse() {
+            all.push(LostOutput {
                 digest,
                 run: RunId(row.get(1)?),
                 instance: row.get(2)?,
                 output: row.get(3)?,
+                aside: false,
             });
         }
     }
-    Ok(lost)
+    Ok(all)
 }
 
 fn integrity(rows: &Connection) -> rusqlite::Result<Vec<String>> {

@@ -341,7 +341,7 @@ pub(crate) fn work(row: &Row<'_>, column: usize) -> rusqlite::Result<Work> {
     Ok(work.map(|Json(work)| work).unwrap_or_default())
 }
 
-fn inputs(rows: &Connection, execution: i64) -> rusqlite::Result<Vec<InputUsed>> {
+pub(crate) fn inputs(rows: &Connection, execution: i64) -> rusqlite::Result<Vec<InputUsed>> {
     rows.prepare_cached(
         "SELECT port, ordinal, axes, producer, digest FROM inputs
          WHERE execution = ?1 ORDER BY port, ordinal",
@@ -358,7 +358,7 @@ fn inputs(rows: &Connection, execution: i64) -> rusqlite::Result<Vec<InputUsed>>
     .collect()
 }
 
-fn outputs(rows: &Connection, execution: i64) -> rusqlite::Result<Vec<Output>> {
+pub(crate) fn outputs(rows: &Connection, execution: i64) -> rusqlite::Result<Vec<Output>> {
     rows.prepare_cached(
         "SELECT name, digest, row_count, bytes, columns FROM outputs
          WHERE execution = ?1 ORDER BY ordinal",

@@ -34,6 +34,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod value;
+mod watched;
 
 pub use accept::Acceptance;
 pub use canonical::{METADATA_PREFIX, canonical, schema_text};

@@ -28,7 +28,11 @@ pub(crate) fn list(objects: &Path) -> Result<Vec<Entry>, Error> {
             continue;
         }
         for path in children(&folder)? {
-            let is_file = fs::symlink_metadata(&path).at("look at", &path)?.is_file();
+            let is_file = match fs::symlink_metadata(&path) {
+                // Set aside meanwhile: it was damaged.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                found => found.at("look at", &path)?.is_file(),
+            };
             entries.push(match digest_of_name(&path) {
                 Some(digest) if is_file => Entry::Object { digest, path },
                 _ => Entry::Foreign(path),

@@ -16,7 +16,7 @@ use crate::error::At;
 use crate::open::lock;
 use crate::scratch::Scratch;
 use crate::table::encode_canonical;
-use crate::{Digest, Error, Output, Store, canonical, decode, disk, schema_text};
+use crate::{Digest, Error, Store, canonical, decode, disk, schema_text};
 
 /// A table that is written, but not yet safe from a power cut: [`Store::commit`] makes it so.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,12 +44,9 @@ impl Store {
         lock(&self.pending).contains_key(digest) || self.object_path(digest).exists()
     }
 
-    /// Whether the object is there with the size that it was made with. Its bytes are checked
-    /// when they are read.
-    pub fn has_whole(&self, output: &Output) -> bool {
-        lock(&self.pending).contains_key(&output.digest)
-            || fs::metadata(self.object_path(&output.digest))
-                .is_ok_and(|found| found.len() == output.bytes)
+    /// Whether this process has written the object, and not yet committed it.
+    pub(crate) fn has_pending(&self, digest: &Digest) -> bool {
+        lock(&self.pending).contains_key(digest)
     }
 
     /// Writes a table, readable at once by this process, by others after the commit.

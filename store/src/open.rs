@@ -21,6 +21,7 @@ use rusqlite::Connection;
 use crate::error::At;
 use crate::lease::Leases;
 use crate::scratch::{self, Scratch};
+use crate::watched::Watched;
 use crate::{Digest, Error, Lease, RunId, disk, migrations};
 
 /// An open store, to be shared by threads.
@@ -31,6 +32,8 @@ pub struct Store {
     pub(crate) pending: Mutex<HashMap<Digest, PathBuf>>,
     /// This process's temporary files; made when first needed.
     pub(crate) scratch: Mutex<Option<Scratch>>,
+    /// The database's file, in case it goes away.
+    pub(crate) watched: Watched,
     /// The only connection that writes.
     pub(crate) writer: Mutex<Connection>,
     /// A second one, so that looking up never waits for a commit.
@@ -82,11 +85,13 @@ impl Store {
         let shared = lock_file(&root.join("store.lock"));
         let shared = shared.ok().filter(|file| file.lock_shared().is_ok());
         let connection = || migrations::open_to_look(&database(root));
+        let writer = connection()?;
         Ok(Store {
             root: root.to_owned(),
             pending: Mutex::default(),
             scratch: Mutex::default(),
-            writer: Mutex::new(connection()?),
+            watched: Watched::new(database(root))?,
+            writer: Mutex::new(writer),
             reader: Mutex::new(connection()?),
             leases: None,
             under_way: Mutex::default(),
@@ -143,6 +148,7 @@ impl Store {
             root: root.to_owned(),
             pending: Mutex::default(),
             scratch: Mutex::default(),
+            watched: Watched::new(database(root))?,
             writer: Mutex::new(writer),
             reader: Mutex::new(reader),
             leases: Some(Leases::open(&root.join("locks").join("keys"))?),

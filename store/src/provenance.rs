@@ -17,6 +17,7 @@ use crate::history::{Environments, one_execution};
 use crate::open::lock;
 use crate::{
     Digest, Environment, Error, Finished, NewRun, RunId, RunOutcome, Status, Store, Use, disk,
+    migrations,
 };
 
 impl Store {
@@ -44,26 +45,40 @@ impl Store {
         // The leases end here, with `batch`.
     }
 
-    /// Records that a run has ended.
+    /// Records that a run has ended, and looks whether all of it can be found by others.
     pub fn end_run(&self, run: RunId, outcome: RunOutcome) -> Result<(), Error> {
-        let changed = self.transaction("record the end of a run in", |rows| {
+        let ended = self.transaction("record the end of a run in", |rows| {
             rows.execute(
                 "UPDATE runs SET ended = ?2, outcome = ?3 WHERE id = ?1",
                 params![run.0, now(), outcome],
-            )
-            .and_then(|changed| match chain::end(rows, run.0)? {
-                Some(content) => {
-                    Pen::new(rows)?.add(What::End, run.0, content)?;
-                    Ok(changed)
-                }
-                None => Ok(changed),
-            })
-        })?;
+            )?;
+            let Some(content) = chain::end(rows, run.0)? else {
+                return Ok(None);
+            };
+            Pen::new(rows)?.add(What::End, run.0, content)?;
+            Ok(Some(content))
+        });
         self.lay_down(run);
-        if changed == 0 {
-            Err(Error::NoSuchRun(run.0))
-        } else {
-            Ok(())
+        match ended? {
+            None => Err(Error::NoSuchRun(run.0)),
+            Some(content) => self.can_be_found(run, content),
+        }
+    }
+
+    /// Whether somebody who opens the database anew finds the end of this run as it was recorded,
+    /// with every stage in it. Our own connections would find it in a file that has no name any more.
+    fn can_be_found(&self, run: RunId, end: Digest) -> Result<(), Error> {
+        let path = self.database();
+        let found = migrations::open_reader(&path).and_then(|anew| {
+            let now = chain::end(&anew, run.0).at("read back", &path)?;
+            let sealed = chain::is_sealed(&anew, What::End, run.0).at("read back", &path)?;
+            Ok(now == Some(end) && sealed)
+        });
+        // What happened to the file says more than what SQLite makes of it.
+        self.watched.check()?;
+        match found? {
+            true => Ok(()),
+            false => Err(self.watched.lost("changed by others")),
         }
     }
 
@@ -88,9 +103,22 @@ impl Store {
         batch: &[Finished],
         uses: &[Use],
     ) -> Result<(), Error> {
-        let path = self.database();
-        in_transaction(writer, |rows| insert_results(rows, batch, uses))
-            .at("record results in", &path)
+        self.written("record results in", writer, |rows| {
+            insert_results(rows, batch, uses)
+        })
+    }
+
+    /// All that is written, in the file that has the database's name; or an error.
+    fn written<T>(
+        &self,
+        doing: &'static str,
+        writer: &mut Connection,
+        write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        self.watched.check()?;
+        let done = in_transaction(writer, write).at(doing, self.watched.path());
+        self.watched.check()?;
+        done
     }
 
     pub(crate) fn transaction<T>(
@@ -98,9 +126,7 @@ impl Store {
         doing: &'static str,
         write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, Error> {
-        let path = self.database();
-        let mut writer = lock(&self.writer);
-        in_transaction(&mut writer, write).at(doing, &path)
+        self.written(doing, &mut lock(&self.writer), write)
     }
 }
 

@@ -200,7 +200,8 @@ pub struct Use {
     pub wall: Duration,
 }
 
-/// A result in the cache. Whether its objects are still there is another question.
+/// A result in the cache. Whether its objects are still there is another question, and whether its
+/// record is still what was recorded is in `altered`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The execution that made it.
@@ -211,4 +212,7 @@ pub struct Found {
     pub wall: Duration,
     /// What was counted meanwhile.
     pub work: Work,
+    /// What was changed of the record after it was sealed in the log: then nothing of it may be
+    /// believed.
+    pub altered: Option<String>,
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, ToSql};
 use serde::Serialize;
 
 use super::{Pen, What, accept, end, execution, note, run, seal, tag};
@@ -31,8 +31,10 @@ pub struct ChainReport {
 }
 
 impl Store {
-    /// Tests every seal, and every entry against the row that it is about.
+    /// Tests every seal, and every entry against the row that it is about, all as they were at
+    /// one moment: others may be writing.
     pub fn check_log(&self) -> Result<ChainReport, Error> {
+        let _one_moment = self.snapshot();
         self.query("check the log in", check)
     }
 
@@ -78,18 +80,23 @@ impl Store {
         })
     }
 
-    /// Notes faults of the log, so that they are told apart from new ones.
-    pub(crate) fn note_faults(&self, faults: &[String]) -> Result<usize, Error> {
-        if faults.is_empty() {
+    /// Notes the faults that somebody was told and that are there still, so that they are told
+    /// apart from new ones: how many.
+    pub(crate) fn note_faults(&self, told: &ChainReport) -> Result<usize, Error> {
+        if told.news.is_empty() {
             return Ok(0);
         }
+        let told: HashSet<&String> = told.news.iter().collect();
         self.transaction("note faults in", |rows| {
+            let there = check(rows)?.news;
             let mut pen = Pen::new(rows)?;
-            for fault in faults {
+            let mut noted = 0;
+            for fault in there.iter().filter(|fault| told.contains(fault)) {
                 let added = rows.execute(
                     "INSERT OR IGNORE INTO noted (fault, at) VALUES (?1, ?2)",
                     rusqlite::params![fault, now()],
                 )?;
+                noted += 1;
                 // Two entries may say the same.
                 if added == 0 {
                     continue;
@@ -98,9 +105,21 @@ impl Store {
                 let content = note(rows, id)?.expect("just inserted");
                 pen.add(What::Note, id, content)?;
             }
-            Ok(faults.len())
+            Ok(noted)
         })
     }
+}
+
+/// Whether a row is what the newest entry about it says.
+pub(crate) fn is_sealed(rows: &Connection, what: What, row: i64) -> rusqlite::Result<bool> {
+    let now = match what {
+        What::Run => run(rows, row)?,
+        What::End => end(rows, row)?,
+        What::Accept => accept(rows, row)?,
+        What::Note => note(rows, row)?,
+        What::Execution | What::Tag => unreachable!("these are tested elsewhere"),
+    };
+    Ok(now.is_some() && now == sealed(rows, what, row)?)
 }
 
 /// What the newest entry about a row says.
@@ -110,7 +129,7 @@ fn sealed(rows: &Connection, what: What, row: i64) -> rusqlite::Result<Option<Di
         .optional()
 }
 
-fn changed(what: &str, row: i64) -> String {
+pub(super) fn changed(what: &str, row: i64) -> String {
     format!("{what} {row} was changed after it was recorded")
 }
 
@@ -135,6 +154,7 @@ fn readable<T>(found: rusqlite::Result<T>) -> rusqlite::Result<Readable<T>> {
 /// tells them apart, so that a note of one does not cover the next.
 struct Fault {
     what: String,
+    /// Of what was found. None where the words say all of it, as of rows that are gone.
     found: Option<Digest>,
 }
 
@@ -148,11 +168,49 @@ impl Fault {
     }
 }
 
+/// What the words say all of.
 impl From<String> for Fault {
     fn from(what: String) -> Fault {
         Fault { what, found: None }
     }
 }
+
+/// Tells two states of some rows apart, whatever they hold. What cannot be read has no values here
+/// either, and says so in its words.
+fn as_found(rows: &Connection, queries: &[&str], of: impl ToSql) -> rusqlite::Result<Digest> {
+    let mut hasher = blake3::Hasher::new();
+    for query in queries {
+        let mut query = rows.prepare_cached(query)?;
+        let columns = query.column_count();
+        let mut found = query.query([&of])?;
+        while let Some(row) = found.next()? {
+            for column in 0..columns {
+                hasher.update(format!("{:?}\n", row.get_ref(column)?).as_bytes());
+            }
+        }
+    }
+    Ok(Digest::from(*hasher.finalize().as_bytes()))
+}
+
+/// The rows of an execution, all columns.
+const EXECUTION: &[&str] = &[
+    "SELECT * FROM executions WHERE id = ?1",
+    "SELECT * FROM inputs WHERE execution = ?1 ORDER BY port, ordinal",
+    "SELECT * FROM outputs WHERE execution = ?1 ORDER BY ordinal",
+];
+
+const ACCEPTANCE: &[&str] = &["SELECT * FROM acceptances WHERE id = ?1"];
+
+const NOTE: &[&str] = &["SELECT * FROM noted WHERE id = ?1"];
+
+/// An entry of the log, and the one before.
+const ENTRY: &[&str] = &["SELECT * FROM log WHERE id <= ?1 ORDER BY id DESC LIMIT 2"];
+
+/// Those of a run, all columns.
+const RUN: &[&str] = &[
+    "SELECT * FROM runs WHERE id = ?1",
+    "SELECT * FROM uses WHERE run = ?1 ORDER BY instance",
+];
 
 #[derive(Default)]
 struct Seen {
@@ -165,7 +223,7 @@ struct Seen {
     notes: HashSet<i64>,
 }
 
-fn check(rows: &Connection) -> rusqlite::Result<ChainReport> {
+pub(crate) fn check(rows: &Connection) -> rusqlite::Result<ChainReport> {
     let mut report = ChainReport::default();
     let mut seen = Seen::default();
     let mut broken: Vec<Fault> = Vec::new();
@@ -175,17 +233,27 @@ fn check(rows: &Connection) -> rusqlite::Result<ChainReport> {
         if now != Ok(Some(*content)) {
             broken.push(Fault {
                 what: format!("the end of run {id} was changed after it was recorded"),
-                found: now.ok().flatten(),
+                found: Some(as_found(rows, RUN, *id)?),
             });
         }
     }
     tags_fit(rows, &seen.tags, &mut broken)?;
     unlogged(rows, &seen, &mut report, &mut broken)?;
-    let environments = environment_faults(rows)?;
-    broken.extend(environments.into_iter().map(|(_, why)| why.into()));
+    for (id, what) in environment_faults(rows)? {
+        let environment = "SELECT * FROM environments WHERE id = ?1";
+        let found = Some(as_found(rows, &[environment], id)?);
+        broken.push(Fault { what, found });
+    }
     let codes = "SELECT digest FROM codes ORDER BY id";
     for code in column::<Digest>(rows, codes, "a row of `codes`", &mut broken)? {
-        broken.extend(code_fault(rows, &code)?.map(Fault::from));
+        if let Some(what) = code_fault(rows, &code)? {
+            let found = Some(as_found(
+                rows,
+                &["SELECT * FROM codes WHERE digest = ?1"],
+                code,
+            )?);
+            broken.push(Fault { what, found });
+        }
     }
     let texts = "SELECT digest FROM texts ORDER BY digest";
     for digest in column::<Digest>(rows, texts, "a row of `texts`", &mut broken)? {
@@ -241,13 +309,18 @@ fn entries(
         let (content, found): (Digest, Digest) = match readable(digests)? {
             Ok(digests) => digests,
             Err(why) => {
-                broken.push(format!("log: entry {id} cannot be read: {why}").into());
+                broken.push(Fault {
+                    what: format!("log: entry {id} cannot be read: {why}"),
+                    found: Some(as_found(rows, ENTRY, id)?),
+                });
                 continue;
             }
         };
         if seal(report.head, &what, row, content) != found {
-            let fault = format!("log: entry {id} ({what} {row}) does not fit the one before");
-            broken.push(fault.into());
+            broken.push(Fault {
+                what: format!("log: entry {id} ({what} {row}) does not fit the one before"),
+                found: Some(as_found(rows, ENTRY, id)?),
+            });
         }
         report.head = Some(found);
         let now = match what.as_str() {
@@ -259,7 +332,10 @@ fn entries(
                 seen.executions.insert(row);
                 match readable(one_execution(rows, row, &mut environments))? {
                     Ok(Some(it)) => {
-                        broken.extend(beside(rows, &it)?.misfit.map(Fault::from));
+                        if let Some(what) = beside(rows, &it)?.misfit {
+                            let found = Some(as_found(rows, EXECUTION, row)?);
+                            broken.push(Fault { what, found });
+                        }
                         Ok(Some(execution(&it)))
                     }
                     other => other.map(|_| None),
@@ -295,7 +371,18 @@ fn entries(
             Ok(None) => {
                 broken.push(format!("{what} {row} was removed after it was recorded").into());
             }
-            Err(why) => broken.push(format!("{what} {row} cannot be read: {why}").into()),
+            Err(why) => {
+                let queries = match what.as_str() {
+                    "execution" => EXECUTION,
+                    "run" => RUN,
+                    "accept" => ACCEPTANCE,
+                    _ => NOTE,
+                };
+                broken.push(Fault {
+                    what: format!("{what} {row} cannot be read: {why}"),
+                    found: Some(as_found(rows, queries, row)?),
+                });
+            }
         }
     }
     let made = rows
@@ -307,8 +394,10 @@ fn entries(
         .optional()?
         .unwrap_or(0);
     if made > last_id {
-        let fault = format!("log: the last {} entries are gone", made - last_id);
-        broken.push(fault.into());
+        broken.push(Fault {
+            what: format!("log: the last {} entries are gone", made - last_id),
+            found: report.head,
+        });
     }
     Ok(())
 }
@@ -405,24 +494,24 @@ fn column<T: rusqlite::types::FromSql>(
 
 /// Where the log begins. Stores of an older format have rows from before; in all others the first
 /// run is its first entry, and nothing is older.
-struct Beginning {
+pub(super) struct Beginning {
     first_run: Option<i64>,
 }
 
 impl Beginning {
-    fn of(rows: &Connection) -> rusqlite::Result<Beginning> {
+    pub(super) fn of(rows: &Connection) -> rusqlite::Result<Beginning> {
         let first = "SELECT row FROM log WHERE what = 'run' ORDER BY id LIMIT 1";
         let first_run = rows.query_row(first, [], |row| row.get(0)).optional()?;
         Ok(Beginning { first_run })
     }
 
     /// Whether a run was recorded before there was a log.
-    fn is_older(&self, run: i64) -> bool {
+    pub(super) fn is_older(&self, run: i64) -> bool {
         run >= 1 && self.first_run.is_none_or(|first| run < first)
     }
 }
 
-fn unlogged_execution(id: i64, instance: &str) -> String {
+pub(super) fn unlogged_execution(id: i64, instance: &str) -> String {
     format!("execution {id} (`{instance}`) is in no entry of the log")
 }
 
@@ -450,8 +539,10 @@ fn tags_fit(
             None => begins.is_older(run),
         };
         if !fits {
-            let fault = format!("the tag `{name}` was changed after it was recorded");
-            broken.push(fault.into());
+            broken.push(Fault {
+                what: format!("the tag `{name}` was changed after it was recorded"),
+                found: Some(tag(&name, run)),
+            });
         }
     }
     let gone = entries.iter().zip(open).filter(|(_, open)| *open);
@@ -479,7 +570,10 @@ fn unlogged(
         }
         match id >= 1 && begins.is_older(run) {
             true => report.before += 1,
-            false => broken.push(unlogged_execution(id, &instance).into()),
+            false => broken.push(Fault {
+                what: unlogged_execution(id, &instance),
+                found: Some(as_found(rows, EXECUTION, id)?),
+            }),
         }
     }
     let mut query = rows.prepare("SELECT id, ended IS NOT NULL FROM runs ORDER BY id")?;
@@ -490,16 +584,25 @@ fn unlogged(
             continue;
         }
         if !seen.runs.contains(&id) {
-            broken.push(format!("run {id} is in no entry of the log").into());
+            broken.push(Fault {
+                what: format!("run {id} is in no entry of the log"),
+                found: Some(as_found(rows, RUN, id)?),
+            });
         } else if ended && !seen.ends.contains_key(&id) {
-            broken.push(format!("the end of run {id} is in no entry of the log").into());
+            broken.push(Fault {
+                what: format!("the end of run {id} is in no entry of the log"),
+                found: Some(as_found(rows, RUN, id)?),
+            });
         }
     }
     // There was no acceptance before there was a log.
     let acceptances = "SELECT id FROM acceptances ORDER BY id";
     for id in column::<i64>(rows, acceptances, "an acceptance", broken)? {
         if !seen.acceptances.contains(&id) {
-            broken.push(format!("acceptance {id} is in no entry of the log").into());
+            broken.push(Fault {
+                what: format!("acceptance {id} is in no entry of the log"),
+                found: Some(as_found(rows, ACCEPTANCE, id)?),
+            });
         }
     }
     Ok(())

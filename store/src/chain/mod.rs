@@ -1,14 +1,17 @@
 //! The run log: every run, execution, end, tag and acceptance in the order of recording, each
 //! entry sealed together with the one before. Whoever changes or removes a row afterwards breaks
 //! a seal. It shows tampering to those who know the last seal; it does not prevent it.
-//! What is sealed is here, [`check`] tests it.
+//! What is sealed is here, [`check`] tests all of it, and [`row`] one execution.
 
 mod check;
+mod row;
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use serde::Serialize;
 
 pub use check::ChainReport;
+pub(crate) use check::{check, is_sealed};
+pub(crate) use row::altered;
 
 use crate::columns::Json;
 use crate::{Digest, Execution};
