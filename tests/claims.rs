@@ -181,12 +181,14 @@ fn a_past_run_is_judged_by_its_own_results() {
         "reproduced",
         "not run",
     ];
-    assert_eq!(of(&["1"]), first);
-    assert_eq!(of(&["last"]), second);
-    let said = lab.ablate(&["claims", "2"]).good();
+    assert_eq!(of(&["--run", "1"]), first);
+    assert_eq!(of(&["--run", "last"]), second);
+    let said = lab.ablate(&["claims", "--run", "2"]).good();
     let why = "why    run 2 has no stored result of `jsma[seed=1]`";
     assert!(said.stdout.contains(why), "{}", said.stdout);
-    let said = lab.ablate(&["claims", "2", "--profile", "paper"]);
+    lab.ablate(&["claims", "--run", "2", "--profile", "paper"])
+        .good();
+    let said = lab.ablate(&["claims", "--run", "1", "--profile", "paper"]);
     assert_eq!(said.code, 2);
     insta::assert_snapshot!(said.stderr);
 }

@@ -51,10 +51,209 @@ fn a_lost_object_is_made_again() {
     std::fs::remove_file(lab.object("numbers")).unwrap();
     let plan = lab.ablate(&["plan"]).good().stdout;
     assert!(
-        plan.contains("will run  numbers: its output is no longer in the store"),
+        plan.contains(
+            "will run  numbers: its stored result is missing (output `rows`: removed by gc, or lost)"
+        ),
         "{plan}"
     );
-    lab.run().ran(["numbers"]);
+    // It was made: what reads it still has its own result.
+    let said = lab.ablate(&["show", "numbers"]);
+    assert_eq!(
+        (said.code, said.stderr.lines().next()),
+        (
+            1,
+            Some(
+                "error: the stored result of `numbers` is missing (output `rows`: removed by gc, or lost)"
+            )
+        )
+    );
+    lab.ablate(&["show", "summary"]).good();
+    let ran = lab.run();
+    ran.ran(["numbers"]);
+    assert_eq!(
+        ran.notes(),
+        [
+            "`numbers` is made again: its stored result is missing (output `rows`: removed by gc, or lost)"
+        ]
+    );
+}
+
+/// A result whose file has lost its end, or all of it, or has grown.
+#[test]
+fn an_object_of_the_wrong_size_is_damaged_for_everybody() {
+    for change in ["cut", "empty", "longer"] {
+        let lab = Lab::demo();
+        lab.write(
+            "claims.toml",
+            "[claims]\ntables = { t = \"summary\" }\n\n[claim.c]\nlevel = \"must\"\ntext = \"It holds.\"\n\
+             query = \"SELECT MAX(total) > 1 AS holds FROM t\"\n",
+        )
+        .write(
+            "paper.md",
+            "It is 3<!-- ablate:summary[scale=1].total -->.\n",
+        );
+        lab.run();
+        let object = lab.object("summary");
+        let sound = std::fs::read(&object).unwrap();
+        let bytes = match change {
+            "cut" => sound[..sound.len() / 2].to_vec(),
+            "empty" => Vec::new(),
+            _ => [&sound[..], b"x"].concat(),
+        };
+        overwrite(&object, &bytes);
+        let (is, was) = (bytes.len(), sound.len());
+        let why = format!("damaged (output `rows`: it has {is} bytes instead of {was})");
+        for command in [
+            &["show", "summary"][..],
+            &["claims"],
+            &["verify"],
+            &["verify", "summary"],
+            &["lint", "paper.md"],
+            &["show", "summary", "--nearest", "x"],
+        ] {
+            let said = lab.ablate(command);
+            assert_eq!(said.code, 1, "{change} {command:?}: {}", said.stdout);
+            let told = format!("{}{}", said.stdout, said.stderr);
+            assert!(told.contains(&why), "{change} {command:?}: {told}");
+        }
+        for command in [
+            &["audit", "summary"][..],
+            &["export", "summary", "--csv"],
+            &["report"],
+            &["fsck"],
+        ] {
+            let said = lab.ablate(command);
+            assert_eq!(said.code, 1, "{change} {command:?}: {}", said.stdout);
+            let told = format!("{}{}", said.stdout, said.stderr);
+            assert!(told.contains("damaged"), "{change} {command:?}: {told}");
+            assert!(!told.contains("has not been run"), "{told}");
+        }
+        let plan = lab.ablate(&["plan"]).good().stdout;
+        let line = format!("will run  summary: its stored result is {why}\n");
+        assert!(plan.contains(&line), "{plan}");
+        let ran = lab.run();
+        ran.ran(["summary"]);
+        let note = format!("`summary` is made again: its stored result is {why}");
+        assert_eq!(ran.notes(), [note]);
+        assert_eq!(std::fs::read(&object).unwrap(), sound);
+        assert_eq!(
+            lab.files("damaged").len(),
+            1,
+            "the damage is kept for whoever looks into it"
+        );
+        lab.run().ran([]);
+        lab.ablate(&["claims"]).good();
+    }
+}
+
+/// Whoever reads an object moves damage out of the way: the next one is told all the same.
+#[test]
+fn an_object_that_was_set_aside_is_damaged_and_not_a_stage_that_has_not_been_run() {
+    let lab = Lab::demo();
+    lab.run();
+    let object = lab.object("summary");
+    let mut bytes = std::fs::read(&object).unwrap();
+    bytes[40] ^= 1;
+    overwrite(&object, &bytes);
+    for _ in 0..2 {
+        let said = lab.ablate(&["show", "summary"]);
+        assert_eq!(said.code, 1);
+        assert!(said.stderr.contains("damaged"), "{}", said.stderr);
+    }
+    let said = lab.ablate(&["verify", "summary"]);
+    assert_eq!(said.code, 1);
+    let told = "summary: the stored result is damaged (output `rows`: it was set aside in ";
+    assert!(said.stdout.contains(told), "{}", said.stdout);
+    let ran = lab.run();
+    ran.ran(["summary"]);
+    lab.ablate(&["show", "summary"]).good();
+}
+
+/// The database is lost while a stage runs.
+#[test]
+fn a_database_that_is_lost_under_a_run_is_noticed() {
+    type Loss = fn(&Lab);
+    let losses: [(&str, Loss); 5] = [
+        ("removed", |lab| {
+            std::fs::remove_file(lab.path(".ablate/provenance.db")).unwrap();
+        }),
+        ("removed", |lab| {
+            for name in ["provenance.db", "provenance.db-wal", "provenance.db-shm"] {
+                std::fs::remove_file(lab.path(".ablate").join(name)).unwrap();
+            }
+        }),
+        ("truncated", |lab| {
+            std::fs::write(lab.path(".ablate/provenance.db"), "").unwrap();
+        }),
+        ("truncated", |lab| {
+            let file = std::fs::File::options();
+            let file = file
+                .clone()
+                .write(true)
+                .open(lab.path(".ablate/provenance.db"));
+            file.unwrap().set_len(4096).unwrap();
+        }),
+        ("replaced by another file", |lab| {
+            let copy = lab.path(".ablate/copy");
+            std::fs::copy(lab.path(".ablate/provenance.db"), &copy).unwrap();
+            std::fs::rename(copy, lab.path(".ablate/provenance.db")).unwrap();
+        }),
+    ];
+    for (how, lose) in losses {
+        let lab = Lab::loose();
+        // The stage says when it has begun, and goes on once the database is gone.
+        lab.write(
+            "pipeline.toml",
+            "[stage.t]\nkind = \"table\"\nrows = [{ x = 1 }]\n\n[stage.slow]\nkind = \"command\"\n\
+             inputs = { t = \"t\" }\noutputs = [\"o\"]\nrun = [\"sh\", \"-c\", \"touch LAB/begun; \
+             while [ ! -e LAB/go ]; do sleep 0.01; done; cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet\"]\n",
+        )
+        .edit("LAB", &lab.dir().display().to_string());
+        lab.run_with(&["t"]);
+        let child = lab.start(&[]);
+        crate::schedule::wait_until(|| lab.path("begun").exists());
+        lose(&lab);
+        lab.write("go", "");
+        let ran = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(1), "{how}: {said}");
+        let told = format!(
+            "error: `.ablate/provenance.db` was {how} while it was in use, and what was recorded is lost: "
+        );
+        assert!(said.contains(&told), "{how}: {said}");
+        assert!(said.contains("run again"), "{said}");
+        // What it says to do helps.
+        for name in ["provenance.db", "provenance.db-wal", "provenance.db-shm"] {
+            let _ = std::fs::remove_file(lab.path(".ablate").join(name));
+        }
+        lab.run();
+        lab.ablate(&["fsck"]).good();
+    }
+}
+
+/// Only the newest pages, which SQLite keeps in a file of their own, are lost.
+#[test]
+fn a_lost_write_ahead_log_is_noticed() {
+    let lab = Lab::loose();
+    lab.write(
+        "pipeline.toml",
+        "[stage.slow]\nkind = \"command\"\noutputs = [\"o\"]\nrun = [\"sh\", \"-c\", \"touch LAB/begun; \
+         while [ ! -e LAB/go ]; do sleep 0.01; done; exit 1\"]\n",
+    )
+    .edit("LAB", &lab.dir().display().to_string());
+    let child = lab.start(&[]);
+    crate::schedule::wait_until(|| lab.path("begun").exists());
+    for name in ["provenance.db-wal", "provenance.db-shm"] {
+        std::fs::remove_file(lab.path(".ablate").join(name)).unwrap();
+    }
+    lab.write("go", "");
+    let ran = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("error: `.ablate/provenance.db` was "),
+        "{said}"
+    );
 }
 
 /// Kills the program at many moments of a run; the next run always ends with the same digests.

@@ -234,6 +234,15 @@ impl Ran {
         self
     }
 
+    /// What was said besides.
+    pub fn notes(&self) -> Vec<&str> {
+        let notes = self
+            .events
+            .iter()
+            .filter_map(|event| event["note"].as_str());
+        notes.collect()
+    }
+
     /// The key of a stage.
     pub fn key(&self, stage: &str) -> String {
         let event = self.events.iter().find(|event| event["stage"] == stage);

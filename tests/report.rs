@@ -95,7 +95,7 @@ fn programs_get_json_and_a_report_can_have_any_name() {
     let lab = Lab::demo();
     lab.run();
     let said = lab
-        .ablate(&["report", "1", "-o", "a.html", "--json"])
+        .ablate(&["report", "--run", "1", "-o", "a.html", "--json"])
         .good();
     let said: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!((&said["run"], &said["file"]), (&1.into(), &"a.html".into()));
@@ -140,14 +140,11 @@ fn a_profile_and_settings_choose_the_run() {
         said(&["--profile", "small"]),
         good("run 1 (--profile small)")
     );
-    assert_eq!(
-        said(&["1"]),
-        good("run 1 (--profile small)"),
-        "a name needs no profile"
-    );
+    let named = said(&["-q", "--run", "1"]);
+    assert_eq!(named, (0, String::new()), "a name needs no profile");
     assert_eq!(said(&set), good("run 2 (--set numbers.rows=[{x = 9}])"));
     assert_eq!(
-        said(&["2", "--profile", "small"]),
+        said(&["--run", "2", "--profile", "small"]),
         (
             2,
             "error: run 2 was made with --set numbers.rows=[{x = 9}], not with --profile small\n |\n \
@@ -156,10 +153,10 @@ fn a_profile_and_settings_choose_the_run() {
         )
     );
     assert_eq!(
-        said(&["prev", "--profile", "small"]),
+        said(&["--run", "prev", "--profile", "small"]),
         (
             2,
-            "error: no second run was made with --profile small\n |\n \
+            "error: the store has no second run of `pipeline.toml` made with --profile small\n |\n \
              = help: `ablate run --profile small` makes one\n \
              = help: `ablate runs` lists those that are there\n"
                 .to_owned()
@@ -175,10 +172,15 @@ fn a_profile_and_settings_choose_the_run() {
         "scale,total\n1,7\n2,14\n3,21\n"
     );
     assert_eq!(csv(&set).good().stdout, "scale,total\n1,9\n2,18\n3,27\n");
-    let none = csv(&["--profile", "large"]);
+    let none = csv(&["--set", "numbers.rows=[{x = 8}]"]);
     assert_eq!(
         (none.code, none.stderr.lines().next()),
-        (2, Some("error: no run was made with --profile large"))
+        (
+            2,
+            Some(
+                "error: the store has no run of `pipeline.toml` made with --set numbers.rows=[{x = 8}]"
+            )
+        )
     );
 }
 
@@ -254,11 +256,14 @@ fn claims_are_judged_by_their_own_pipeline() {
     let lab = Lab::new(RESULTS);
     lab.write("claims.toml", CLAIM).write("other.toml", DEMO);
     lab.ablate(&["-f", "other.toml", "run"]).good();
-    let said = lab.ablate(&["report"]).good();
+    let said = lab.ablate(&["report"]);
     assert_eq!(
-        said.stderr,
-        "ablate: the claims cannot be judged: run 1 is of other.toml, not of pipeline.toml (-f names the file)\n"
+        (said.code, said.stderr.lines().next()),
+        (2, Some("error: the store has no run of `pipeline.toml`"))
     );
+    let said = lab.ablate(&["report", "--run", "1"]).good();
+    let why = "ablate: the claims cannot be judged: run 1 is of other.toml, not of pipeline.toml (-f names the file)\n";
+    assert!(said.stderr.ends_with(why), "{}", said.stderr);
     let said = lab.ablate(&["-f", "other.toml", "report"]).good();
     assert!(!said.stderr.contains("not of"), "{}", said.stderr);
 }
@@ -285,7 +290,7 @@ fn numbers_of_small_data_are_not_shaded() {
     // A run that was asked for by that name is no other.
     let lab = Lab::new(&format!("{RESULTS}\n[profile.smoke]\n"));
     lab.run_with(&["--profile", "smoke"]);
-    assert!(!report(&lab, &[]).contains("<td class=\"shade-"));
+    assert!(!report(&lab, &["--profile", "smoke"]).contains("<td class=\"shade-"));
     // Real data, less of it: the profile is named, and colours are back.
     let lab = Lab::new(&small.replace("\"smoke\"", "\"cpu\""));
     lab.run();
@@ -300,7 +305,7 @@ fn a_past_run_is_shown_as_it_was() {
     lab.run();
     lab.edit("{ x = 2 }", "{ x = 5 }");
     lab.run();
-    let data = data(&report(&lab, &["1"]));
+    let data = data(&report(&lab, &["--run", "1"]));
     let rows = data["steps"][0]["params"]["rows"]
         .as_str()
         .unwrap()
@@ -308,14 +313,14 @@ fn a_past_run_is_shown_as_it_was() {
     assert_eq!(rows, "[{ x = 1 }, { x = 2 }]");
     // A pipeline file that is gone or broken takes the claims with it, and nothing else.
     lab.write("pipeline.toml", "[stage");
-    let said = lab.ablate(&["report", "2"]).good();
+    let said = lab.ablate(&["report", "--run", "2", "-q"]).good();
     assert!(
         said.stderr
             .starts_with("ablate: the claims cannot be judged: not valid TOML"),
         "{}",
         said.stderr
     );
-    let said = lab.ablate(&["report", "7"]);
+    let said = lab.ablate(&["report", "--run", "7"]);
     assert_eq!(
         (said.code, said.stderr.lines().next()),
         (2, Some("error: no run `7`"))

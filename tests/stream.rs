@@ -168,7 +168,7 @@ fn a_stream_says_what_is_wrong() {
     lab.run_with(&["signals"]);
     assert_eq!(
         fail(&["sign"], ""),
-        "error: `gru` is not made yet\n |\n = help: ablate run 'gru'\n"
+        "error: `gru` has not been run\n |\n = help: ablate run 'gru'\n"
     );
     lab.run();
     assert_eq!(

@@ -98,11 +98,11 @@ fn stored_bytes_that_somebody_edited_are_different_though_the_stage_comes_out_ag
     std::fs::write(&path, &bytes).unwrap();
     let said = lab.ablate(&["verify", "numbers", "--threads", "1"]);
     assert_eq!(said.code, 1, "{}", said.stdout);
-    let why = "the stored bytes are not those that were made";
+    let why = "the stored result is damaged: ";
     assert!(said.stdout.contains(why), "{}", said.stdout);
     let said = lab.ablate(&["audit", "numbers", "--proof", "p.json"]);
     assert_ne!(said.code, 0);
-    let why = "there is no proof: the bytes of `numbers` are not those that were made";
+    let why = "there is no proof: the stored result of `numbers` is damaged";
     assert!(said.stderr.contains(why), "{}", said.stderr);
     assert!(!lab.path("p.json").exists());
 }
@@ -142,7 +142,7 @@ fn what_is_not_made_cannot_be_verified() {
     let lab = Lab::demo();
     lab.run_with(&["numbers"]);
     let said = lab.ablate(&["verify", "summary"]);
-    let expected = "error: `summary` is not made yet\n |\n = help: ablate run 'summary'\n";
+    let expected = "error: `summary` has not been run\n |\n = help: ablate run 'summary'\n";
     assert_eq!((said.code, said.stderr.as_str()), (2, expected));
     // Without names, what there is.
     let said = lab.ablate(&["verify"]).good().stdout;

@@ -137,7 +137,7 @@ pub fn make(audit: &Audit, store: &Store) -> Result<Proof, Diagnostic> {
     let artifact = asked.iter().find(|known| known.name == *output);
     if let Some(Inspected::Damaged(why)) = artifact.map(|output| store.inspect(&output.digest)) {
         return Err(Diagnostic::new(format!(
-            "there is no proof: the bytes of `{}` are not those that were made: {why}",
+            "there is no proof: the stored result of `{}` is damaged: {why}",
             audit.asked
         ))
         .help("`ablate run` sets them aside and makes them again"));

@@ -120,14 +120,17 @@ fn one_run(global: &Global, store: &Store, run: &Run) -> Result<(), Exit> {
             environment.threads
         );
     }
-    for used in store.uses(run.id)? {
+    let uses = store.uses(run.id)?;
+    let unsealed = store.unsealed(uses.iter().filter_map(|used| used.execution))?;
+    for used in uses {
         let execution = execution(store, &used)?;
+        let altered = used.execution.and_then(|id| unsealed.get(&id));
         if global.json {
             out!(
                 "{}",
                 json!({
                     "stage": used.instance, "status": used.status, "key": used.key,
-                    "ms": used.wall.as_secs_f64() * 1e3,
+                    "ms": used.wall.as_secs_f64() * 1e3, "altered": altered,
                     "execution": execution.map(|execution| json!({
                         "run": execution.run, "seed": execution.key.seed,
                         "cpu_ms": execution.cpu.map(|cpu| cpu.as_secs_f64() * 1e3),
@@ -141,6 +144,12 @@ fn one_run(global: &Global, store: &Store, run: &Run) -> Result<(), Exit> {
         }
         let status = serde_json::to_value(used.status).unwrap_or_default();
         let detail = match &execution {
+            _ if altered.is_some() => {
+                format!(
+                    "its record is altered ({})",
+                    altered.expect("just looked at")
+                )
+            }
             Some(Execution {
                 failure: Some(failure),
                 ..
@@ -164,7 +173,10 @@ fn one_run(global: &Global, store: &Store, run: &Run) -> Result<(), Exit> {
             used.instance
         );
     }
-    Ok(())
+    match unsealed.is_empty() {
+        true => Ok(()),
+        false => Err(Exit::Code(1)),
+    }
 }
 
 /// What two runs did differently: parameters, artifacts, rows of results.

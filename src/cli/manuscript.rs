@@ -76,7 +76,7 @@ impl<'a> Results<'a> {
         if let Some(table) = self.read.borrow().get(digest) {
             return Ok(table.clone());
         }
-        let table = self.store.read(digest)?;
+        let table = self.store.look(digest)?;
         self.read.borrow_mut().insert(*digest, table.clone());
         Ok(table)
     }

@@ -57,8 +57,23 @@ pub fn shown(global: &Global, store: &Store, option: &RunOption) -> Result<Run, 
     }
 }
 
-/// The run of this name: number, tag, `last` or `prev`.
+/// The run of this name: number, tag, `last` or `prev`; unless its record was altered.
 pub fn named(global: &Global, store: &Store, name: &str) -> Result<Run, Exit> {
+    sealed(store, find(global, store, name)?)
+}
+
+/// A run, if its record is the one that the log sealed.
+fn sealed(store: &Store, run: Run) -> Result<Run, Exit> {
+    match store.altered_run(&run)? {
+        None => Ok(run),
+        Some(why) => Err(Exit::Failed(
+            Diagnostic::new(format!("the record of run {} is altered ({why})", run.id))
+                .help("`ablate fsck` checks the whole store, `ablate run` makes results again"),
+        )),
+    }
+}
+
+fn find(global: &Global, store: &Store, name: &str) -> Result<Run, Exit> {
     let back = match name {
         "last" => 0,
         "prev" => 1,
@@ -126,7 +141,7 @@ fn present(global: &Global, store: &Store) -> Result<Run, Exit> {
         last.get_or_insert(run);
     }
     match (best, last) {
-        (Some((_, run)), _) => Ok(run),
+        (Some((_, run)), _) => sealed(store, run),
         (None, None) => Err(none(global, false)),
         (None, Some(last)) => {
             let file = global.file.display();

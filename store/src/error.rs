@@ -108,7 +108,10 @@ pub enum Error {
     },
 
     /// An object's bytes do not have its digest any more; nothing was moved.
-    #[error("object {} is damaged on disk: run again to rebuild it", digest.short())]
+    #[error(
+        "object {} is damaged on disk: `ablate fsck --repair` sets it aside, and the next run makes it again",
+        digest.short()
+    )]
     Unsound {
         /// The digest that the bytes should have.
         digest: Digest,

@@ -76,9 +76,13 @@ impl Store {
         });
         // What happened to the file says more than what SQLite makes of it.
         self.watched.check()?;
-        match found? {
-            true => Ok(()),
-            false => Err(self.watched.lost("changed by others")),
+        match found {
+            Ok(true) => Ok(()),
+            // Its -wal may be gone, for example.
+            Ok(false) | Err(Error::Database { .. }) => {
+                Err(self.watched.lost("changed or damaged by another program"))
+            }
+            Err(error) => Err(error),
         }
     }
 

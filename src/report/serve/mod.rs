@@ -167,5 +167,11 @@ async fn compared(
 fn find(store: &Store, name: &str) -> Result<Run, Trouble> {
     let none = || Trouble::NoRun(name.to_owned());
     let number = name.parse().map_err(|_| none())?;
-    store.run(RunId(number))?.ok_or_else(none)
+    let run = store.run(RunId(number))?.ok_or_else(none)?;
+    match store.altered_run(&run)? {
+        None => Ok(run),
+        Some(why) => Err(Trouble::Wrong(format!(
+            "The record of run {number} is altered ({why})."
+        ))),
+    }
 }

@@ -110,6 +110,26 @@ impl Store {
     }
 }
 
+impl Store {
+    /// What was changed of a run's own record after it was sealed, if anything: what it was told,
+    /// how it ended, or which executions it used.
+    pub fn altered_run(&self, run: &crate::Run) -> Result<Option<String>, Error> {
+        let id = run.id.0;
+        self.query("check the log in", |rows| {
+            if Beginning::of(rows)?.is_older(id) {
+                return Ok(None);
+            }
+            Ok(match () {
+                () if !is_sealed(rows, What::Run, id)? => Some(changed("run", id)),
+                () if run.ended.is_some() && !is_sealed(rows, What::End, id)? => {
+                    Some(changed("the end of run", id))
+                }
+                () => None,
+            })
+        })
+    }
+}
+
 /// Whether a row is what the newest entry about it says.
 pub(crate) fn is_sealed(rows: &Connection, what: What, row: i64) -> rusqlite::Result<bool> {
     let now = match what {

@@ -1,0 +1,206 @@
+//! A record that was changed after it was sealed is believed by nobody.
+
+use rusqlite::Connection;
+
+use crate::lab::Lab;
+
+const PIPELINE: &str = r#"
+[stage.base]
+kind = "table"
+rows = [{ x = 1 }]
+
+[stage.scores]
+kind = "sql"
+inputs = { t = "base" }
+query = "SELECT 'lstm' AS model, x * 0.3125 AS value FROM t"
+"#;
+
+const CLAIMS: &str = r#"[claims]
+tables = { s = "scores" }
+
+[claim.good]
+level = "must"
+text = "It is good."
+query = "SELECT value > 0.5 AS holds, value FROM s"
+"#;
+
+fn database(lab: &Lab) -> Connection {
+    let rows = Connection::open(lab.path(".ablate/provenance.db")).unwrap();
+    rows.pragma_update(None, "foreign_keys", false).unwrap();
+    rows
+}
+
+/// Results of two settings: 0.3125 is the pipeline's, 0.9375 is somebody's wish.
+fn lab() -> Lab {
+    let lab = Lab::new(PIPELINE);
+    lab.write("claims.toml", CLAIMS).write(
+        "paper.md",
+        "The LSTM has 0.9375<!-- ablate:scores[model=lstm] -->.\n",
+    );
+    lab.run_with(&["--set", "base.rows=[{x = 3}]"]);
+    lab.run();
+    lab
+}
+
+/// A valid object, and a row that names it.
+const COPIED: &str = "UPDATE outputs SET (digest, bytes, row_count) =
+    (SELECT o.digest, o.bytes, o.row_count FROM outputs o JOIN executions x ON x.id = o.execution
+     WHERE x.instance = 'scores' AND x.run = 1)
+    WHERE execution = (SELECT id FROM executions WHERE instance = 'scores' AND run = 2)";
+
+#[track_caller]
+fn nobody_believes(lab: &Lab, word: &str) {
+    for command in [
+        &["show", "scores"][..],
+        &["export", "scores", "--csv"],
+        &["export", "--mlflow"],
+        &["export", "--openlineage"],
+        &["export", "--ro-crate", "crate"],
+        &["report"],
+        &["claims"],
+        &["lint", "paper.md"],
+        &["audit", "scores"],
+        &["verify", "scores"],
+    ] {
+        let said = lab.ablate(command);
+        assert_eq!(said.code, 1, "{command:?}: {} {}", said.stdout, said.stderr);
+        let told = format!("{}{}", said.stdout, said.stderr);
+        assert!(told.contains(word), "{command:?}: {told}");
+        let shown = said
+            .stdout
+            .replace("has 0.9375", "")
+            .replace(": 0.9375 ", "");
+        assert!(!shown.contains("0.9375"), "{command:?}: {shown}");
+        assert!(!shown.contains("\nreproduced"), "{command:?}: {shown}");
+    }
+    let page = std::fs::read_to_string(lab.path("report.html")).unwrap();
+    assert!(page.contains(word) && !page.contains("0.9375"));
+}
+
+#[test]
+fn a_row_that_names_another_object_is_told_and_made_again() {
+    let lab = lab();
+    assert_eq!(database(&lab).execute(COPIED, []).unwrap(), 1);
+    let fault = "execution 4 was changed after it was recorded";
+    nobody_believes(&lab, fault);
+    let plan = lab.ablate(&["plan"]).good().stdout;
+    let why = format!("will run  scores: its stored result is altered ({fault})\n");
+    assert!(plan.contains(&why), "{plan}");
+    // A note does not make it true.
+    assert_eq!(lab.ablate(&["fsck", "--repair"]).code, 1);
+    nobody_believes(&lab, fault);
+    let ran = lab.run();
+    ran.ran(["scores"]);
+    let note = format!("`scores` is made again: its stored result is altered ({fault})");
+    assert_eq!(ran.notes(), [note]);
+    // From now on there is a record that fits.
+    lab.run().ran([]);
+    let shown = lab.ablate(&["show", "scores"]).good().stdout;
+    assert!(
+        shown.contains("| 0.3125 ") || shown.contains("| 0.3125"),
+        "{shown}"
+    );
+    let said = lab.ablate(&["lint", "paper.md"]);
+    assert!(
+        said.stdout
+            .contains("0.9375 is stale: scores[model=lstm] was that in run 1, and is 0.3125 now"),
+        "{}",
+        said.stdout
+    );
+    // The old run's own record is still the altered one.
+    let said = lab.ablate(&["show", "scores", "--run", "2"]);
+    assert_eq!(said.code, 1);
+    assert!(said.stderr.contains(fault), "{}", said.stderr);
+}
+
+#[test]
+fn what_reads_an_altered_result_is_not_shown_either() {
+    let lab = lab();
+    // The forged input has a result of its own, which is genuine: for other settings.
+    let change = COPIED.replace("'scores'", "'base'");
+    assert_eq!(database(&lab).execute(&change, []).unwrap(), 1);
+    let said = lab.ablate(&["show", "scores"]);
+    assert_eq!(said.code, 1);
+    let why = "error: the stored result of `base` is altered (execution 3 was changed after it was recorded)\n";
+    assert!(said.stderr.starts_with(why), "{}", said.stderr);
+    lab.run().ran(["base"]);
+    let shown = lab.ablate(&["show", "scores"]).good().stdout;
+    assert!(shown.contains("0.3125"), "{shown}");
+}
+
+#[test]
+fn other_forgeries_are_noticed_too() {
+    let put_in = "INSERT INTO executions SELECT 99, run, instance, kind, key, key_json, code, seed, \
+         started, wall, cpu, peak_memory, ok, message, log, work, defaults, determinism, raw, sandbox \
+         FROM executions WHERE instance = 'scores' AND run = 2;
+         INSERT INTO outputs SELECT 99, ordinal, name, digest, row_count, bytes, columns FROM outputs \
+         WHERE execution = 2";
+    for (forgery, why) in [
+        (put_in, "execution 99 (`scores`) is in no entry of the log"),
+        // The key of another execution.
+        (
+            "UPDATE executions SET key = (SELECT key FROM executions WHERE id = 4) WHERE id = 2;
+             DELETE FROM executions WHERE id = 4",
+            "execution 2 was changed after it was recorded",
+        ),
+        // The log's entry is changed along with the row.
+        (
+            "UPDATE log SET content = (SELECT content FROM log WHERE what = 'execution' AND row = 2) \
+             WHERE what = 'execution' AND row = 4",
+            "the log's entry about execution 4 does not fit the one before",
+        ),
+        (
+            "UPDATE outputs SET digest = 'none' WHERE execution = 4",
+            "execution 4 was changed after it was recorded",
+        ),
+        (
+            "UPDATE executions SET key_json = 'x' WHERE id = 4",
+            "execution 4 was changed after it was recorded",
+        ),
+    ] {
+        let lab = lab();
+        database(&lab).execute_batch(forgery).unwrap();
+        let said = lab.ablate(&["show", "scores"]);
+        assert_eq!(said.code, 1, "{forgery}: {}", said.stdout);
+        assert!(said.stderr.contains(why), "{forgery}: {}", said.stderr);
+        let ran = lab.run();
+        assert_eq!(ran.with("ran"), ["scores"], "{forgery}");
+        let shown = lab.ablate(&["show", "scores"]).good().stdout;
+        assert!(shown.contains("0.3125"), "{forgery}: {shown}");
+    }
+}
+
+#[test]
+fn a_run_that_says_it_used_something_else_is_not_shown() {
+    let lab = lab();
+    let change = "UPDATE uses SET execution = 2 WHERE run = 2 AND instance = 'scores'";
+    assert_eq!(database(&lab).execute(change, []).unwrap(), 1);
+    for command in [
+        &["show", "scores", "--run", "2"][..],
+        &["report", "--run", "2"],
+        &["claims", "--run", "2"],
+        &["runs", "2"],
+        &["diff", "1", "2"],
+    ] {
+        let said = lab.ablate(command);
+        assert_eq!(said.code, 1, "{command:?}: {}", said.stdout);
+        let why = "error: the record of run 2 is altered (the end of run 2 was changed after it was recorded)\n";
+        assert!(said.stderr.contains(why), "{command:?}: {}", said.stderr);
+    }
+    // The results themselves are as they were.
+    lab.ablate(&["show", "scores"]).good();
+    lab.run().ran([]);
+}
+
+#[test]
+fn an_acceptance_that_nobody_sealed_is_not_believed() {
+    let lab = Lab::new(PIPELINE);
+    lab.run();
+    crate::trust::as_if_made_by_older_code(&lab, "table");
+    lab.ablate(&["accept", "base", "--reason", "a comment"])
+        .good();
+    assert!(lab.run().with("ran").is_empty());
+    let change = "UPDATE acceptances SET who = 'somebody else'";
+    assert_eq!(database(&lab).execute(change, []).unwrap(), 1);
+    lab.run().ran(["base"]);
+}
