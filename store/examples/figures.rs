@@ -1,4 +1,5 @@
 //! Prints how long the store's common operations take: `cargo run --release -p store --example figures`.
+//! With `-- large` what memory it takes to store a table of two gigabytes.
 //! A tool for people: no test depends on these times.
 
 use std::collections::BTreeMap;
@@ -7,12 +8,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::{
-    ArrayRef, FixedSizeListArray, Float64Array, Int64Array, RecordBatch, StringArray,
+    ArrayRef, FixedSizeListArray, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray,
 };
-use arrow::datatypes::Float32Type;
+use arrow::datatypes::{DataType, Field, Float32Type};
 use store::{Digest, Finished, NewRun, StageKey, Status, Store, Use, Value};
 
 fn main() -> Result<(), store::Error> {
+    if std::env::args().any(|argument| argument == "large") {
+        return large();
+    }
     for (name, table) in [
         ("2 columns x 2 rows", scalars(2)),
         ("text, 10,000 rows", text(10_000)),
@@ -171,4 +175,37 @@ fn finished(
         facts: Default::default(),
         lease,
     }
+}
+
+/// Two gigabytes of vectors, written: the table is in memory, and what comes on top is the store's.
+fn large() -> Result<(), store::Error> {
+    let (rows, size) = (2_000_000, 256);
+    let numbers = (0..rows * size).map(|n| (n as f32).sin());
+    let numbers = Arc::new(Float32Array::from_iter_values(numbers));
+    let item = Arc::new(Field::new("item", DataType::Float32, true));
+    let column = FixedSizeListArray::new(item, size as i32, numbers, None);
+    let table = RecordBatch::try_from_iter([("v", Arc::new(column) as ArrayRef)]).expect("a table");
+    let dir = tempfile::tempdir_in(".").expect("a temporary folder");
+    let store = Store::open(dir.path())?;
+    let before = peak();
+    let start = Instant::now();
+    let staged = store.put(&table)?;
+    println!(
+        "{} MB stored in {:.1?}: {} MB at most before, {} MB at most after",
+        staged.bytes >> 20,
+        start.elapsed(),
+        before >> 10,
+        peak() >> 10
+    );
+    Ok(())
+}
+
+/// The most memory that this process had, in kilobytes.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let number = line.and_then(|line| line.split_whitespace().nth(1));
+    number
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_default()
 }

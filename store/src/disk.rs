@@ -26,13 +26,7 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(fault) = fault.filter(|fault| !fault.is_partial()) {
         return Err(fault.strike());
     }
-    // Read-only from the start, so that a script or an editor that is handed an object
-    // cannot change it by accident.
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o444)
-        .open(path)?;
+    let mut file = read_only(path)?;
     match fault {
         None => file.write_all(bytes),
         Some(fault) => {
@@ -40,6 +34,32 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
             Err(fault.strike())
         }
     }
+}
+
+/// Makes a new file that nobody may change but whoever holds it.
+pub(crate) fn create_new(path: &Path) -> io::Result<File> {
+    pass("make a file")?;
+    read_only(path)
+}
+
+/// Writes more to a file of [`create_new`].
+pub(crate) fn append(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    match fault("write a file") {
+        None => file.write_all(bytes),
+        Some(fault) => {
+            if fault.is_partial() {
+                file.write_all(&bytes[..bytes.len() / 2])?;
+            }
+            Err(fault.strike())
+        }
+    }
+}
+
+/// Read-only from the start, so that a script or an editor that is handed an object cannot change
+/// it by accident.
+fn read_only(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o444).open(path)
 }
 
 /// Writes a file that may be there already.

@@ -10,6 +10,7 @@ mod accept;
 mod canonical;
 mod chain;
 mod columns;
+mod content;
 mod digest;
 mod disk;
 mod error;
@@ -30,6 +31,7 @@ mod open;
 mod provenance;
 mod record;
 mod scratch;
+mod spool;
 mod table;
 #[cfg(test)]
 mod tests;

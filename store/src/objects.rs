@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::RecordBatch;
+use parquet::errors::ParquetError;
 
 use crate::error::At;
 use crate::open::lock;
 use crate::scratch::Scratch;
-use crate::table::encode_canonical;
+use crate::spool::{Spool, Spooled};
+use crate::table::write;
 use crate::{Digest, Error, Store, canonical, decode, disk, schema_text};
 
 /// A table that is written, but not yet safe from a power cut: [`Store::commit`] makes it so.
@@ -53,20 +55,43 @@ impl Store {
     /// An object that is already there is compared byte by byte, and replaced if it is damaged.
     pub fn put(&self, table: &RecordBatch) -> Result<Staged, Error> {
         let table = canonical(table)?;
-        let bytes = encode_canonical(&table)?;
-        let staged = Staged {
-            digest: Digest::of(&bytes),
-            rows: table.num_rows() as u64,
-            bytes: bytes.len() as u64,
-            schema: schema_text(&table.schema()),
+        let mut spool = Spool::new(self.temporary()?);
+        let path = spool.path().to_owned();
+        let not_written = |error: ParquetError| match error {
+            // An error of the disk comes back in the words of the Parquet writer.
+            ParquetError::External(source) => match source.downcast::<io::Error>() {
+                Ok(error) => Err::<(), _>(*error).at("write", &path).unwrap_err(),
+                Err(other) => Error::not_a_table("a table", other.to_string()),
+            },
+            other => Error::not_a_table("a table", other.to_string()),
         };
-        let pending = lock(&self.pending).contains_key(&staged.digest);
-        if !pending && !self.holds(&staged.digest, &bytes)? {
-            let path = self.temporary()?;
-            disk::write_new(&path, &bytes).at("write", &path)?;
-            lock(&self.pending).insert(staged.digest, path);
+        let written = write(&table, &mut spool).map_err(not_written);
+        let (digest, bytes, spooled) = written
+            .and_then(|()| spool.finish().at("write", &path))
+            .inspect_err(|_| drop(fs::remove_file(&path)))?;
+        self.keep(digest, bytes, spooled, path)?;
+        Ok(Staged {
+            digest,
+            rows: table.num_rows() as u64,
+            bytes,
+            schema: schema_text(&table.schema()),
+        })
+    }
+
+    /// Takes an object in, unless it is here already.
+    fn keep(&self, digest: Digest, bytes: u64, at: Spooled, path: PathBuf) -> Result<(), Error> {
+        let pending = lock(&self.pending).contains_key(&digest);
+        if pending || self.holds(&digest, bytes, &at)? {
+            if let Spooled::File(path) = at {
+                disk::remove_file(&path).at("remove", &path)?;
+            }
+            return Ok(());
         }
-        Ok(staged)
+        if let Spooled::Memory(bytes) = at {
+            disk::write_new(&path, &bytes).at("write", &path)?;
+        }
+        lock(&self.pending).insert(digest, path);
+        Ok(())
     }
 
     /// Reads a table and checks that its bytes are the ones that were stored.
@@ -165,14 +190,19 @@ impl Store {
     }
 
     /// Whether the object is in its place with exactly these bytes.
-    fn holds(&self, digest: &Digest, bytes: &[u8]) -> Result<bool, Error> {
+    fn holds(&self, digest: &Digest, length: u64, bytes: &Spooled) -> Result<bool, Error> {
         let path = self.object_path(digest);
         let there = match fs::metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             other => other.at("look at", &path)?,
         };
         // The size tells most damage without reading.
-        if there.len() == bytes.len() as u64 && disk::read(&path).at("read", &path)? == bytes {
+        let same = there.len() == length
+            && match bytes {
+                Spooled::Memory(bytes) => disk::read(&path).at("read", &path)? == *bytes,
+                Spooled::File(_) => Digest::of_file(&path).at("read", &path)? == *digest,
+            };
+        if same {
             return Ok(true);
         }
         self.set_aside(digest, &path)?;

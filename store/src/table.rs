@@ -4,6 +4,7 @@
 //! Every property of the writer is set here rather than left to a default,
 //! because a default that changes with a new version of the crate would change every digest.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -21,6 +22,7 @@ use parquet::schema::types::SchemaDescriptor;
 
 use crate::Error;
 use crate::canonical::canonical;
+use crate::content::content_size;
 use crate::fixed::Fixed;
 
 /// The table's bytes: the same content gives the same bytes, whoever made it.
@@ -28,9 +30,10 @@ pub fn encode(table: &RecordBatch) -> Result<Vec<u8>, Error> {
     encode_canonical(&canonical(table)?)
 }
 
-/// The bytes of a table that is in canonical form already.
-pub(crate) fn encode_canonical(table: &RecordBatch) -> Result<Vec<u8>, Error> {
-    write(table).map_err(|error| Error::not_a_table("a table", error.to_string()))
+fn encode_canonical(table: &RecordBatch) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    write(table, &mut bytes).map_err(|error| Error::not_a_table("a table", error.to_string()))?;
+    Ok(bytes)
 }
 
 /// The table in bytes that [`encode`] made. For files of other programs see
@@ -93,7 +96,8 @@ pub(crate) fn collect(
     Ok(RecordBatch::try_new(schema, columns)?)
 }
 
-fn write(table: &RecordBatch) -> Result<Vec<u8>, ParquetError> {
+/// Writes the bytes of a table that is in canonical form already, a group of rows at a time.
+pub(crate) fn write(table: &RecordBatch, to: impl Write + Send) -> Result<(), ParquetError> {
     let metadata = table.schema_ref().metadata().iter();
     let metadata = metadata
         .map(|(key, value)| KeyValue::new(key.to_string(), value.to_string()))
@@ -105,18 +109,34 @@ fn write(table: &RecordBatch) -> Result<Vec<u8>, ParquetError> {
         .with_coerce_types(false)
         .convert(&schema)?;
     let options = ArrowWriterOptions::new()
-        .with_properties(properties(&columns, metadata))
+        .with_properties(properties(&columns, metadata, rows_in_a_group(table)))
         .with_parquet_schema(columns)
         .with_skip_arrow_metadata(false);
     let table = RecordBatch::try_new(schema.clone(), table.columns().to_vec())?;
-    let mut bytes = Vec::new();
-    let mut writer = ArrowWriter::try_new_with_options(&mut bytes, schema, options)?;
+    let mut writer = ArrowWriter::try_new_with_options(to, schema, options)?;
     writer.write(&table)?;
     writer.close()?;
-    Ok(bytes)
+    Ok(())
 }
 
-fn properties(columns: &SchemaDescriptor, metadata: Vec<KeyValue>) -> WriterProperties {
+/// A group of rows is written as one piece, so a large table has groups that fit in memory. What
+/// decides is the table's content, never how it lies in memory.
+fn rows_in_a_group(table: &RecordBatch) -> usize {
+    const MOST: usize = 1 << 20;
+    const LARGE: usize = 512 << 20;
+    const GROUP: usize = 128 << 20;
+    let size = table.columns().iter().map(content_size).sum::<usize>();
+    match size > LARGE {
+        true => (table.num_rows().div_ceil(size / GROUP)).clamp(1, MOST),
+        false => MOST,
+    }
+}
+
+fn properties(
+    columns: &SchemaDescriptor,
+    metadata: Vec<KeyValue>,
+    rows: usize,
+) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_created_by("ablate".to_owned())
         // Version 1 pages: every reader knows them.
@@ -139,7 +159,7 @@ fn properties(columns: &SchemaDescriptor, metadata: Vec<KeyValue>) -> WriterProp
         .set_data_page_size_limit(1 << 20)
         .set_data_page_row_count_limit(20_000)
         .set_write_batch_size(1024)
-        .set_max_row_group_row_count(Some(1 << 20))
+        .set_max_row_group_row_count(Some(rows))
         .set_max_row_group_bytes(None)
         .set_sorting_columns(None)
         .set_coerce_types(false)
@@ -152,4 +172,29 @@ fn properties(columns: &SchemaDescriptor, metadata: Vec<KeyValue>) -> WriterProp
         }
     }
     properties.build()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{FixedSizeListArray, Float32Array};
+    use arrow::datatypes::Field;
+
+    use super::*;
+
+    /// Vectors of zeros, which take no memory until somebody looks at them.
+    fn vectors(rows: usize, size: usize) -> RecordBatch {
+        let item = Arc::new(Field::new("item", DataType::Float32, true));
+        let zeros = Arc::new(Float32Array::from(vec![0.0; rows * size]));
+        let column = FixedSizeListArray::new(item, size as i32, zeros, None);
+        RecordBatch::try_from_iter([("v", Arc::new(column) as ArrayRef)]).unwrap()
+    }
+
+    #[test]
+    fn only_large_tables_are_written_in_smaller_groups() {
+        assert_eq!(rows_in_a_group(&vectors(400_000, 100)), 1 << 20);
+        assert_eq!(rows_in_a_group(&vectors(1 << 20, 128)), 1 << 20);
+        // A little more than 512 MiB: four groups, as even as can be.
+        assert_eq!(rows_in_a_group(&vectors((1 << 20) + 8, 128)), (1 << 18) + 2);
+        assert_eq!(rows_in_a_group(&vectors(8, 40 << 20)), 1);
+    }
 }
