@@ -120,20 +120,7 @@ impl Lab {
 
     /// The digest of every output of a run, by stage instance.
     pub fn digests(&self) -> BTreeMap<String, String> {
-        let said = self.ablate(&["runs", "last", "--json"]);
-        let mut digests = BTreeMap::new();
-        for line in said.stdout.lines() {
-            let stage: Value = serde_json::from_str(line).unwrap();
-            for output in stage["execution"]["outputs"]
-                .as_array()
-                .into_iter()
-                .flatten()
-            {
-                let name = format!("{}.{}", text(&stage["stage"]), text(&output["name"]));
-                digests.insert(name, text(&output["digest"]).to_owned());
-            }
-        }
-        digests
+        digests_of(&self.ablate(&["runs", "last", "--json"]).stdout)
     }
 
     /// The rows of a result, as JSON objects.
@@ -253,6 +240,23 @@ impl Ran {
     pub fn done(&self) -> &Value {
         self.events.last().unwrap()
     }
+}
+
+/// The digest of every output that `ablate runs last --json` printed.
+pub fn digests_of(printed: &str) -> BTreeMap<String, String> {
+    let mut digests = BTreeMap::new();
+    for line in printed.lines() {
+        let stage: Value = serde_json::from_str(line).unwrap();
+        for output in stage["execution"]["outputs"]
+            .as_array()
+            .into_iter()
+            .flatten()
+        {
+            let name = format!("{}.{}", text(&stage["stage"]), text(&output["name"]));
+            digests.insert(name, text(&output["digest"]).to_owned());
+        }
+    }
+    digests
 }
 
 pub fn text(value: &Value) -> &str {

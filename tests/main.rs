@@ -30,6 +30,7 @@ mod report_size;
 mod sandbox;
 mod schedule;
 mod serve;
+mod soak;
 mod stream;
 mod text;
 mod trust;
