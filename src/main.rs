@@ -12,6 +12,7 @@ mod compare;
 mod config;
 mod diagnostic;
 mod environment;
+mod exactly;
 mod exchange;
 mod explain;
 #[cfg(test)]

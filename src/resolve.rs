@@ -1,11 +1,14 @@
 //! From an instance whose inputs are made to its key. `plan`, `explain`, `show` and the
 //! scheduler all ask here, so that none of them can disagree about what is cached.
 
+use std::cmp::Ordering;
+
 use arrow::record_batch::RecordBatch;
 use serde::Serialize;
 use store::{Digest, InputUsed, StageKey, Value};
 
 use crate::config::Best;
+use crate::exactly::Number;
 use crate::plan::{Feed, Plan, Source};
 use stages::Failure;
 
@@ -158,8 +161,8 @@ pub struct Unreadable {
     pub error: store::Error,
 }
 
-/// The single number in a column of a table with a single row.
-fn metric(table: &RecordBatch, column: &str, label: &str) -> Result<f64, Failure> {
+/// The single number in a column of a table with a single row; none if it is null.
+fn metric(table: &RecordBatch, column: &str, label: &str) -> Result<Option<Number>, Failure> {
     let Some(array) = table.column_by_name(column) else {
         let fields = table.schema();
         let names: Vec<_> = fields.fields().iter().map(|f| f.name().as_str()).collect();
@@ -179,36 +182,27 @@ fn metric(table: &RecordBatch, column: &str, label: &str) -> Result<f64, Failure
             table.num_rows()
         )));
     }
-    let number = arrow::compute::cast(array, &arrow::datatypes::DataType::Float64)
-        .ok()
-        .filter(|_| array.data_type().is_numeric());
-    let Some(number) = number else {
-        return Err(Failure::new(format!(
-            "`{column}` of `{label}` is {}, not a number",
-            array.data_type()
-        )));
-    };
-    use arrow::array::{Array, AsArray};
-    let number = number.as_primitive::<arrow::datatypes::Float64Type>();
-    Ok(match number.is_null(0) {
-        true => f64::NAN,
-        false => number.value(0),
-    })
+    Number::read(array, 0)
+        .map_err(|kind| Failure::new(format!("`{column}` of `{label}` is {kind}, not a number")))
 }
 
-/// The position of the best number; the first of equals; a NaN never wins.
-fn choose(metrics: &[f64], best: Best) -> Option<usize> {
-    let mut chosen: Option<usize> = None;
-    for (n, metric) in metrics.iter().enumerate().filter(|(_, m)| !m.is_nan()) {
-        let better = chosen.is_none_or(|old| match best {
-            Best::Max => *metric > metrics[old],
-            Best::Min => *metric < metrics[old],
-        });
+/// The position of the best number; the first of equals; a null and a NaN never win.
+fn choose(metrics: &[Option<Number>], best: Best) -> Option<usize> {
+    let mut chosen: Option<(usize, Number)> = None;
+    for (n, metric) in metrics.iter().enumerate() {
+        let Some(metric) = metric.filter(|metric| !metric.is_nan()) else {
+            continue;
+        };
+        let order = chosen.map(|(_, old)| metric.compare(old));
+        let better = match best {
+            Best::Max => order.is_none_or(|order| order == Some(Ordering::Greater)),
+            Best::Min => order.is_none_or(|order| order == Some(Ordering::Less)),
+        };
         if better {
-            chosen = Some(n);
+            chosen = Some((n, metric));
         }
     }
-    chosen
+    chosen.map(|(n, _)| n)
 }
 
 #[cfg(test)]
@@ -217,8 +211,26 @@ mod tests {
 
     #[test]
     fn the_first_of_equals_wins_and_nan_never() {
-        assert_eq!(choose(&[f64::NAN, 1.0, 3.0, 3.0], Best::Max), Some(2));
-        assert_eq!(choose(&[2.0, f64::NAN, -1.0], Best::Min), Some(2));
-        assert_eq!(choose(&[f64::NAN], Best::Max), None);
+        let floats = |all: &[f64]| {
+            all.iter()
+                .map(|x| Some(Number::Float(*x)))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            choose(&floats(&[f64::NAN, 1.0, 3.0, 3.0]), Best::Max),
+            Some(2)
+        );
+        assert_eq!(choose(&floats(&[2.0, f64::NAN, -1.0]), Best::Min), Some(2));
+        assert_eq!(choose(&floats(&[f64::NAN]), Best::Max), None);
+        assert_eq!(choose(&[None, Some(Number::Whole(-1))], Best::Max), Some(1));
+    }
+
+    #[test]
+    fn whole_numbers_that_one_float_stands_for_are_told_apart() {
+        let large = 1_i128 << 53;
+        let metrics = [large, large + 1].map(|n| Some(Number::Whole(n)));
+        assert_eq!(choose(&metrics, Best::Max), Some(1));
+        let metrics = [large + 1, large].map(|n| Some(Number::Whole(n)));
+        assert_eq!(choose(&metrics, Best::Min), Some(1));
     }
 }

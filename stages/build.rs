@@ -29,7 +29,13 @@ const SHARED: &[&str] = &["describe"];
 
 /// Modules that word errors, make promises or make fingerprints: they decide no result, whoever
 /// names them.
-const DECIDE_NOTHING: &[&str] = &["determinism", "fingerprint", "nearest", "replayed"];
+const DECIDE_NOTHING: &[&str] = &[
+    "determinism",
+    "expected",
+    "fingerprint",
+    "nearest",
+    "replayed",
+];
 
 /// What the root uses of a kind's folder without making all results depend on that kind:
 /// `DataHome` says where files with known digests lie.

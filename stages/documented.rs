@@ -17,6 +17,7 @@ const NO_ATTACKS: [&str; 10] = [
     "live.rs",
     "mod.rs",
     "report.rs",
+    "expect.rs",
     "scene.rs",
     "signals.rs",
     "tests.rs",

@@ -6,7 +6,7 @@ use arrow::datatypes::{DataType, Float32Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Sequence, Target};
 
-use crate::{Failure, wordlist};
+use crate::{Failure, expected, wordlist};
 
 /// A table of rows, taken apart.
 pub struct Labelled {
@@ -67,6 +67,9 @@ impl Form {
 impl Labelled {
     /// The rows of the output `tokens` of a tokenize stage, or of a data set of signals.
     pub fn read(table: &RecordBatch) -> Result<Labelled, Failure> {
+        if table.column_by_name("ids_b").is_some() {
+            return Err(Failure::new(expected::pairs("ids_b")).help(expected::PAIRS_HELP));
+        }
         let ids = ids(table)?;
         let splits = texts(table, "split")?;
         let labels = labels(table)?;

@@ -10,6 +10,7 @@ mod describe;
 mod determinism;
 #[cfg(test)]
 mod documented;
+mod expected;
 mod fingerprint;
 mod foreign;
 mod grams;
@@ -51,6 +52,7 @@ pub use collect::collect;
 pub use dataset::DataHome;
 pub use describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 pub use determinism::{Determinism, Within};
+pub use expected::{Blamed, Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
 pub use fingerprint::Code;
 pub use labelled::signal_channels;
 use nearest::nearest;
@@ -106,6 +108,17 @@ pub trait Stage: Sync {
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         let _ = params;
         Ok(())
+    }
+
+    /// What the file tells of the outputs, given what it tells of the inputs; or what of them does not fit.
+    /// Parameters were checked, and required inputs are connected, when this is called. Decides no result.
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        let _ = (params, inputs);
+        Ok(Vec::new())
     }
 
     /// The files beside the pipeline file that these parameters name, each with the parameter

@@ -9,6 +9,7 @@ use nn::models::{CharCnnSpec, TransformerSpec};
 use store::Params;
 
 use crate::describe::{Param, Presence, Type};
+use crate::expected::{ExpectedInputs, ExpectedModel, ExpectedRows, Mismatch};
 use crate::labelled::Form;
 use crate::settings::{self, Settings};
 use crate::weights::Card;
@@ -54,37 +55,54 @@ const KERNELS: Param = param(
     "Convolution kernels of each width (100).",
 );
 
+const BIDIRECTIONAL: Param = param(
+    "bidirectional",
+    Type::Bool,
+    "Whether each layer also reads backward (false).",
+);
+const ATTENTION: Param = param(
+    "attention",
+    Type::Int,
+    "Size of the attention's scores; 0 takes the last state (0).",
+);
+const HIDDEN: Param = param(
+    "hidden",
+    Type::Int,
+    "Units of a ReLU layer before the logits; 0 for none (0).",
+);
+const LEARNED_STATE: Param = param(
+    "learned_state",
+    Type::Bool,
+    "Whether initial states are learnt (false).",
+);
+const FORGET_BIAS: Param = param(
+    "forget_bias",
+    Type::Float,
+    "For lstm: what the forget gate's bias starts at (1).",
+);
+
 const RECURRENT: &[Param] = &[
     UNITS,
     LAYERS,
     DROPOUT,
     VECTORS,
     DIM,
-    param(
-        "bidirectional",
-        Type::Bool,
-        "Whether each layer also reads backward (false).",
-    ),
-    param(
-        "attention",
-        Type::Int,
-        "Size of the attention's scores; 0 takes the last state (0).",
-    ),
-    param(
-        "hidden",
-        Type::Int,
-        "Units of a ReLU layer before the logits; 0 for none (0).",
-    ),
-    param(
-        "learned_state",
-        Type::Bool,
-        "Whether initial states are learnt (false).",
-    ),
-    param(
-        "forget_bias",
-        Type::Float,
-        "For lstm: what the forget gate's bias starts at (1).",
-    ),
+    BIDIRECTIONAL,
+    ATTENTION,
+    HIDDEN,
+    LEARNED_STATE,
+];
+const LSTM: &[Param] = &[
+    UNITS,
+    LAYERS,
+    DROPOUT,
+    VECTORS,
+    DIM,
+    BIDIRECTIONAL,
+    ATTENTION,
+    HIDDEN,
+    LEARNED_STATE,
+    FORGET_BIAS,
 ];
 
 /// Every model.
@@ -92,7 +110,7 @@ pub static MODELS: &[Entry] = &[
     // Long short-term memory; the last state to the logits.
     Entry {
         name: "lstm",
-        params: RECURRENT,
+        params: LSTM,
     },
     // Gated recurrent units.
     Entry {
@@ -168,6 +186,9 @@ pub static MODELS: &[Entry] = &[
     },
 ];
 
+/// The models that are trained in one go: no batches, no optimiser, no weights to go on from.
+pub const MACHINES: [&str; 2] = ["naive-bayes", "svm"];
+
 /// The parameters of all models, for a kind that takes one.
 pub fn params() -> Vec<&'static [Param]> {
     MODELS.iter().map(|model| model.params).collect()
@@ -212,6 +233,82 @@ pub fn check(params: &Params) -> Result<(), ParamError> {
             .map_err(|e| settings::wrong("model", e.to_string(), "see the README of `train`"))?;
     }
     Ok(())
+}
+
+/// The models that read one step after the other.
+pub const STEPPING: [&str; 3] = ["lstm", "gru", "rnn"];
+
+/// Refuses parameters that the connected inputs leave without an effect, and features without their vectors.
+/// `signals`: whether the rows are signals, as far as that is known.
+pub fn check_inputs(params: &Params, signals: bool, vectors: bool) -> Result<(), ParamError> {
+    let s = Settings(params);
+    let name = s.text("model").unwrap_or_default();
+    let given = |param: &str| params.contains_key(param);
+    let no_effect = |param: &'static str, why: &str| {
+        let message = format!("`{param}` would have no effect here");
+        Err(settings::wrong(
+            param,
+            message,
+            format!("leave it out: {why}"),
+        ))
+    };
+    for param in ["vectors", "dim"] {
+        if given(param) && signals {
+            return no_effect(param, "signals are read as they are, without word vectors");
+        }
+    }
+    if given("vectors") && !vectors {
+        return no_effect(
+            "vectors",
+            "it is for connected word vectors, the input `vectors`",
+        );
+    }
+    let own_dim = ["transformer", "char-cnn"].contains(&name);
+    if given("dim") && vectors && !own_dim {
+        return no_effect("dim", "the connected vectors have a dimension of their own");
+    }
+    let features = s.text("features").unwrap_or("words");
+    if name == "svm" && features != "words" && !vectors {
+        let message = format!("features = \"{features}\" needs the input `vectors`");
+        let help = "connect it to an embed stage, or leave `features` out";
+        return Err(settings::wrong("features", message, help));
+    }
+    Ok(())
+}
+
+/// What the file tells of the weights of the model that the parameters name; or which inputs do not fit it.
+pub fn expect(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedModel, Mismatch> {
+    use ExpectedRows::{Grid, Signals, Tokens};
+    let s = Settings(params);
+    let name = s.text("model").unwrap_or_default();
+    let (reads, fits): (_, fn(ExpectedRows) -> bool) = match name {
+        "char-cnn" => ("words of characters (char-grid)", |rows| rows == Grid),
+        "naive-bayes" | "svm" => ("tokens without padding", |rows| {
+            rows == Tokens { padded: false }
+        }),
+        "transformer" => ("tokens", |rows| matches!(rows, Tokens { .. })),
+        _ => ("tokens or signals", |rows| {
+            matches!(rows, Tokens { .. } | Signals)
+        }),
+    };
+    inputs.one_text("rows")?;
+    inputs.hold("rows", &format!("the model `{name}`"), reads, fits)?;
+    let rows = inputs.of("rows").and_then(|rows| rows.rows);
+    let (signals, vectors) = (rows == Some(Signals), inputs.has("vectors"));
+    check_inputs(params, signals, vectors)?;
+    let frozen = s.text("vectors").unwrap_or("frozen") == "frozen";
+    let outside = match name {
+        "svm" => s.text("features").unwrap_or("words") != "words",
+        "naive-bayes" | "char-cnn" | "transformer" => false,
+        _ => frozen && !signals,
+    };
+    let whole = s.flag("bidirectional", false) || s.whole("attention", 0, 0).unwrap_or(0) > 0;
+    Ok(ExpectedModel {
+        name: name.to_owned(),
+        outside_vectors: vectors && outside,
+        steps: STEPPING.contains(&name) && !whole,
+        reads: rows,
+    })
 }
 
 /// What a model's shape depends on besides its parameters.
@@ -263,7 +360,7 @@ pub fn card(params: &Params, data: &Data) -> Result<Card, ParamError> {
     };
 
     let words = data.form.words().map(str::to_owned);
-    let machine = ["naive-bayes", "svm"].contains(&name);
+    let machine = MACHINES.contains(&name);
     if machine && matches!(data.form, Form::Tokens { filled: true, .. }) {
         let message = format!("`{name}` counts words, and would count the padding of these rows");
         let help = "connect rows of a tokenize stage without `fill`";
@@ -365,6 +462,20 @@ fn svm(s: Settings<'_>, data: &Data) -> Result<Card, Option<ParamError>> {
         ("concatenated", Features::Concatenated { steps }),
     ];
     let features = s.one_of("features", &features)?;
+    for (param, of, used) in [
+        ("bag", "words", matches!(features, Features::Words(_))),
+        (
+            "length",
+            "concatenated",
+            matches!(features, Features::Concatenated { .. }),
+        ),
+    ] {
+        if s.0.contains_key(param) && !used {
+            let message = format!("`{param}` would have no effect here");
+            let help = format!("leave it out: it is for features = \"{of}\"");
+            return Err(Some(settings::wrong(param, message, help)));
+        }
+    }
     let rate = s.number("learning_rate", 1e-4, 0.0, 1e3)?;
     let steps = [
         ("optimal", Steps::Optimal),

@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Target};
-use nn::fit::{Event, FitSpec, Fitted, Flow, Lessons, fit_with};
+use nn::fit::{Event, FitSpec, Fitted, Flow, Keep, Lessons, fit_with};
 use nn::model::Model;
 use nn::models::{LinearSvm, NaiveBayes, Vectors};
 use nn::optimiser::{Clip, Optimiser};
@@ -15,6 +15,7 @@ use nn::schedule::Schedule;
 use store::{Params, Value};
 
 use crate::describe::{Param, Presence, Type};
+use crate::expected::{Expected, ExpectedInputs, Mismatch};
 use crate::models::{failure, named};
 use crate::settings::{self, Settings};
 use crate::victim::{Loaded, accuracy};
@@ -110,6 +111,11 @@ pub const PARAMS: &[Param] = &[
         "Stop after this many epochs without a better dev accuracy; 0 for never.",
     ),
     optional(
+        "keep",
+        Type::Text,
+        "The weights that training ends with: best, of the epoch with the best dev accuracy (the default where rows have a dev split), or last.",
+    ),
+    optional(
         "restarts",
         Type::Int,
         "For networks: start again with fresh weights, up to this often, while dev accuracy stays below `accept` (0).",
@@ -162,6 +168,19 @@ pub fn spec(params: &Params, seed: u64) -> Result<FitSpec, ParamError> {
             factor: decay,
         };
     }
+    // The rate changes from one epoch to the next.
+    let falling = [
+        ("final_rate", params.contains_key("final_rate")),
+        ("decay", decay < 1.0),
+    ];
+    if let (1, Some((name, _))) = (spec.epochs, falling.iter().find(|(_, given)| *given)) {
+        let message = format!("`{name}` would have no effect in one epoch");
+        return Err(settings::wrong(
+            name,
+            message,
+            "leave it out, or train for more epochs",
+        ));
+    }
     if params.contains_key("final_rate") {
         if decay < 1.0 {
             let message = "`decay` and `final_rate` are both given".to_owned();
@@ -184,6 +203,17 @@ pub fn spec(params: &Params, seed: u64) -> Result<FitSpec, ParamError> {
         let message = "`restarts` are given without `accept`".to_owned();
         let help = "write the dev accuracy that makes a restart unnecessary: accept = 0.9";
         return Err(crate::settings::wrong("restarts", message, help));
+    }
+    if spec.restarts == 0 && params.contains_key("accept") {
+        let message = "`accept` would have no effect without `restarts`".to_owned();
+        let help = "leave it out, or say how often training may start again: restarts = 5";
+        return Err(settings::wrong("accept", message, help));
+    }
+    spec.keep = s.one_of("keep", &[("best", Keep::Best), ("last", Keep::Last)])?;
+    if spec.restarts > 0 && spec.keep == Keep::Last {
+        let message = "`restarts` and keep = \"last\" are both given".to_owned();
+        let help = "leave one out: attempts are compared by their best epochs";
+        return Err(settings::wrong("keep", message, help));
     }
     spec.clip = match (norm > 0.0, value > 0.0) {
         (true, _) => Clip::Norm(norm),
@@ -218,6 +248,52 @@ pub fn idle(params: &Params, model: &str) -> Result<(), ParamError> {
     Ok(())
 }
 
+/// Refuses all settings of training but the splits.
+pub fn idle_all(params: &Params, why: &str) -> Result<(), ParamError> {
+    let learns = |param: &&Param| !["train", "dev", "epochs"].contains(&param.name);
+    for param in PARAMS.iter().filter(learns) {
+        settings::idle(params, Some(param), || why.to_owned())?;
+    }
+    Ok(())
+}
+
+/// Refuses settings that go by dev accuracy, where rows have no dev split.
+pub fn needs_dev(params: &Params, dev: bool, split: &str) -> Result<(), ParamError> {
+    let asked = |name: &&str| match params.get(*name) {
+        Some(Value::Int(number)) => *number > 0,
+        Some(Value::Text(keep)) => keep == "best",
+        _ => false,
+    };
+    let names: [&'static str; 3] = ["patience", "restarts", "keep"];
+    match names.into_iter().find(asked) {
+        Some(name) if !dev => {
+            let message =
+                format!("`{name}` goes by dev accuracy, and no row has the split `{split}`");
+            let help = "leave it out, or make a dev split in the dataset stage: split = [{ of = \"train\", into = \"dev\", share = 0.1 }]";
+            Err(settings::wrong(name, message, help))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses splits that the rows cannot have.
+pub fn expect_splits(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
+    let split = |param: &'static str| Settings(params).text(param).unwrap_or(param);
+    inputs.has_split("rows", "train", split("train"))?;
+    let known = inputs.has_split("rows", "dev", split("dev"));
+    if split("dev") != "dev" {
+        known?;
+    } else if known.is_err() {
+        needs_dev(params, false, "dev")?;
+    }
+    Ok(())
+}
+
+/// What is known of the tables `history` and `model`.
+pub fn expected() -> [Expected; 2] {
+    [HISTORY, MODEL].map(Expected::of_columns)
+}
+
 /// One line of a history.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
@@ -245,6 +321,8 @@ pub struct Trained {
     pub weights: RecordBatch,
     /// Epoch by epoch.
     pub history: Vec<Line>,
+    /// Which epoch's weights these are.
+    pub keep: Keep,
 }
 
 /// What is learnt from.
@@ -297,6 +375,7 @@ pub fn train_with(
                 card: card.clone(),
                 weights: weights::table(card, &tensors),
                 history,
+                keep: spec.keep,
             })
         }
         _ => machine(card, lesson),
@@ -445,10 +524,37 @@ fn machine(card: &Card, lesson: &Lesson<'_>) -> Result<Trained, Failure> {
         card: card.clone(),
         weights,
         history: vec![line],
+        keep: Keep::Best,
     })
 }
 
-/// `attempt, epoch, step, loss, train_accuracy, dev_loss, dev_accuracy`
+/// The columns of the table `history`.
+pub const HISTORY: &[&str] = &[
+    "attempt",
+    "epoch",
+    "step",
+    "loss",
+    "train_accuracy",
+    "dev_loss",
+    "dev_accuracy",
+];
+
+/// The columns of the table `model`.
+pub const MODEL: &[&str] = &[
+    "model",
+    "weights",
+    "classes",
+    "rows",
+    "attempts",
+    "epochs",
+    "steps",
+    "best_epoch",
+    "train_accuracy",
+    "dev_accuracy",
+    "card",
+];
+
+/// Epoch by epoch, as [`HISTORY`] says.
 pub fn history(lines: &[Line]) -> RecordBatch {
     let whole = |get: fn(&Line) -> i64| -> ArrayRef {
         Arc::new(Int64Array::from_iter_values(lines.iter().map(get)))
@@ -484,11 +590,15 @@ pub fn model(trained: &Trained, lesson: &Lesson<'_>) -> RecordBatch {
             _ => Some(line),
         }
     });
+    let last = trained.history.last();
+    let kept = match trained.keep {
+        Keep::Best => best,
+        Keep::Last => last,
+    };
     let card = serde_json::to_string(&trained.card).expect("cards have plain fields");
     let text = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text.to_owned()])) };
     let whole = |n: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![n])) };
     let float = |x: Option<f64>| -> ArrayRef { Arc::new(Float64Array::from(vec![x])) };
-    let last = trained.history.last();
     let columns = vec![
         ("model", text(named(&trained.card))),
         ("weights", whole(numbers as i64)),
@@ -497,9 +607,9 @@ pub fn model(trained: &Trained, lesson: &Lesson<'_>) -> RecordBatch {
         ("attempts", whole(last.map_or(0, |l| l.attempt))),
         ("epochs", whole(last.map_or(0, |l| l.epoch))),
         ("steps", whole(last.map_or(0, |l| l.step))),
-        ("best_epoch", whole(best.map_or(0, |l| l.epoch))),
-        ("train_accuracy", float(best.and_then(|l| l.train_accuracy))),
-        ("dev_accuracy", float(best.and_then(|l| l.dev_accuracy))),
+        ("best_epoch", whole(kept.map_or(0, |l| l.epoch))),
+        ("train_accuracy", float(kept.and_then(|l| l.train_accuracy))),
+        ("dev_accuracy", float(kept.and_then(|l| l.dev_accuracy))),
         ("card", text(&card)),
     ];
     with_metadata(columns, Metadata::default())

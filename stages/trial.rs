@@ -94,6 +94,23 @@ pub fn worded_tokens(
     with_metadata(columns, facts.into_iter().collect())
 }
 
+/// The same texts as words of four characters: a token is its number, padded.
+pub fn grids(texts: &[Text]) -> RecordBatch {
+    let letters = |token: &i32| [2 + token % 10, 2 + token / 10, 0, 0];
+    let spelt = |(split, label, tokens): &Text| {
+        let characters = tokens.iter().flat_map(letters).collect();
+        (*split, *label, characters)
+    };
+    let spelt: Vec<Text> = texts.iter().map(spelt).collect();
+    let words: Vec<String> = (0..12).map(|k| format!("c{k}")).collect();
+    let table = worded_tokens(&spelt, |row| format!("text/{row}"), &words);
+    let schema = table.schema_ref().as_ref().clone();
+    let mut metadata = schema.metadata().clone();
+    metadata.insert("ablate.word_width".to_owned(), "4".to_owned());
+    let schema = schema.with_metadata(metadata);
+    RecordBatch::try_new(Arc::new(schema), table.columns().to_vec()).unwrap()
+}
+
 /// Texts whose class shows in some words, none of which is sure: 160 train, 40 dev, 40 test.
 pub fn reviews() -> Vec<Text> {
     let stream = nn::Stream::new(11, "reviews");

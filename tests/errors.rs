@@ -230,6 +230,26 @@ case!(
     setting_that_does_not_parse,
     wrong_with(TABLE, &["--set", "t.rows=[{ x = ]"])
 );
+case!(
+    setting_of_a_number_that_does_not_fit,
+    wrong_with(TABLE, &["--set", "t.rows=1e400"])
+);
+case!(
+    a_number_that_becomes_infinite,
+    wrong("[stage.t]\nkind = \"table\"\nrows = [{ x = 1e400, y = 1e-400, z = inf, w = 0e9 }]\n")
+);
+case!(
+    an_axis_with_one_number_written_in_two_ways,
+    wrong(
+        "[axes]\nk = [1, 2, 1.0, 0.0, -0.0, nan, nan]\n[stage.t]\nkind = \"table\"\nrows = [{ x = \"${k}\" }]\n"
+    )
+);
+case!(
+    an_axis_whose_whole_numbers_are_one_float,
+    wrong(
+        "[axes]\nk = [9007199254740992, 9007199254740993, 0.5]\n[stage.t]\nkind = \"table\"\nrows = [{ x = \"${k}\" }]\n"
+    )
+);
 case!(unknown_target, wrong_with(TABLE, &["u"]));
 case!(
     unknown_instance,

@@ -3,7 +3,7 @@
 use crate::common::cases;
 use crate::common::easy::{classifier, easy, go_on, spec};
 use nn::batch::{Batch, Example, Sequence, Target};
-use nn::fit::{Event, FitSpec, Fitted, Flow, Loss, Metric, fit};
+use nn::fit::{Event, FitSpec, Fitted, Flow, Keep, Lessons, Loss, Metric, fit, fit_with};
 use nn::grads::{Shard, reduce};
 use nn::model::{Model, Spec};
 use nn::models::{CellKind, LanguageSpec, Seq2seqSpec, TransformerSeq2seqSpec};
@@ -114,6 +114,85 @@ fn balanced_batches_train_with_the_same_bits_on_any_number_of_threads() {
         error.to_string(),
         "target: expected a class for every example, since batches are balanced, got none, or tokens"
     );
+}
+
+/// Examples whose classes are the wrong way round: the more is learnt, the worse it does on them.
+fn contrary(examples: &[Example]) -> Vec<Example> {
+    let flip = |e: &Example| Example {
+        target: match e.target {
+            Target::Class(class) => Target::Class(1 - class),
+            ref other => other.clone(),
+        },
+        ..e.clone()
+    };
+    examples.iter().map(flip).collect()
+}
+
+#[test]
+fn the_last_weights_are_kept_whatever_dev_says_if_that_is_asked_for() {
+    let (train, model) = (easy(120, 20), classifier(CellKind::Gru));
+    let dev = contrary(&train[..40]);
+    let kept = |keep, dev: &[Example]| {
+        let spec = FitSpec {
+            epochs: 8,
+            keep,
+            ..spec()
+        };
+        fit(&model, model.init(1), &train, dev, &spec, None, &mut go_on).unwrap()
+    };
+    let (best, last) = (kept(Keep::Best, &dev), kept(Keep::Last, &dev));
+    // Dev decides nothing but which weights are kept.
+    assert_eq!(last.params, kept(Keep::Best, &[]).params);
+    assert_ne!(last.params, best.params);
+    assert!(last.dev.unwrap().loss > best.dev.unwrap().loss);
+    let measured = nn::evaluate::evaluate(&model, &last.params, &dev).unwrap();
+    assert_eq!(last.dev, Some(measured));
+    let both = FitSpec {
+        keep: Keep::Last,
+        restarts: 1,
+        ..spec()
+    };
+    let error = fit(&model, model.init(1), &train, &dev, &both, None, &mut go_on).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "restarts must be 0 with keep = last, got 1"
+    );
+}
+
+/// Notes the positions of every batch.
+struct Noted(Vec<Vec<usize>>);
+
+impl Lessons for Noted {
+    fn batch(&mut self, _: u64, _: &Params<f32>, batch: &[usize]) -> nn::Result<Vec<Example>> {
+        self.0.push(batch.to_vec());
+        Ok(Vec::new())
+    }
+}
+
+#[test]
+fn lessons_are_told_which_examples_a_batch_has() {
+    let (train, model) = (easy(50, 20), classifier(CellKind::Gru));
+    let mut noted = Noted(Vec::new());
+    let spec = FitSpec {
+        epochs: 1,
+        ..spec()
+    };
+    let start = model.init(1);
+    fit_with(
+        &model,
+        start,
+        &train,
+        &[],
+        &spec,
+        None,
+        &mut noted,
+        &mut go_on,
+    )
+    .unwrap();
+    assert_eq!(noted.0.len(), 3);
+    let mut all: Vec<usize> = noted.0.concat();
+    all.sort_unstable();
+    assert_eq!(all, (0..50).collect::<Vec<_>>());
 }
 
 #[test]

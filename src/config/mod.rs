@@ -8,6 +8,7 @@ mod stage;
 pub mod tree;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as MapEntry;
 use std::path::{Path, PathBuf};
 
 use store::Value;
@@ -243,7 +244,11 @@ fn check_axes(table: Table, problems: &mut Vec<Diagnostic>) -> Vec<Axis> {
                 ),
             );
         }
+        let floats = items
+            .iter()
+            .any(|item| matches!(item.raw, Raw::Scalar(Value::Float(_))));
         let mut values: Vec<Value> = Vec::new();
+        let mut listed: HashMap<String, (Value, Span)> = HashMap::new();
         for item in items {
             let Raw::Scalar(value) = &item.raw else {
                 problems.push(
@@ -270,13 +275,26 @@ fn check_axes(table: Table, problems: &mut Vec<Diagnostic>) -> Vec<Axis> {
                 );
                 continue;
             }
-            if values.contains(value) {
+            let first = listed.entry(one_value(value, floats));
+            if let MapEntry::Occupied(first) = first {
+                let (other, span) = first.get();
                 problems.push(
-                    Diagnostic::new(format!("axis `{}` lists {value} twice", entry.key))
+                    match other == value || other.to_string() == value.to_string() {
+                        true => {
+                            Diagnostic::new(format!("axis `{}` lists {value} twice", entry.key))
+                                .at(item.span, "already listed")
+                        }
+                        false => Diagnostic::new(format!(
+                            "axis `{}` lists {other} and {value}, which are one number",
+                            entry.key
+                        ))
+                        .at(*span, "")
                         .at(item.span, "already listed"),
+                    },
                 );
                 continue;
             }
+            first.or_insert_with(|| (value.clone(), item.span));
             values.push(value.clone());
         }
         axes.push(Axis {
@@ -286,6 +304,18 @@ fn check_axes(table: Table, problems: &mut Vec<Diagnostic>) -> Vec<Axis> {
         });
     }
     axes
+}
+
+/// The same text for values that mean the same. Numbers of an axis with a float are all floats once they
+/// stand in a column.
+fn one_value(value: &Value, floats: bool) -> String {
+    let number = match value {
+        Value::Int(int) if floats => *int as f64,
+        Value::Float(float) => *float,
+        other => return other.to_string(),
+    };
+    // 0 and -0 are equal, and so are all that are not numbers.
+    Value::Float(number + 0.0).to_string()
 }
 
 /// Whether two values fit into one column.

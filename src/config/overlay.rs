@@ -3,7 +3,7 @@
 //! reported where it was written.
 
 use super::Request;
-use super::tree::{self, Entry, Node, Raw, Table};
+use super::tree::{self, Entry, NoValue, Node, Raw, Table};
 use crate::diagnostic::{Diagnostic, Sources, Span, nearest};
 
 /// The names of the profiles in the file.
@@ -137,10 +137,12 @@ fn set(root: &mut Table, setting: &str, sources: &mut Sources) -> Result<(), Dia
 /// already eaten one pair of quotes.
 fn value_node(setting: &str, value: &str, sources: &mut Sources) -> Result<Node, Diagnostic> {
     let source = sources.add(format!("--set {setting}"), value.trim());
+    let quoted = value.trim_start().starts_with(['[', '{', '"', '\'']);
     match tree::parse_value(sources, source) {
         Ok(node) => Ok(node),
-        Err(problem) if value.trim_start().starts_with(['[', '{', '"', '\'']) => Err(problem),
-        Err(_) => Ok(Node {
+        Err(NoValue::Refused(problem)) => Err(problem),
+        Err(NoValue::Text(problem)) if quoted => Err(problem),
+        Err(NoValue::Text(_)) => Ok(Node {
             raw: Raw::Scalar(store::Value::Text(value.trim().to_owned())),
             span: Span::new(source, 0..value.trim().len()),
         }),

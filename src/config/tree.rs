@@ -102,12 +102,27 @@ pub fn parse(sources: &Sources, source: u16) -> Result<Table, Vec<Diagnostic>> {
     }
 }
 
+/// Why a source is not a value.
+pub enum NoValue {
+    /// It is not TOML, or a date: its text may mean something all the same.
+    Text(Diagnostic),
+    /// It is TOML, and no parameter can hold it.
+    Refused(Diagnostic),
+}
+
 /// Parses a source as one TOML value.
-pub fn parse_value(sources: &Sources, source: u16) -> Result<Node, Diagnostic> {
-    let value = DeValue::parse(sources.text(source)).map_err(|error| toml_error(&error, source))?;
+pub fn parse_value(sources: &Sources, source: u16) -> Result<Node, NoValue> {
+    let value = DeValue::parse(sources.text(source))
+        .map_err(|error| NoValue::Text(toml_error(&error, source)))?;
+    let refused = match value.get_ref() {
+        DeValue::Datetime(_) => NoValue::Text,
+        _ => NoValue::Refused,
+    };
     let mut problems = Vec::new();
     let node = node(value, source, &mut problems);
-    problems.pop().map_or(Ok(node), Err)
+    problems
+        .pop()
+        .map_or(Ok(node), |problem| Err(refused(problem)))
 }
 
 fn toml_error(error: &toml::de::Error, source: u16) -> Diagnostic {
@@ -133,6 +148,13 @@ fn table(table: DeTable<'_>, source: u16, problems: &mut Vec<Diagnostic>) -> Tab
     Table { entries }
 }
 
+/// Whether a number is still of the size that was written: neither infinite nor 0 unless it says so.
+fn keeps_size(written: &str, found: f64) -> bool {
+    let digits = written.split(['e', 'E']).next().unwrap_or_default();
+    let zero = !digits.contains(|c: char| ('1'..='9').contains(&c));
+    (found.is_finite() || written.contains(['i', 'n'])) && (found != 0.0 || zero)
+}
+
 fn node(value: Spanned<DeValue<'_>>, source: u16, problems: &mut Vec<Diagnostic>) -> Node {
     let span = Span::new(source, value.span());
     let mut reject = |title: String, help: &str| {
@@ -149,7 +171,15 @@ fn node(value: Spanned<DeValue<'_>>, source: u16, problems: &mut Vec<Diagnostic>
                 "write it as a float or a string",
             ),
         },
-        DeValue::Float(float) => match float.as_str().parse() {
+        DeValue::Float(float) => match float.as_str().parse::<f64>() {
+            Ok(found) if !keeps_size(float.as_str(), found) => reject(
+                format!(
+                    "{} does not fit into a 64-bit float: it would become {}",
+                    float.as_str(),
+                    Value::Float(found)
+                ),
+                "magnitudes are between 5e-324 and 1.7976931348623157e308; infinity is `inf`",
+            ),
             Ok(float) => Raw::Scalar(Value::Float(float)),
             Err(_) => reject(
                 format!("{} is not a number", float.as_str()),

@@ -8,6 +8,7 @@ use stages::{Inputs, Port, Ports, Stage};
 use store::{Params, Value};
 
 use super::files::{Files, Hasher};
+use super::foresee::Foresight;
 use super::order;
 use super::{Feed, Instance, Plan, Source, Wire};
 use crate::config::{Axis, Bindings, Pipeline, Reference, StageDecl, check_params, fill};
@@ -49,6 +50,7 @@ pub fn expand<'p>(pipeline: &'p Pipeline, order: &[usize]) -> Result<Plan<'p>, V
         })
         .collect();
     let mut instances: Vec<Instance> = Vec::with_capacity(order.len());
+    let mut foresight = Foresight::default();
     let mut placed: Vec<Option<Placed>> = pipeline.stages.iter().map(|_| None).collect();
     for &stage in order {
         let decl = &pipeline.stages[stage];
@@ -84,19 +86,27 @@ pub fn expand<'p>(pipeline: &'p Pipeline, order: &[usize]) -> Result<Plan<'p>, V
             if !variants.contains_key(&own) {
                 let checked = plain[stage].take();
                 match checked.unwrap_or_else(|| variant(pipeline, decl, &own, &hasher)) {
-                    Ok(variant) => drop(variants.insert(own.clone(), variant)),
+                    Ok(variant) => {
+                        check_ports(decl, &variant.ports, &mut found);
+                        drop(variants.insert(own.clone(), variant));
+                    }
                     Err(mut errors) => {
                         found.append(&mut errors);
                         break;
                     }
                 }
             }
-            let variant = &variants[&own];
-            if n == 0 {
-                check_ports(decl, &variant.ports, &mut found);
+            if !found.is_empty() {
+                break;
             }
+            let variant = &variants[&own];
             let wires = wires(pipeline, decl, &variant.ports, &point, &placed, &instances);
-            match wires {
+            let foreseen = wires.and_then(|(wires, metrics)| {
+                let metric = metrics.first().copied();
+                foresight.look(&pipeline.axes, decl, &variant.params, &wires, metric)?;
+                Ok((wires, metrics))
+            });
+            match foreseen {
                 Ok((wires, metrics)) => instances.push(Instance {
                     stage,
                     label: label(decl, &point, &pipeline.axes),
@@ -117,6 +127,7 @@ pub fn expand<'p>(pipeline: &'p Pipeline, order: &[usize]) -> Result<Plan<'p>, V
         if !found.is_empty() {
             problems.append(&mut found);
             instances.truncate(first);
+            foresight.truncate(first);
             continue;
         }
         placed[stage] = Some(Placed {

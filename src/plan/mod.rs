@@ -3,6 +3,7 @@
 
 mod expand;
 mod files;
+mod foresee;
 mod order;
 mod target;
 

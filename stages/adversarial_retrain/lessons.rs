@@ -1,8 +1,6 @@
 //! Adversarial rows made while a network learns, against the weights of the moment.
 
-use std::collections::BTreeMap;
-
-use nn::batch::{Example, Sequence};
+use nn::batch::Example;
 use nn::fit::Lessons;
 use nn::params::Params;
 
@@ -29,8 +27,8 @@ pub struct Regenerated<'a> {
     mix: Mix,
     /// For `epoch`: the rows that are attacked.
     places: Vec<usize>,
-    /// For `batch`: where each training text lies. Equal texts have the same attack.
-    rows: BTreeMap<Vec<u32>, usize>,
+    /// For `batch`: the row of each training example, by its position.
+    rows: Vec<usize>,
     share: f64,
     failure: Option<Failure>,
 }
@@ -45,20 +43,12 @@ impl<'a> Regenerated<'a> {
         share: f64,
     ) -> Result<Regenerated<'a>, Failure> {
         let split = Settings(task.params).text("train").unwrap_or("train");
-        let mut rows = BTreeMap::new();
-        if mix == Mix::Batch {
-            for row in armoury.rows.split(split) {
-                if let Sequence::Tokens(ids) = &armoury.rows.examples[row].input {
-                    rows.entry(ids.clone()).or_insert(row);
-                }
-            }
-        }
         Ok(Regenerated {
             task,
             armoury,
             mix,
             places: armoury.places((split, "train"), items, task.seed, Among::default())?,
-            rows,
+            rows: armoury.rows.split(split),
             share,
             failure: None,
         })
@@ -96,29 +86,14 @@ impl Lessons for Regenerated<'_> {
         }
     }
 
-    fn batch(
-        &mut self,
-        _: u64,
-        params: &Params<f32>,
-        batch: &[&Example],
-    ) -> nn::Result<Vec<Example>> {
+    fn batch(&mut self, _: u64, params: &Params<f32>, batch: &[usize]) -> nn::Result<Vec<Example>> {
         if self.mix != Mix::Batch {
             return Ok(Vec::new());
         }
         // A share that is asked for is at least one row.
         let wanted = ((batch.len() as f64 * self.share).round() as usize).max(1);
-        let places: Vec<usize> = batch
-            .iter()
-            .filter_map(|e| match &e.input {
-                Sequence::Tokens(ids) => self.rows.get(ids).copied(),
-                _ => None,
-            })
-            .take(wanted)
-            .collect();
-        match places.is_empty() {
-            true => Ok(Vec::new()),
-            false => self.attack(params, &places),
-        }
+        let places: Vec<usize> = batch.iter().take(wanted).map(|n| self.rows[*n]).collect();
+        self.attack(params, &places)
     }
 }
 

@@ -14,17 +14,19 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Target};
+use nn::fit::FitSpec;
 use store::{Params, Value};
 
 use crate::attack::{self, Among, Armoury, Outcome};
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::determinism::{Determinism, Within, within};
+use crate::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
 use crate::fingerprint::{self, Code};
 use crate::settings::{self, Settings, failure};
 use crate::training::{self, Lesson, Trained};
 use crate::victim::{Loaded, vectors};
-use crate::weights::{Card, with_metadata};
-use crate::{Failure, Outputs, ParamError, Stage, Task};
+use crate::weights::with_metadata;
+use crate::{Failure, Outputs, ParamError, Stage, Task, models};
 use lessons::{Mix, Regenerated};
 
 /// The kind `adversarial-retrain`.
@@ -148,6 +150,34 @@ impl Stage for AdversarialRetrain {
         training::spec(params, 0).map(drop)
     }
 
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        attack::expect_inputs(params, inputs)?;
+        training::expect_splits(params, inputs)?;
+        let test = Settings(params).text("test").unwrap_or("test");
+        inputs.has_split("rows", "test", test)?;
+        let old = inputs
+            .of("weights")
+            .and_then(|weights| weights.model.clone());
+        if let Some(old) = &old {
+            check_model(params, &old.name)?;
+        }
+        let weights = Expected {
+            model: old,
+            ..Expected::default()
+        };
+        let [history, model] = training::expected();
+        Ok(vec![
+            weights,
+            history,
+            model,
+            Expected::of_columns(COMPARISON),
+        ])
+    }
+
     fn code(&self, params: &Params) -> Code {
         let name = Settings(params).text("attack").unwrap_or_default();
         fingerprint::narrowed("adversarial-retrain", |source| attack::counts(source, name))
@@ -160,6 +190,7 @@ impl Stage for AdversarialRetrain {
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
         let old = Armoury::open(task)?;
+        let plan = Retraining::read(task, &old)?;
         let settings = Settings(task.params);
         let test = settings.text("test").unwrap_or("test");
         let limit = settings.whole("test_items", 0, 0).map_err(failure)?;
@@ -170,7 +201,7 @@ impl Stage for AdversarialRetrain {
             clean: old.accuracy(&all)?,
             attacked: old.attack(&places, task.params, task.seed, task.watch)?,
         };
-        let trained = retrain(task, &old)?;
+        let trained = plan.train(task, &old)?;
         let connected = task.inputs.get("vectors").map(vectors).transpose()?;
         let new = Loaded::open(&trained.weights, connected.as_ref())?;
         let new = Armoury::with(task, new, connected)?;
@@ -179,9 +210,8 @@ impl Stage for AdversarialRetrain {
             clean: new.accuracy(&all)?,
             attacked: new.attack(&places, task.params, task.seed, task.watch)?,
         };
-        let rows = old.rows.split(settings.text("train").unwrap_or("train"));
         let lesson = Lesson {
-            train: &old.rows.examples(&rows)?,
+            train: &plan.train,
             dev: &[],
             vectors: None,
             seed: task.seed,
@@ -199,58 +229,99 @@ impl Stage for AdversarialRetrain {
     }
 }
 
-/// Trains the old model's architecture on clean and adversarial rows.
-fn retrain(task: &Task<'_>, old: &Armoury) -> Result<Trained, Failure> {
-    let settings = Settings(task.params);
-    let mix = settings.one_of("mix", MIXES).map_err(failure)?;
-    let items = settings.whole("items", 1000, 0).map_err(failure)?;
-    let share = settings.number("share", 0.5, 1e-6, 1.0).map_err(failure)?;
-    let spec = training::spec(task.params, task.seed).map_err(failure)?;
-    let split = |param: &'static str| settings.text(param).unwrap_or(param);
-    let mut train = old.rows.examples(&old.rows.split(split("train")))?;
-    if train.is_empty() {
-        return Err(old.rows.no_split(split("train"), "train"));
+/// What the new model learns from, and how. Read before anything is attacked: what is wrong with it must
+/// not cost an attack to find out.
+struct Retraining {
+    train: Vec<Example>,
+    dev: Vec<Example>,
+    spec: FitSpec,
+    mix: Mix,
+    items: usize,
+    share: f64,
+    goes_on: bool,
+}
+
+impl Retraining {
+    fn read(task: &Task<'_>, old: &Armoury) -> Result<Retraining, Failure> {
+        let settings = Settings(task.params);
+        let split = |param: &'static str| settings.text(param).unwrap_or(param);
+        let train = old.rows.examples(&old.rows.split(split("train")))?;
+        if train.is_empty() {
+            return Err(old.rows.no_split(split("train"), "train"));
+        }
+        let dev = old.rows.examples(&old.rows.split(split("dev")))?;
+        if dev.is_empty() && split("dev") != "dev" {
+            return Err(old.rows.no_split(split("dev"), "dev"));
+        }
+        training::needs_dev(task.params, !dev.is_empty(), split("dev")).map_err(failure)?;
+        let model = models::named(old.card());
+        check_model(task.params, model).map_err(failure)?;
+        Ok(Retraining {
+            train,
+            dev,
+            spec: training::spec(task.params, task.seed).map_err(failure)?,
+            mix: settings.one_of("mix", MIXES).map_err(failure)?,
+            items: settings.whole("items", 1000, 0).map_err(failure)?,
+            share: settings.number("share", 0.5, 1e-6, 1.0).map_err(failure)?,
+            goes_on: settings.text("from") == Some("weights"),
+        })
     }
-    let dev = old.rows.examples(&old.rows.split(split("dev")))?;
-    let network = matches!(old.card(), Card::Network { .. });
-    if mix == Mix::Append {
-        let places = old.places(
-            (split("train"), "train"),
-            items,
-            task.seed,
-            Among::default(),
-        )?;
+
+    /// Trains the old model's architecture on clean and adversarial rows.
+    fn train(&self, task: &Task<'_>, old: &Armoury) -> Result<Trained, Failure> {
+        let connected = task.inputs.get("vectors").map(vectors).transpose()?;
+        let lesson = |train| Lesson {
+            train,
+            dev: &self.dev,
+            vectors: connected.as_ref(),
+            seed: task.seed,
+        };
+        let start = self.goes_on.then_some(old.loaded());
+        if self.mix != Mix::Append {
+            let mut lessons = Regenerated::new(task, old, self.mix, self.items, self.share)?;
+            let lesson = lesson(&self.train);
+            let trained = training::train_with(
+                old.card(),
+                &lesson,
+                &self.spec,
+                start,
+                &mut lessons,
+                task.watch,
+            );
+            return trained.map_err(|failure| lessons.blame(failure));
+        }
+        let split = Settings(task.params).text("train").unwrap_or("train");
+        let places = old.places((split, "train"), self.items, task.seed, Among::default())?;
         let outcomes = old.attack(&places, task.params, task.seed, task.watch)?;
+        let mut train = self.train.clone();
         train.extend(outcomes.into_iter().map(adversarial));
-    } else if !network {
-        return Err(
-            Failure::new("this model is trained in one go, not batch by batch")
-                .help("choose mix = \"append\"")
-                .at("mix"),
-        );
+        let lesson = lesson(&train);
+        training::train(old.card(), &lesson, &self.spec, start, task.watch)
     }
-    let connected = task.inputs.get("vectors").map(vectors).transpose()?;
-    let lesson = Lesson {
-        train: &train,
-        dev: &dev,
-        vectors: connected.as_ref(),
-        seed: task.seed,
-    };
-    let goes_on = settings.text("from") == Some("weights");
-    if goes_on && !network {
-        return Err(
-            Failure::new("this model is trained in one go, and cannot go on from weights")
-                .help("choose from = \"scratch\"")
-                .at("from"),
-        );
+}
+
+/// Refuses settings that the model has no use for.
+fn check_model(params: &Params, model: &str) -> Result<(), ParamError> {
+    if !models::MACHINES.contains(&model) {
+        return training::idle(params, model);
     }
-    let start = goes_on.then_some(old.loaded());
-    if mix == Mix::Append || !network {
-        return training::train(old.card(), &lesson, &spec, start, task.watch);
+    let s = Settings(params);
+    if s.one_of("mix", MIXES)? != Mix::Append {
+        let message = format!("`{model}` is trained in one go, not batch by batch");
+        return Err(settings::wrong("mix", message, "choose mix = \"append\""));
     }
-    let mut lessons = Regenerated::new(task, old, mix, items, share)?;
-    training::train_with(old.card(), &lesson, &spec, start, &mut lessons, task.watch)
-        .map_err(|failure| lessons.blame(failure))
+    if s.text("from") == Some("weights") {
+        let message = format!("`{model}` is trained in one go, and cannot go on from weights");
+        return Err(settings::wrong(
+            "from",
+            message,
+            "choose from = \"scratch\"",
+        ));
+    }
+    let why = format!("`{model}` is trained again with the settings that it had");
+    let epochs = training::PARAMS.iter().find(|param| param.name == "epochs");
+    settings::idle(params, epochs, || why.clone())?;
+    training::idle_all(params, &why)
 }
 
 /// An attacked row as an example with its true class.
@@ -268,7 +339,17 @@ struct Side {
     attacked: Vec<Outcome>,
 }
 
-/// `model, clean_accuracy, clean_items, attacked_accuracy, success_rate, items`
+/// The columns of the output `comparison`.
+pub const COMPARISON: &[&str] = &[
+    "model",
+    "clean_accuracy",
+    "clean_items",
+    "attacked_accuracy",
+    "success_rate",
+    "items",
+];
+
+/// A row for each model, as [`COMPARISON`] says.
 fn comparison(sides: &[Side], clean_items: usize) -> RecordBatch {
     let count =
         |side: &Side, test: fn(&Outcome) -> bool| side.attacked.iter().filter(|o| test(o)).count();

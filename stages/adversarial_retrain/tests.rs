@@ -10,7 +10,7 @@ use super::AdversarialRetrain;
 use crate::Stage;
 use crate::attack::AttackStage;
 use crate::train::Train;
-use crate::trial::{on_threads, params, reviews, run, text, tokens, vocab};
+use crate::trial::{grids, on_threads, params, reviews, run, signals, text, tokens, vocab, waves};
 
 fn trained(model: &str) -> RecordBatch {
     let given = [
@@ -147,19 +147,90 @@ fn learning_from_swaps_helps_against_swaps() {
 fn machines_learn_once_or_not_at_all() {
     let svm = trained("svm");
     let attack = [("attack", text("swap"))];
-    assert!(retrain(&svm, "append", &attack).is_ok());
+    let (rows, vocab, bayes) = (tokens(&reviews()), vocab(), trained("naive-bayes"));
+    let inputs = [
+        ("weights", &svm),
+        ("rows", &rows),
+        ("vocab", &vocab),
+        ("bayes", &bayes),
+    ];
+    assert!(run(&AdversarialRetrain, &inputs, &attack, 5).is_ok());
     let failure = retrain(&svm, "batch", &attack).unwrap_err();
     assert_eq!(
         failure.message,
-        "this model is trained in one go, not batch by batch"
+        "`svm` is trained in one go, not batch by batch"
     );
     assert_eq!(failure.help.as_deref(), Some("choose mix = \"append\""));
     let going_on = [("attack", text("swap")), ("from", text("weights"))];
     let failure = retrain(&svm, "append", &going_on).unwrap_err();
     assert_eq!(
         failure.message,
-        "this model is trained in one go, and cannot go on from weights"
+        "`svm` is trained in one go, and cannot go on from weights"
     );
+    let failure = retrain(&svm, "append", &attack).unwrap_err();
+    assert_eq!(failure.message, "`epochs` would have no effect here");
+    assert_eq!(
+        failure.help.as_deref(),
+        Some("leave it out: `svm` is trained again with the settings that it had")
+    );
+}
+
+/// The weights that rows of any kind give, retrained with or without rows of the attack in every batch.
+fn with_and_without(model: &str, rows: &RecordBatch, attack: &[(&str, Value)]) -> [Vec<u8>; 2] {
+    let settings = [
+        ("epochs", Value::Int(2)),
+        ("learning_rate", Value::Float(0.01)),
+    ];
+    let mut given = vec![("model", text(model)), ("units", Value::Int(6))];
+    given.extend(settings.clone());
+    let old = run(&Train, &[("rows", rows)], &given, 3).unwrap();
+    let plain = run(&Train, &[("rows", rows)], &given, 5).unwrap();
+    let mut given = vec![("mix", text("batch"))];
+    given.extend(settings);
+    given.extend(attack.iter().cloned());
+    let inputs = [("weights", &old["weights"]), ("rows", rows)];
+    let new = run(&AdversarialRetrain, &inputs, &given, 5).unwrap();
+    [&new["weights"], &plain["weights"]].map(|table| store::encode(table).unwrap())
+}
+
+#[test]
+fn batches_of_signals_and_of_characters_get_their_rows_too() {
+    let attack = [
+        ("attack", text("gradient-sign")),
+        ("alpha", Value::Float(0.5)),
+    ];
+    let [new, plain] = with_and_without("gru", &signals(&waves()), &attack);
+    assert!(new != plain, "nothing was added to batches of signals");
+    // No attack changes characters; rows as they are still weigh more when they are there twice.
+    let attack = [("attack", text("none"))];
+    let [new, plain] = with_and_without("char-cnn", &grids(&reviews()), &attack);
+    assert!(new != plain, "nothing was added to batches of characters");
+}
+
+#[test]
+fn rows_that_read_the_same_keep_their_own_labels() {
+    // Two texts with the same words and different classes: found by their words, both were attacked as one.
+    let mut texts = reviews();
+    let twin = texts[0].2.clone();
+    texts.push(("train", 1 - texts[0].1, twin));
+    let rows = tokens(&texts);
+    let lstm = trained("lstm");
+    let armed = crate::Task {
+        inputs: [("weights".to_owned(), lstm), ("rows".to_owned(), rows)].into(),
+        params: &params(&[("attack", text("none")), ("mix", text("batch"))]),
+        seed: 5,
+        files: Default::default(),
+        data: &crate::DataHome::nowhere(),
+        watch: &crate::trial::Nobody,
+    };
+    let armoury = crate::attack::Armoury::open(&armed).unwrap();
+    let mut lessons = super::Regenerated::new(&armed, &armoury, super::Mix::Batch, 0, 1.0).unwrap();
+    let train = armoury.rows.split("train");
+    let (_, weights) = armoury.loaded().network().unwrap();
+    let made = nn::fit::Lessons::batch(&mut lessons, 0, weights, &[0, train.len() - 1]).unwrap();
+    let labels: Vec<_> = made.into_iter().map(|example| example.target).collect();
+    let class = |label: i64| nn::batch::Target::Class(label as u32);
+    assert_eq!(labels, [class(texts[0].1), class(1 - texts[0].1)]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use nn::online::{Moment, Quadrature, Rule};
 use super::parts::online::{self, ALPHA, CLIP01, EPS, POINTS, Pursuit, Push, TARGET, THRESHOLD, V};
 use super::parts::signs::Signs;
 use super::scene::{Item, Scene, Trace};
-use super::{Attack, Begun, Entry, Ready, param};
+use super::{Attack, Begun, Changes, Entry, Ready, Victims, param};
 use crate::describe::{Param, Type};
 use crate::settings::{Settings, failure, wrong};
 use crate::{Failure, ParamError, models};
@@ -151,12 +151,19 @@ impl Attack for Dynamic {
             params: &[
                 ALPHA, EPS, TARGET, THRESHOLD, CLIP01, POINTS, V, RHO, SUBSTEPS, START,
             ],
+            changes: Changes::Numbers,
+            victims: Victims::Recurrent,
+            needs: &[],
         }
     }
 
     fn check(&self, settings: Settings<'_>) -> Result<(), ParamError> {
         rates(settings)?;
         online::check(settings)
+    }
+
+    fn draws(&self, settings: Settings<'_>) -> bool {
+        rates(settings).is_ok_and(|(_, _, start)| start > 0.0)
     }
 
     fn rule(&self, settings: Settings<'_>) -> Result<Option<Begun>, Failure> {

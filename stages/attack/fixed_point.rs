@@ -20,7 +20,7 @@ use super::parts::online::{
 };
 use super::parts::solver::solver;
 use super::scene::{Item, Scene, Trace};
-use super::{Attack, Begun, Entry, Ready};
+use super::{Attack, Begun, Changes, Entry, Ready, Victims};
 use crate::settings::Settings;
 use crate::{Failure, ParamError};
 
@@ -38,6 +38,9 @@ impl Attack for FixedPoint {
             file: "fixed_point.rs",
             summary: "Every sample of a signal gets the perturbation that solves d = alpha B(d)^T v.",
             params: &[ALPHA, EPS, TARGET, THRESHOLD, CLIP01, POINTS, V, ITERATIONS],
+            changes: Changes::Numbers,
+            victims: Victims::Recurrent,
+            needs: &[],
         }
     }
 

@@ -15,7 +15,7 @@
 use super::parts::online::{self, ALPHA, CLIP01, EPS, Pursuit, TARGET, THRESHOLD};
 use super::parts::signs::Signs;
 use super::scene::{Item, Scene, Trace};
-use super::{Attack, Begun, Entry, Ready};
+use super::{Attack, Begun, Changes, Entry, Ready, Victims};
 use crate::models::failure;
 use crate::settings::Settings;
 use crate::{Failure, ParamError};
@@ -35,6 +35,9 @@ impl Attack for GradientSign {
             file: "gradient_sign.rs",
             summary: "Every sample of a signal moves by the sign of the gradient of the moment.",
             params: &[ALPHA, EPS, TARGET, THRESHOLD, CLIP01],
+            changes: Changes::Numbers,
+            victims: Victims::Recurrent,
+            needs: &[],
         }
     }
 

@@ -14,7 +14,7 @@ use super::parts::goal::Goal;
 use super::parts::moves::{Direction, Steepest};
 use super::parts::search::walk;
 use super::scene::{Item, Scene, Trace};
-use super::{Attack, Entry, Ready, param};
+use super::{Attack, Changes, Entry, Ready, Victims, param};
 use crate::describe::{Param, Type};
 use crate::settings::{Settings, failure};
 use crate::{Failure, ParamError};
@@ -51,6 +51,9 @@ impl Attack for Jsma {
             file: "jsma.rs",
             summary: "Word by word from the end, by the sign of the gradient and the whole dictionary.",
             params: PARAMS,
+            changes: Changes::Words,
+            victims: Victims::Networks,
+            needs: &[],
         }
     }
 

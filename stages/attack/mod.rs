@@ -6,6 +6,7 @@
 
 mod armoury;
 mod dynamic;
+mod expect;
 mod fixed_point;
 mod gradient_sign;
 mod jsma;
@@ -37,10 +38,12 @@ use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::determinism::{Determinism, Within, within};
+use crate::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
 use crate::fingerprint::{self, Code};
 use crate::settings::{self, Settings, failure};
 use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task};
 pub use armoury::{Among, Armoury};
+pub use expect::inputs as expect_inputs;
 pub use live::{Live, Run};
 pub use report::Outcome;
 use scene::{Item, Scene, Trace};
@@ -68,6 +71,34 @@ pub struct Entry {
     pub summary: &'static str,
     /// Its own parameters.
     pub params: &'static [Param],
+    /// What it changes.
+    pub changes: Changes,
+    /// The models that it can attack.
+    pub victims: Victims,
+    /// Inputs that it needs beside `weights` and `rows`.
+    pub needs: &'static [&'static str],
+}
+
+/// What an attack changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// Nothing: rows of any kind will do.
+    Nothing,
+    /// The words of texts.
+    Words,
+    /// The numbers of signals.
+    Numbers,
+}
+
+/// The models that an attack can ask what it needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victims {
+    /// Any: it asks for answers, or for nothing.
+    All,
+    /// Those with gradients.
+    Networks,
+    /// Recurrent networks that read one step after the other.
+    Recurrent,
 }
 
 /// An attack.
@@ -78,6 +109,11 @@ pub trait Attack: Sync {
     /// Looks at parameters that their types do not tell enough about.
     fn check(&self, _: Settings<'_>) -> Result<(), ParamError> {
         Ok(())
+    }
+
+    /// Whether it draws random numbers, so that a second attack on a row is another one.
+    fn draws(&self, _: Settings<'_>) -> bool {
+        false
     }
 
     /// Its rule before the first sample, if it perturbs signals as they arrive, and its own limit
@@ -143,6 +179,41 @@ pub fn check(params: &Params) -> Result<(), ParamError> {
         }
     }
     attack.check(Settings(params))
+}
+
+/// Refuses what would be without an effect for the rows of an attack stage, or repeat itself.
+fn check_rows(params: &Params) -> Result<(), ParamError> {
+    let s = Settings(params);
+    let name = s.text("attack").unwrap_or_default();
+    let Some(attack) = find(name) else {
+        return Ok(());
+    };
+    if s.whole("repeats", 1, 1)? > 1 && !attack.draws(s) {
+        let message = format!(
+            "`repeats` would attack each row in the same way: `{name}` draws no random numbers here"
+        );
+        let help = match name {
+            "dynamic" => "leave it out, or draw where perturbations begin: `start`",
+            "word-mapping" => "leave it out, or take rule = \"random\"",
+            _ => "leave it out",
+        };
+        return Err(settings::wrong("repeats", message, help));
+    }
+    if s.whole("traces", 0, 0)? > 0 && attack.entry().changes == Changes::Words {
+        let message = format!("`traces` are of signals, and `{name}` changes words");
+        return Err(settings::wrong("traces", message, "leave it out"));
+    }
+    let (label, target) = (params.get("label"), params.get("target"));
+    if label.is_some() && label == target {
+        let message =
+            "`label` and `target` are one class: there would be nothing to attack".to_owned();
+        return Err(settings::wrong(
+            "target",
+            message,
+            "choose another class to reach",
+        ));
+    }
+    Ok(())
 }
 
 /// Whether a source decides the result of an attack: its own file, and all that is no attack's.
@@ -246,7 +317,22 @@ impl Stage for AttackStage {
         settings.whole("repeats", 1, 1)?;
         settings.whole("label", 0, 0)?;
         settings.one_of("among", AMONG)?;
-        check(params)
+        check(params)?;
+        check_rows(params)
+    }
+
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        expect::inputs(params, inputs)?;
+        let settings = Settings(params);
+        inputs.has_split("rows", "split", settings.text("split").unwrap_or("test"))?;
+        if settings.whole("traces", 0, 0)? > 0 {
+            expect::traces(inputs)?;
+        }
+        Ok(expect::outputs())
     }
 
     fn code(&self, params: &Params) -> Code {

@@ -1,7 +1,7 @@
 //! No attack: what the model says of the rows as they are. The column "clean" of every table.
 
 use super::scene::{Item, Scene, Trace};
-use super::{Attack, Entry, Ready};
+use super::{Attack, Changes, Entry, Ready, Victims};
 use crate::Failure;
 
 /// Leaves every row as it is.
@@ -14,6 +14,9 @@ impl Attack for None {
             file: "none.rs",
             summary: "Leaves every row as it is: clean accuracy.",
             params: &[],
+            changes: Changes::Nothing,
+            victims: Victims::All,
+            needs: &[],
         }
     }
 

@@ -18,7 +18,7 @@ use nn::online::Aim;
 
 use super::parts::online::{self, CLIP01, EPS, ITERATIONS, Pursuit, TARGET};
 use super::scene::{Item, Scene, Trace};
-use super::{Attack, Entry, Ready, param};
+use super::{Attack, Changes, Entry, Ready, Victims, param};
 use crate::describe::{Param, Type};
 use crate::settings::{Settings, failure};
 use crate::{Failure, ParamError, models};
@@ -55,6 +55,9 @@ impl Attack for OptimalControl {
             file: "optimal_control.rs",
             summary: "The whole signal's perturbation by optimal control: it sees the future.",
             params: &[EPS, TARGET, CLIP01, PENALTY, ITERATIONS, RATE],
+            changes: Changes::Numbers,
+            victims: Victims::Networks,
+            needs: &[],
         }
     }
 
@@ -63,6 +66,10 @@ impl Attack for OptimalControl {
         s.number("rate", 0.05, 1e-9, 1e3)?;
         s.whole("iterations", 300, 1)?;
         online::check(s)
+    }
+
+    fn draws(&self, _: Settings<'_>) -> bool {
+        true
     }
 
     fn ready<'a>(&self, scene: &'a Scene<'a>) -> Result<Box<dyn Ready + 'a>, Failure> {

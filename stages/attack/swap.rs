@@ -7,10 +7,10 @@
 
 use super::parts::opposed::{Opposed, STRONGEST};
 use super::scene::{Change, Item, Scene, Trace};
-use super::{Attack, Entry, Ready, param};
+use super::{Attack, Changes, Entry, Ready, Victims, param};
 use crate::Failure;
 use crate::describe::{Param, Type};
-use crate::settings::failure;
+use crate::settings::{Settings, failure};
 use crate::sway::Sway;
 
 const PARAMS: &[Param] = &[
@@ -35,7 +35,14 @@ impl Attack for Swap {
             file: "swap.rs",
             summary: "The words that speak most for the true class become words of another.",
             params: PARAMS,
+            changes: Changes::Words,
+            victims: Victims::All,
+            needs: &["bayes", "vocab"],
         }
+    }
+
+    fn draws(&self, _: Settings<'_>) -> bool {
+        true
     }
 
     fn ready<'a>(&self, scene: &'a Scene<'a>) -> Result<Box<dyn Ready + 'a>, Failure> {

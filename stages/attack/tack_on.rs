@@ -5,8 +5,9 @@
 
 use super::parts::opposed::{Opposed, STRONGEST};
 use super::scene::{Change, Item, Scene, Trace};
-use super::{Attack, Entry, Ready};
+use super::{Attack, Changes, Entry, Ready, Victims};
 use crate::Failure;
+use crate::settings::Settings;
 
 /// The attack.
 pub struct TackOn;
@@ -23,7 +24,14 @@ impl Attack for TackOn {
             file: "tack_on.rs",
             summary: "The first word becomes one of the strongest words of another class.",
             params: &[STRONGEST],
+            changes: Changes::Words,
+            victims: Victims::All,
+            needs: &["bayes", "vocab"],
         }
+    }
+
+    fn draws(&self, _: Settings<'_>) -> bool {
+        true
     }
 
     fn ready<'a>(&self, scene: &'a Scene<'a>) -> Result<Box<dyn Ready + 'a>, Failure> {

@@ -25,7 +25,7 @@ use super::parts::candidates::{Candidates, Taste};
 use super::parts::online::{self, ALPHA, ITERATIONS, POINTS};
 use super::parts::solver::solver;
 use super::scene::{Change, Item, Scene, Trace};
-use super::{Attack, Entry, Ready, param};
+use super::{Attack, Changes, Entry, Ready, Victims, param};
 use crate::describe::{Param, Type};
 use crate::models::failure as refused;
 use crate::settings::{Settings, failure, wrong};
@@ -124,6 +124,9 @@ impl Attack for WordMapping {
             params: &[
                 RULE, NEAREST_TO, CANDIDATES, SIMILARITY, ALPHA, POINTS, ITERATIONS,
             ],
+            changes: Changes::Words,
+            victims: Victims::Recurrent,
+            needs: &["language", "vocab"],
         }
     }
 
@@ -132,6 +135,10 @@ impl Attack for WordMapping {
         taste(settings)?;
         settings.whole("iterations", 30, 1)?;
         online::check(settings)
+    }
+
+    fn draws(&self, settings: Settings<'_>) -> bool {
+        matches!(Choice::read(settings), Ok(Choice::Random))
     }
 
     fn ready<'a>(&self, scene: &'a Scene<'a>) -> Result<Box<dyn Ready + 'a>, Failure> {

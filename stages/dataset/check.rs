@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use store::{Params, Value};
 
-use super::catalogue::{self, Set};
+use super::catalogue::{self, Schema, Set};
 use super::draw::{Move, Part, Plan};
 use super::embedded::{self, Embedded, Options};
+use super::load::PAIRS;
 use super::own::{self, Source};
 use super::text::{self, Encoding};
+use crate::expected::{Expected, ExpectedRows};
 use crate::{ParamError, nearest};
 
 /// Where rows come from.
@@ -39,6 +41,51 @@ impl Origin<'_> {
             Origin::Made(set, _) => Some(set.splits.iter().map(|(split, _)| *split).collect()),
             Origin::Own(_) => None,
         }
+    }
+}
+
+/// What is known of the rows before they are read.
+pub fn expected(params: &Params) -> Option<Expected> {
+    let (origin, plan) = (origin(params).ok()?, plan(params).ok()?);
+    let (rows, pairs) = match &origin {
+        Origin::Named(set) => (
+            of_schema(set.schema),
+            set.form
+                .iter()
+                .any(|form| PAIRS.contains(&form.loader.as_str())),
+        ),
+        Origin::Made(set, _) => (of_schema(set.schema), false),
+        Origin::Own(source) if source.signals() => (Some(ExpectedRows::Signals), false),
+        Origin::Own(source) => (Some(ExpectedRows::Texts), source.pairs()),
+    };
+    let splits = match &origin {
+        Origin::Own(source) if !source.has_splits() => Some(vec!["train"]),
+        origin => origin.splits(),
+    };
+    let splits = splits.map(|splits| {
+        let moved = plan.moves.iter().map(|step| step.into.as_str());
+        let kept = |split: &&str| plan.splits.is_empty() || plan.splits.iter().any(|s| s == split);
+        let mut all: Vec<String> = Vec::new();
+        for split in splits.into_iter().chain(moved).filter(kept) {
+            if !all.iter().any(|known| known == split) {
+                all.push(split.to_owned());
+            }
+        }
+        all
+    });
+    Some(Expected {
+        rows,
+        splits,
+        second_text: pairs.then(|| "text_b".to_owned()),
+        ..Expected::default()
+    })
+}
+
+fn of_schema(schema: Schema) -> Option<ExpectedRows> {
+    match schema {
+        Schema::Text => Some(ExpectedRows::Texts),
+        Schema::Sequence => Some(ExpectedRows::Signals),
+        Schema::Pairs | Schema::Corpus | Schema::Vectors => None,
     }
 }
 

@@ -28,6 +28,7 @@ use rayon::prelude::*;
 use store::{Digest, Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
 use crate::fingerprint::{self, Code};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 
@@ -115,6 +116,10 @@ impl Stage for Dataset {
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         check::params(params)
+    }
+
+    fn expect(&self, params: &Params, _: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
+        Ok(check::expected(params).into_iter().collect())
     }
 
     fn files<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {

@@ -23,6 +23,7 @@ use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::determinism::{Determinism, Within, within};
+use crate::expected::{self, ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch};
 use crate::{Failure, Outputs, ParamError, Stage, Task, wordlist};
 use draw::Stream;
 use settings::{Origin, Settings};
@@ -74,7 +75,7 @@ static DESCRIPTION: Description = Description {
         Param {
             name: "scale",
             ty: Type::Float,
-            presence: Presence::Default(|| Value::Float(0.1)),
+            presence: Presence::Default(|| Value::Float(settings::SCALE)),
             help: "Random numbers are between -scale and scale.",
         },
         Param {
@@ -148,6 +149,27 @@ impl Stage for Embed {
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         Settings::read(params).map(drop)
+    }
+
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        let settings = Settings::read(params)?;
+        match settings.origin {
+            Origin::SkipGram => {
+                inputs.one_text("tokens")?;
+                let words = |rows| rows == ExpectedRows::Tokens { padded: false };
+                inputs.hold("tokens", "skip-gram", "tokens without padding", words)?;
+                inputs.has_split("tokens", "train", &settings.train)?;
+            }
+            Origin::Vectors => {
+                pretrained::one_source(&settings, inputs.has("vectors"), inputs.has("vocab"))?;
+            }
+            Origin::Random | Origin::OneHot => {}
+        }
+        Ok(Vec::new())
     }
 
     fn files<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
@@ -225,6 +247,9 @@ fn skip_gram(task: &Task<'_>, settings: &Settings, vocab: &Vocab) -> Result<Matr
     let of_tokens = table.schema().metadata().get(wordlist::KEY).cloned();
     let of_vocab = task.inputs.get("vocab").and_then(wordlist::listed);
     wordlist::agreed("tokens", of_tokens.as_deref(), "vocab", of_vocab.as_deref())?;
+    if table.column_by_name("ids_b").is_some() {
+        return Err(Failure::new(expected::pairs("ids_b")).help(expected::PAIRS_HELP));
+    }
     let (ids, texts) = texts(table, &settings.train)?;
     let size = vocab.tokens.len() as i32;
     if let Some(id) = ids.values().iter().find(|id| !(0..size).contains(*id)) {

@@ -9,10 +9,11 @@ use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
 use store::Digest;
 
-use super::settings::{Missing, Settings};
+use super::settings::{Missing, SCALE, Settings};
 use super::tables::{self, Matrix, PAD, UNKNOWN, Vocab};
 use super::{formats, random};
-use crate::{Failure, Task};
+use crate::settings::{failure, wrong};
+use crate::{Failure, ParamError, Task};
 
 /// The words and vectors of the stage, and how many tokens were found among them.
 pub fn read(
@@ -21,34 +22,85 @@ pub fn read(
     vocab: Option<&Vocab>,
 ) -> Result<(StringArray, Matrix, Metadata), Failure> {
     let port = task.inputs.get("vectors");
+    one_source(settings, port.is_some(), vocab.is_some()).map_err(failure)?;
     let (words, matrix) = match (&settings.file, port) {
-        (Some(name), None) if name.ends_with(".safetensors") => {
+        (Some(name), _) if name.ends_with(".safetensors") => {
             let matrix =
                 formats::safetensors(name, &bytes(task, name)?, settings.tensor.as_deref())?;
             return by_place(name, matrix, vocab);
         }
-        (Some(name), None) => {
+        (Some(name), _) => {
             let bytes = bytes(task, name)?;
             let (words, matrix) = formats::text(name, &bytes)?;
             (StringArray::from_iter_values(words), matrix)
         }
         (None, Some(table)) => (tables::words(table, "vectors")?, tables::vectors(table)?),
-        (Some(_), Some(_)) => {
-            return Err(
-                Failure::new("there are two sets of vectors, a file and an input")
-                    .help("leave out `file` or the input `vectors`")
-                    .at("file"),
-            );
-        }
-        (None, None) => {
-            return Err(Failure::new("there are no vectors")
-                .help("connect the input `vectors`, or name a `file`")
-                .at("source"));
-        }
+        (None, None) => return Err(Failure::new("there are no vectors")),
     };
     match vocab {
         None => Ok((words, matrix, Metadata::default())),
         Some(vocab) => restrict(&words, &matrix, vocab, settings, task),
+    }
+}
+
+/// Refuses two sets of vectors, none, and settings of how words are looked up where none are.
+pub fn one_source(settings: &Settings, vectors: bool, vocab: bool) -> Result<(), ParamError> {
+    let file = settings.file.as_deref();
+    let (param, message, help) = match (file, vectors) {
+        (Some(_), true) => (
+            "file",
+            "there are two sets of vectors, a file and an input",
+            "leave out `file` or the input `vectors`",
+        ),
+        (None, false) => (
+            "source",
+            "there are no vectors",
+            "connect the input `vectors`, or name a `file`",
+        ),
+        _ => {
+            let by_place = file.is_some_and(|name| name.ends_with(".safetensors"));
+            return looked_up(settings, by_place, vocab);
+        }
+    };
+    Err(wrong(param, message.to_owned(), help))
+}
+
+fn looked_up(settings: &Settings, by_place: bool, vocab: bool) -> Result<(), ParamError> {
+    if settings.tensor.is_some() && !by_place {
+        let message = "`tensor` would have no effect here".to_owned();
+        let help = "leave it out: it is for safetensors files";
+        return Err(wrong("tensor", message, help));
+    }
+    let random = settings.missing == Missing::Random;
+    let given = [
+        ("unknown", settings.unknown.is_some(), true),
+        ("missing", !random, true),
+        ("scale", settings.scale != SCALE as f32, random),
+    ];
+    let words = vocab && !by_place;
+    let idle = given
+        .iter()
+        .find(|(_, given, used)| *given && !(words && *used));
+    match idle {
+        None => Ok(()),
+        Some((name, _, true)) => {
+            let message = format!("`{name}` would have no effect here");
+            let help = match by_place {
+                true => "leave it out: the rows of a safetensors file are taken as they are",
+                false => {
+                    "leave it out, or connect `vocab`: without it all vectors are taken as they are"
+                }
+            };
+            Err(wrong(name, message, help))
+        }
+        Some((name, ..)) => {
+            let message = format!("`{name}` would have no effect here");
+            Err(wrong(
+                name,
+                message,
+                "leave it out: it is for missing = \"random\"",
+            ))
+        }
     }
 }
 

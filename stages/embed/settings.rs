@@ -90,7 +90,7 @@ impl Settings {
         let settings = Settings {
             origin,
             dim: whole(params, "dim", 50, 1)?,
-            scale: number(params, "scale", 0.1)? as f32,
+            scale: number(params, "scale", SCALE)? as f32,
             file: text("file").map(str::to_owned),
             tensor: text("tensor").map(str::to_owned),
             unknown: text("unknown").map(str::to_owned),
@@ -114,6 +114,9 @@ impl Settings {
     }
 }
 
+/// Random numbers are between this and its negative, unless the pipeline says otherwise.
+pub const SCALE: f64 = 0.1;
+
 type Usual = fn() -> Value;
 
 /// Parameters that some sources read and others would not notice, with their defaults.
@@ -122,6 +125,21 @@ const OF_SOURCES: &[(&str, Usual, &[Origin])] = &[
         "dim",
         || Value::Int(50),
         &[Origin::Random, Origin::SkipGram],
+    ),
+    (
+        "scale",
+        || Value::Float(SCALE),
+        &[Origin::Random, Origin::Vectors],
+    ),
+    (
+        "missing",
+        || Value::Text("random".to_owned()),
+        &[Origin::Vectors],
+    ),
+    (
+        "train",
+        || Value::Text("train".to_owned()),
+        &[Origin::SkipGram],
     ),
     ("window", || Value::Int(5), &[Origin::SkipGram]),
     ("negative", || Value::Int(5), &[Origin::SkipGram]),

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, StringArray};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type, Metadata};
 use arrow::record_batch::RecordBatch;
 use store::{Params, Value};
@@ -16,15 +17,37 @@ use super::metrics::{self, EXAMPLES, METRICS, Number};
 use super::template::{fill, holes};
 use crate::settings::{Settings, failure, unknown, wrong};
 use crate::weights::with_metadata;
-use crate::{Failure, Outputs, ParamError, Task};
+use crate::{Failure, Outputs, ParamError, Task, nearest};
 
 /// Where a number comes from and goes to.
 pub struct Cell {
-    from: String,
-    metric: String,
-    table: String,
-    row: String,
-    col: String,
+    pub from: String,
+    pub metric: String,
+    pub table: String,
+    pub row: String,
+    pub col: String,
+}
+
+impl Cell {
+    /// The holes in its names.
+    pub fn holes(&self) -> impl Iterator<Item = &str> {
+        let names = [&self.table, &self.row, &self.col];
+        names.into_iter().flat_map(|name| holes(name))
+    }
+}
+
+/// Checks the parameter `cells`, and that names of classes have somewhere to stand.
+pub fn check(params: &Params) -> Result<(), ParamError> {
+    let cells = read(params)?;
+    let named = params.get("labels").and_then(Value::as_list);
+    let classes = |hole: &str| ["true", "predicted"].contains(&hole);
+    let shown = cells.iter().flat_map(Cell::holes).any(classes);
+    if named.is_some_and(|names| !names.is_empty()) && !shown {
+        let message = "`labels` would have no effect here".to_owned();
+        let help = "leave it out: no cell has {true} or {predicted} in its names";
+        return Err(wrong("labels", message, help));
+    }
+    Ok(())
 }
 
 /// The parameter `cells`, checked.
@@ -73,7 +96,8 @@ pub struct Finding {
     pub col: String,
     pub seed: Option<i64>,
     pub value: Option<f64>,
-    pub n: u64,
+    /// How many rows it was measured on, where that is known.
+    pub n: Option<u64>,
 }
 
 /// All cells, with the paper's values beside them.
@@ -86,12 +110,10 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
         .filter_map(Value::as_text)
         .collect();
     let mut results = Vec::new();
-    for cell in &cells {
+    for (n, cell) in cells.iter().enumerate() {
         let table = task.inputs.get(&cell.from).ok_or_else(|| {
-            let known: Vec<&str> = task.inputs.keys().map(String::as_str).collect();
-            Failure::new(format!("a cell is from `{}`, which is no input", cell.from))
-                .help(format!("inputs: {}", known.join(", ")))
-                .at("cells")
+            let known = task.inputs.keys().map(String::as_str);
+            failure(no_input(n, &cell.from, known))
         })?;
         results.extend(measured(cell, table, &labels)?);
     }
@@ -111,6 +133,33 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
     Ok([("results".to_owned(), table)].into())
 }
 
+/// The error for a cell that comes from nowhere.
+pub fn no_input<'a>(n: usize, from: &str, known: impl Iterator<Item = &'a str>) -> ParamError {
+    let known: Vec<&str> = known.collect();
+    let help = match nearest(from, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("inputs: {}", known.join(", ")),
+    };
+    let message = format!("cell {} is from `{from}`, which is not an input", n + 1);
+    wrong("cells", message, help)
+}
+
+/// The error for a metric that a table does not have.
+pub fn no_metric<'a>(cell: &Cell, known: impl Iterator<Item = &'a str>) -> ParamError {
+    let known: Vec<&str> = known.collect();
+    let (from, metric) = (&cell.from, &cell.metric);
+    let near = match nearest(metric, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? "),
+        None => String::new(),
+    };
+    let message = format!("`{from}` has no metric `{metric}`");
+    wrong(
+        "cells",
+        message,
+        format!("{near}it has {}", known.join(", ")),
+    )
+}
+
 /// The results of one line of `cells`.
 fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Finding>, Failure> {
     let schema = table.schema();
@@ -121,11 +170,7 @@ fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Fin
         Some((_, _, holes)) if on_examples => holes,
         _ => &[],
     };
-    let mut by: Vec<&str> = [&cell.table, &cell.row, &cell.col]
-        .iter()
-        .flat_map(|template| holes(template))
-        .filter(|hole| !made.contains(hole))
-        .collect();
+    let mut by: Vec<&str> = cell.holes().filter(|hole| !made.contains(hole)).collect();
     if has("seed") {
         by.push("seed");
     }
@@ -150,7 +195,7 @@ fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Fin
     for (values, places) in groups(table, &by)? {
         let numbers = match metric {
             Some((_, metric, _)) if on_examples => metrics::measure(table, &places, *metric)?,
-            _ => vec![column(cell, table, &places)?],
+            _ => vec![column(cell, table, &places, by.contains(&"n"))?],
         };
         for number in numbers {
             let mut values = values.clone();
@@ -230,8 +275,14 @@ fn printed(column: &ArrayRef) -> Option<Vec<String>> {
     })
 }
 
-/// A number that a table has already: one row for each group, or it would have to be mixed.
-fn column(cell: &Cell, table: &RecordBatch, places: &[usize]) -> Result<Number, Failure> {
+/// A number that a table has already: one row for each group, or it would have to be mixed. A column `n`
+/// beside it is how many rows it was measured on, unless it is an axis that names the cell.
+fn column(
+    cell: &Cell,
+    table: &RecordBatch,
+    places: &[usize],
+    n_is_a_name: bool,
+) -> Result<Number, Failure> {
     let &[row] = places else {
         return Err(Failure::new(format!(
             "`{}` has {} rows for one cell of `{}`",
@@ -243,13 +294,12 @@ fn column(cell: &Cell, table: &RecordBatch, places: &[usize]) -> Result<Number, 
         .at("cells"));
     };
     let Some(column) = table.column_by_name(&cell.metric) else {
-        let known: Vec<&str> = METRICS.iter().map(|(name, ..)| *name).collect();
-        return Err(Failure::new(format!(
-            "`{}` has no column `{}`, and it is no metric of examples",
-            cell.from, cell.metric
-        ))
-        .help(format!("metrics of examples: {}", known.join(", ")))
-        .at("cells"));
+        let schema = table.schema();
+        let numbers = schema
+            .fields()
+            .iter()
+            .filter(|f| f.data_type().is_numeric());
+        return Err(failure(no_metric(cell, numbers.map(|f| f.name().as_str()))));
     };
     let value = match column.data_type() {
         DataType::Float64 => Some(column.as_primitive::<Float64Type>().value(row)),
@@ -264,8 +314,31 @@ fn column(cell: &Cell, table: &RecordBatch, places: &[usize]) -> Result<Number, 
     };
     Ok(Number {
         value: value.filter(|_| column.is_valid(row)),
-        n: 1,
+        n: match n_is_a_name || cell.metric == "n" {
+            true => None,
+            false => counted(table, row)?,
+        },
         holes: Vec::new(),
+    })
+}
+
+/// What the column `n` says of a row: how many rows the number beside it was measured on. A table without
+/// one does not say.
+fn counted(table: &RecordBatch, row: usize) -> Result<Option<u64>, Failure> {
+    let Some(column) = table.column_by_name("n") else {
+        return Ok(None);
+    };
+    let counts = cast(column, &DataType::Int64).ok();
+    let counts = counts.filter(|_| column.data_type().is_integer());
+    let count = match counts.as_ref().map(|c| c.as_primitive::<Int64Type>()) {
+        Some(counts) if counts.is_null(row) => return Ok(None),
+        Some(counts) => u64::try_from(counts.value(row)).ok(),
+        None => None,
+    };
+    count.map(Some).ok_or_else(|| {
+        Failure::new("the column `n` does not hold numbers of rows")
+            .help("`n` beside a cell's number says on how many rows it was measured: give the column another name, or count: COUNT(*) AS n")
+            .at("cells")
     })
 }
 
@@ -279,10 +352,12 @@ fn paper_values(table: &RecordBatch) -> Result<Printed, Failure> {
         printed(column).ok_or_else(wrong)
     };
     let names = [text("table")?, text("row")?, text("col")?];
-    let values = table
-        .column_by_name("value")
-        .and_then(|c| c.as_primitive_opt::<Float64Type>());
-    let values = values.ok_or_else(|| wrong().help("values are floats: 1.0, not 1"))?;
+    let values = table.column_by_name("value").ok_or_else(wrong)?;
+    let values = cast(values, &DataType::Float64)
+        .ok()
+        .filter(|_| values.data_type().is_numeric())
+        .ok_or_else(|| wrong().help("values are numbers"))?;
+    let values = values.as_primitive::<Float64Type>();
     let key = |row: usize| [0, 1, 2].map(|k: usize| names[k][row].clone());
     Ok((0..table.num_rows())
         .map(|row| (key(row), values.value(row)))
@@ -318,8 +393,8 @@ pub fn tidy(params: &Params, results: &[Finding], printed: &Printed) -> RecordBa
         ),
         (
             "n",
-            Arc::new(Int64Array::from_iter_values(
-                results.iter().map(|r| r.n as i64),
+            Arc::new(Int64Array::from_iter(
+                results.iter().map(|r| r.n.map(|n| n as i64)),
             )),
         ),
         ("paper_value", Arc::new(Float64Array::from_iter(paper))),

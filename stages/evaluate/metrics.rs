@@ -63,8 +63,8 @@ pub const METRICS: &[(&str, Metric, &[&str])] = &[
 pub struct Number {
     /// What it is; none if there was nothing to measure.
     pub value: Option<f64>,
-    /// How many rows it was measured on.
-    pub n: u64,
+    /// How many rows it was measured on, where that is known.
+    pub n: Option<u64>,
     /// Which class, pair of classes or count it is about.
     pub holes: Vec<(&'static str, i64)>,
 }
@@ -122,7 +122,7 @@ impl Rows {
         let share = |of: &[usize], test: &dyn Fn(usize) -> bool| Number {
             value: (!of.is_empty())
                 .then(|| of.iter().filter(|i| test(**i)).count() as f64 / of.len() as f64),
-            n: of.len() as u64,
+            n: Some(of.len() as u64),
             holes: Vec::new(),
         };
         let places: Vec<usize> = all.clone().collect();
@@ -156,7 +156,7 @@ impl Rows {
                     let hit = |i: &usize| self.label[*i] == class && self.after[*i] == said;
                     Number {
                         value: Some(all.clone().filter(hit).count() as f64),
-                        n: places.len() as u64,
+                        n: Some(places.len() as u64),
                         holes: vec![("true", class), ("predicted", said)],
                     }
                 })
@@ -170,7 +170,7 @@ impl Rows {
                 (1..=most)
                     .map(|words| Number {
                         value: Some(won.iter().filter(|w| **w == words).count() as f64),
-                        n: won.len() as u64,
+                        n: Some(won.len() as u64),
                         holes: vec![("words", words)],
                     })
                     .collect()
@@ -189,7 +189,7 @@ fn mean(numbers: &[i64]) -> Number {
     let n = numbers.len();
     Number {
         value: (n > 0).then(|| numbers.iter().sum::<i64>() as f64 / n as f64),
-        n: n as u64,
+        n: Some(n as u64),
         holes: Vec::new(),
     }
 }
@@ -204,7 +204,7 @@ fn middle(mut numbers: Vec<i64>) -> Number {
     };
     Number {
         value,
-        n: n as u64,
+        n: Some(n as u64),
         holes: Vec::new(),
     }
 }

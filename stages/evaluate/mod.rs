@@ -4,6 +4,7 @@
 //! two components ([`pca`]); `words` lists the words that speak most for each class ([`words`]).
 
 mod cells;
+mod expect;
 mod metrics;
 mod pca;
 mod template;
@@ -15,7 +16,8 @@ use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::determinism::{Determinism, Within, within};
-use crate::settings::{Settings, failure};
+use crate::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::settings::{self, Settings, failure};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 
 /// The kind `evaluate`.
@@ -119,9 +121,36 @@ impl Stage for Evaluate {
     }
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
-        match Settings(params).one_of("measure", MEASURES)? {
-            Measure::Cells => cells::read(params).map(drop),
+        let measure = Settings(params).one_of("measure", MEASURES)?;
+        let (name, idle): (_, &[&str]) = match measure {
+            Measure::Cells => ("cells", &["split", "table", "strongest"]),
+            Measure::Pca => ("pca", &["cells", "labels", "strongest"]),
+            Measure::Words => (
+                "words",
+                &["cells", "labels", "paper", "profile", "split", "table"],
+            ),
+        };
+        for param in DESCRIPTION.params.iter().filter(|p| idle.contains(&p.name)) {
+            settings::idle(params, Some(param), || {
+                format!("measure = \"{name}\" does not read it")
+            })?;
+        }
+        Settings(params).whole("strongest", 5, 1)?;
+        match measure {
+            Measure::Cells => cells::check(params),
             Measure::Pca | Measure::Words => Ok(()),
+        }
+    }
+
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        match Settings(params).one_of("measure", MEASURES)? {
+            Measure::Cells => expect::cells(params, inputs),
+            Measure::Pca => expect::pca(params, inputs),
+            Measure::Words => expect::words(inputs),
         }
     }
 

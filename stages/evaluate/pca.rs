@@ -73,7 +73,7 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
         col: "probe_accuracy".to_owned(),
         seed: None,
         value: Some(accuracy),
-        n: points.len() as u64,
+        n: Some(points.len() as u64),
     };
     let ids = StringArray::from_iter_values(places.iter().map(|row| rows.ids[*row].as_str()));
     let part = |k: usize| Float64Array::from_iter_values(points.iter().map(|p| p[k]));

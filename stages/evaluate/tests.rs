@@ -56,19 +56,28 @@ fn cell(from: &str, metric: &str, row: &str, col: &str) -> Value {
     Value::Table(entries.map(|(k, v)| (k.to_owned(), text(v))).into())
 }
 
+/// A cell's name, its value and how many rows are behind it.
+type Measured = (String, Option<f64>, Option<i64>);
+
 fn evaluate(
     cells: Vec<Value>,
     inputs: &[(&str, &RecordBatch)],
-) -> Result<Vec<(String, Option<f64>, i64)>, crate::Failure> {
+) -> Result<Vec<Measured>, crate::Failure> {
+    let shows = |cell: &Value| cell.to_string().contains("{true}");
     let labels = Value::List(vec![text("neg"), text("pos")]);
+    let labelled = cells.iter().any(shows);
     let given = [("cells", Value::List(cells)), ("labels", labels)];
-    let table = run(&Evaluate, inputs, &given, 0)?["results"].clone();
+    let given = &given[..1 + usize::from(labelled)];
+    let table = run(&Evaluate, inputs, given, 0)?["results"].clone();
     let word = |name: &str, i| table[name].as_string::<i32>().value(i).to_owned();
     let value = |i| {
         let values = table["value"].as_primitive::<Float64Type>();
         values.is_valid(i).then(|| values.value(i))
     };
-    let n = |i| table["n"].as_primitive::<Int64Type>().value(i);
+    let n = |i| {
+        let counts = table["n"].as_primitive::<Int64Type>();
+        counts.is_valid(i).then(|| counts.value(i))
+    };
     let row = |i| {
         (
             format!("{}/{}", word("row", i), word("col", i)),
@@ -79,7 +88,7 @@ fn evaluate(
     Ok((0..table.num_rows()).map(row).collect())
 }
 
-fn measured(metric: &str, row: &str) -> Vec<(String, Option<f64>, i64)> {
+fn measured(metric: &str, row: &str) -> Vec<Measured> {
     evaluate(vec![cell("x", metric, row, "{n}")], &[("x", &examples())]).unwrap()
 }
 
@@ -88,7 +97,7 @@ fn every_metric_is_what_a_hand_counts() {
     let found = |metric: &str, row: &str| {
         let found = measured(metric, row).into_iter();
         found
-            .map(|(name, value, n)| (name, value.unwrap(), n))
+            .map(|(name, value, n)| (name, value.unwrap(), n.unwrap()))
             .collect::<Vec<_>>()
     };
     let is = |name: &str, value: f64, n: i64| (name.to_owned(), value, n);
@@ -155,7 +164,10 @@ fn nothing_to_measure_is_no_number() {
     let found = evaluate(cells, &[("x", &none)]).unwrap();
     assert_eq!(
         found,
-        [("a/1".to_owned(), None, 0), ("b/1".to_owned(), None, 0)]
+        [
+            ("a/1".to_owned(), None, Some(0)),
+            ("b/1".to_owned(), None, Some(0))
+        ]
     );
 }
 
@@ -227,6 +239,30 @@ fn numbers_that_are_there_are_taken_over_with_seed_and_paper_value() {
 }
 
 #[test]
+fn how_many_rows_are_behind_a_number_is_what_its_table_says() {
+    let table = |n: Option<ArrayRef>| {
+        let score: ArrayRef = Arc::new(Float64Array::from(vec![0.5]));
+        let mut columns = vec![("score", score)];
+        columns.extend(n.map(|n| ("n", n)));
+        with_metadata(columns, Default::default())
+    };
+    let behind = |n: Option<ArrayRef>, row: &str| {
+        let found = evaluate(vec![cell("x", "score", row, "b")], &[("x", &table(n))]);
+        found.map(|found| found[0].2).map_err(|f| f.message)
+    };
+    let whole = |n: Option<i64>| -> Option<ArrayRef> { Some(Arc::new(Int64Array::from(vec![n]))) };
+    assert_eq!(behind(None, "a"), Ok(None));
+    assert_eq!(behind(whole(Some(40)), "a"), Ok(Some(40)));
+    assert_eq!(behind(whole(None), "a"), Ok(None));
+    // An axis of that name that names the cell is not a count.
+    assert_eq!(behind(whole(Some(40)), "swap{n}"), Ok(None));
+    let wrong = Err("the column `n` does not hold numbers of rows".to_owned());
+    assert_eq!(behind(whole(Some(-1)), "a"), wrong);
+    let floats: ArrayRef = Arc::new(Float64Array::from(vec![2.0]));
+    assert_eq!(behind(Some(floats), "a"), wrong);
+}
+
+#[test]
 fn what_would_be_mixed_or_missed_is_refused() {
     let fail = |cells: Vec<Value>| {
         let numbers = numbers();
@@ -243,7 +279,7 @@ fn what_would_be_mixed_or_missed_is_refused() {
     );
     assert_eq!(
         fail(vec![cell("z", "accuracy", "a", "b")]),
-        "a cell is from `z`, which is no input (inputs: x, y)"
+        "cell 1 is from `z`, which is not an input (inputs: x, y)"
     );
     assert_eq!(
         fail(vec![
@@ -252,10 +288,9 @@ fn what_would_be_mixed_or_missed_is_refused() {
         ]),
         "two numbers would be the cell t / a / 1 of one seed (give them different names: {axis} in a name stands for an axis's value)"
     );
-    let metrics = "metrics of examples: accuracy, accuracy_before, success_rate, miss_rate, confusion, median_words, mean_words, words, mean_queries";
     assert_eq!(
-        fail(vec![cell("y", "acuracy", "a", "b")]),
-        format!("`y` has no column `acuracy`, and it is no metric of examples ({metrics})")
+        fail(vec![cell("y", "scoer", "a", "b")]),
+        "`y` has no metric `scoer` (did you mean `score`? it has seed, score)"
     );
     let check = |cells: Value| {
         let error = Evaluate

@@ -17,6 +17,7 @@ use rayon::prelude::*;
 use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::expected::{Expected, ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch};
 use crate::labelled::{Form, Labelled};
 use crate::models::failure as refused;
 use crate::settings::{Settings, failure, wrong};
@@ -79,7 +80,27 @@ impl Stage for Ngrams {
                 format!("it is at most {MOST_ORDER}"),
             ));
         }
-        Settings(params).whole("min_count", 1, 1).map(drop)
+        let least = Settings(params).whole("min_count", 1, 1)?;
+        if least > 1 && order < 3 {
+            let message = format!("`min_count` would have no effect with order = {order}");
+            let help = "leave it out: n-grams of one and two words are all kept";
+            return Err(wrong("min_count", message, help));
+        }
+        Ok(())
+    }
+
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        inputs.one_text("rows")?;
+        let words = |rows| matches!(rows, ExpectedRows::Tokens { .. });
+        inputs.hold("rows", "`ngrams`", "tokens", words)?;
+        let train = Settings(params).text("train").unwrap_or("train");
+        inputs.has_split("rows", "train", train)?;
+        let stats = Expected::of_columns(&["split", "texts", "tokens", "perplexity"]);
+        Ok(vec![Expected::default(), stats])
     }
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {

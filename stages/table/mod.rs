@@ -5,10 +5,13 @@
 
 mod columns;
 
+use std::collections::BTreeSet;
+
 use arrow::record_batch::RecordBatch;
 use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 
 /// The kind `table`.
@@ -48,6 +51,32 @@ impl Stage for Table {
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         build(params).map(drop)
+    }
+
+    fn expect(&self, params: &Params, _: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
+        let list = |name: &str| {
+            params
+                .get(name)
+                .and_then(Value::as_list)
+                .unwrap_or_default()
+        };
+        let rows = || list("rows").iter().filter_map(Value::as_table);
+        let mut columns: BTreeSet<&str> =
+            list("columns").iter().filter_map(Value::as_text).collect();
+        if columns.is_empty() {
+            columns = rows()
+                .flat_map(|row| row.keys())
+                .map(String::as_str)
+                .collect();
+        }
+        let splits = rows().filter_map(|row| row.get("split")?.as_text());
+        let splits: BTreeSet<&str> = splits.collect();
+        let names = |set: &BTreeSet<&str>| set.iter().map(|name| (*name).to_owned()).collect();
+        Ok(vec![Expected {
+            splits: columns.contains("split").then(|| names(&splits)),
+            columns: Some(names(&columns)),
+            ..Expected::default()
+        }])
     }
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {

@@ -24,6 +24,8 @@ use rayon::prelude::*;
 use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::expected::{Blamed, Expected, ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch};
+use crate::settings::{failure, wrong};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 use rows::Rows;
 use settings::{Scheme, Settings};
@@ -139,6 +141,44 @@ impl Stage for Tokenize {
         Settings::read(params).map(drop)
     }
 
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        let settings = Settings::read(params)?;
+        one_vocabulary(&settings, inputs.has("vocab"))?;
+        inputs.has_split("rows", "train", &settings.train)?;
+        let given = inputs.of("rows");
+        if given.is_some_and(|rows| rows.rows == Some(ExpectedRows::Signals)) {
+            let at = Blamed::Input("rows".to_owned());
+            let help = "connect signals to train and attack stages as they are";
+            return Err(Mismatch::new(
+                at,
+                "`tokenize` reads texts, and `rows` are signals",
+                help,
+            ));
+        }
+        let second = format!("{}_b", settings.text);
+        let is_pair = |rows: &Expected| {
+            rows.second_text.as_ref() == Some(&second) || rows.has_column(&second) == Some(true)
+        };
+        let tokens = Expected {
+            rows: Some(match settings.scheme {
+                Scheme::CharGrid => ExpectedRows::Grid,
+                _ => ExpectedRows::Tokens {
+                    padded: settings.fill.is_some(),
+                },
+            }),
+            splits: given.and_then(|rows| rows.splits.clone()),
+            second_text: given.is_some_and(is_pair).then(|| "ids_b".to_owned()),
+            ..Expected::default()
+        };
+        let vocab = Expected::of_columns(&["id", "token", "count"]);
+        let stats = Expected::of_columns(&["column", "split", "stat", "from", "value"]);
+        Ok(vec![tokens, vocab, stats])
+    }
+
     fn files<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
         let file = params.get("vocab_file").and_then(Value::as_text);
         file.map(|name| ("vocab_file", name)).into_iter().collect()
@@ -219,36 +259,41 @@ impl Stage for Tokenize {
 /// The vocabulary of the port or of the file, if there is one.
 fn given(task: &Task<'_>, settings: &Settings) -> Result<Option<Vocabulary>, Failure> {
     let port = task.inputs.get("vocab");
-    let vocab = match (&settings.vocab_file, port) {
-        (Some(_), Some(_)) => {
-            return Err(
-                Failure::new("there are two vocabularies, a file and an input")
-                    .help("leave out `vocab_file` or the input `vocab`")
-                    .at("vocab_file"),
-            );
-        }
-        (Some(name), None) => Vocabulary::from_file(name, file(task, name)?, settings)?,
-        (None, Some(table)) => Vocabulary::from_table(table, settings)?,
-        (None, None) if settings.scheme == Scheme::WordPiece => {
-            return Err(Failure::new("word-piece needs a vocabulary")
-                .help("name BERT's vocab.txt as `vocab_file`, or connect the input `vocab`")
-                .at("scheme"));
-        }
-        (None, None) => return Ok(None),
-    };
-    // Silently ignored limits would be taken for granted.
-    let (param, set) = match settings.max_vocab {
-        Some(_) => ("max_vocab", true),
-        None => ("min_count", settings.min_count > 1),
-    };
-    if set {
-        return Err(Failure::new(format!(
-            "`{param}` limits a vocabulary that is made here, but this one is given"
-        ))
-        .help("leave it out, or make the vocabulary with it in the stage that makes it")
-        .at(param));
+    one_vocabulary(settings, port.is_some()).map_err(failure)?;
+    Ok(match (&settings.vocab_file, port) {
+        (Some(name), _) => Some(Vocabulary::from_file(name, file(task, name)?, settings)?),
+        (None, Some(table)) => Some(Vocabulary::from_table(table, settings)?),
+        (None, None) => None,
+    })
+}
+
+/// Refuses two vocabularies, none where one is needed, and limits on one that is not made here: silently
+/// ignored they would be taken for granted.
+fn one_vocabulary(settings: &Settings, connected: bool) -> Result<(), ParamError> {
+    let given = connected || settings.vocab_file.is_some();
+    if connected && settings.vocab_file.is_some() {
+        let message = "there are two vocabularies, a file and an input".to_owned();
+        let help = "leave out `vocab_file` or the input `vocab`";
+        return Err(wrong("vocab_file", message, help));
     }
-    Ok(Some(vocab))
+    if !given && settings.scheme == Scheme::WordPiece {
+        let message = "word-piece needs a vocabulary".to_owned();
+        let help = "name BERT's vocab.txt as `vocab_file`, or connect the input `vocab`";
+        return Err(wrong("scheme", message, help));
+    }
+    let limit = match settings.max_vocab {
+        Some(_) => Some("max_vocab"),
+        None => (settings.min_count > 1).then_some("min_count"),
+    };
+    match limit.filter(|_| given) {
+        Some(param) => {
+            let message =
+                format!("`{param}` limits a vocabulary that is made here, but this one is given");
+            let help = "leave it out, or make the vocabulary with it in the stage that makes it";
+            Err(wrong(param, message, help))
+        }
+        None => Ok(()),
+    }
 }
 
 fn file<'a>(task: &Task<'a>, name: &str) -> Result<crate::SourceFile<'a>, Failure> {

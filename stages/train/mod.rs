@@ -13,7 +13,8 @@ use store::{Params, Value};
 
 use crate::describe::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::determinism::{Determinism, Within, within};
-use crate::labelled::Labelled;
+use crate::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::labelled::{Form, Labelled};
 use crate::models::{self, Data};
 use crate::settings::{self, Settings, failure};
 use crate::training::{self, Lesson};
@@ -87,10 +88,11 @@ impl Stage for Train {
             ));
         }
         let model = Settings(params).text("model").unwrap_or_default();
-        if spec.epochs > 0 {
-            training::idle(params, model)?;
+        match spec.epochs {
+            0 => training::idle_all(params, "nothing is trained with epochs = 0")?,
+            _ => training::idle(params, model)?,
         }
-        let machine = ["naive-bayes", "svm"].contains(&model);
+        let machine = models::MACHINES.contains(&model);
         if machine && spec.epochs > 0 && params.contains_key("start") {
             let message = format!("`{model}` is trained in one go, and cannot go on from weights");
             return Err(settings::wrong(
@@ -100,6 +102,19 @@ impl Stage for Train {
             ));
         }
         Ok(())
+    }
+
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        let weights = Expected {
+            model: Some(models::expect(params, inputs)?),
+            ..Expected::default()
+        };
+        training::expect_splits(params, inputs)?;
+        Ok([&[weights], &training::expected()[..]].concat())
     }
 
     fn files<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
@@ -136,6 +151,9 @@ impl Stage for Train {
         if dev.is_empty() && split("dev") != "dev" {
             return Err(rows.no_split(split("dev"), "dev"));
         }
+        training::needs_dev(task.params, !dev.is_empty(), split("dev")).map_err(failure)?;
+        let signals = matches!(rows.form, Form::Signals { .. });
+        models::check_inputs(task.params, signals, vectors.is_some()).map_err(failure)?;
         let classes = classes(&train, &dev)?;
         let spec = training::spec(task.params, task.seed).map_err(failure)?;
         let data = Data {
@@ -158,6 +176,7 @@ impl Stage for Train {
                 card: loaded.card.clone(),
                 weights: table.clone(),
                 history: Vec::new(),
+                keep: spec.keep,
             },
             start => {
                 let start = start.as_ref().map(|(loaded, _)| loaded);

@@ -69,6 +69,89 @@ fn every_model_learns_and_its_weights_say_what_the_card_says() {
 }
 
 #[test]
+fn the_last_epoch_is_kept_if_that_is_asked_for() {
+    // Dev rows with the wrong classes are done best before anything is learnt.
+    let texts = reviews()
+        .into_iter()
+        .map(|(split, label, tokens)| match split {
+            "dev" => (split, 1 - label, tokens),
+            _ => (split, label, tokens),
+        });
+    let rows = tokens(&texts.collect::<Vec<_>>());
+    let learnt = |keep: &[(&str, Value)]| {
+        let mut given = vec![
+            ("model", text("gru")),
+            ("epochs", Value::Int(6)),
+            ("learning_rate", Value::Float(0.01)),
+        ];
+        given.extend(keep.iter().cloned());
+        run(&Train, &[("rows", &rows)], &given, 3).unwrap()
+    };
+    let best = learnt(&[("keep", text("best"))]);
+    let last = learnt(&[("keep", text("last"))]);
+    assert_eq!(
+        store::encode(&learnt(&[])["weights"]).unwrap(),
+        store::encode(&best["weights"]).unwrap()
+    );
+    assert_eq!(best["history"], last["history"]);
+    assert_ne!(best["weights"], last["weights"]);
+    let history = last["history"]["dev_accuracy"].as_primitive::<Float64Type>();
+    assert_eq!(number(&last["model"], "best_epoch"), 6.0);
+    assert_eq!(number(&last["model"], "dev_accuracy"), history.value(5));
+    assert!(number(&best["model"], "dev_accuracy") > history.value(5));
+    assert!(number(&best["model"], "best_epoch") < 6.0);
+    // What is said of the weights is true of them.
+    assert_eq!(
+        measured(&last["weights"], "dev"),
+        1.0 - number(&last["model"], "dev_accuracy")
+    );
+}
+
+#[test]
+fn settings_that_go_by_dev_need_dev_rows() {
+    let texts = reviews().into_iter().filter(|text| text.0 != "dev");
+    let rows = tokens(&texts.collect::<Vec<_>>());
+    for (name, value) in [
+        ("patience", Value::Int(2)),
+        ("keep", text("best")),
+        ("restarts", Value::Int(1)),
+    ] {
+        let mut given = vec![("model", text("gru")), (name, value)];
+        if name == "restarts" {
+            given.push(("accept", Value::Float(0.9)));
+        }
+        let failure = run(&Train, &[("rows", &rows)], &given, 3).unwrap_err();
+        assert_eq!(
+            failure.message,
+            format!("`{name}` goes by dev accuracy, and no row has the split `dev`")
+        );
+        assert_eq!(failure.param, Some(name));
+    }
+    let check = |given: &[(&str, Value)]| {
+        let mut all = vec![("model", text("gru"))];
+        all.extend(given.iter().cloned());
+        let error = Train.check(&trial::params(&all)).unwrap_err();
+        format!("{} ({})", error.message, error.help.unwrap_or_default())
+    };
+    assert_eq!(
+        check(&[
+            ("keep", text("last")),
+            ("restarts", Value::Int(2)),
+            ("accept", Value::Float(0.9))
+        ]),
+        "`restarts` and keep = \"last\" are both given (leave one out: attempts are compared by their best epochs)"
+    );
+    assert_eq!(
+        check(&[("keep", text("first"))]),
+        "`keep` cannot be `first` (it is one of best, last)"
+    );
+    assert_eq!(
+        check(&[("accept", Value::Float(0.9))]),
+        "`accept` would have no effect without `restarts` (leave it out, or say how often training may start again: restarts = 5)"
+    );
+}
+
+#[test]
 fn the_same_bytes_on_any_number_of_threads_and_another_seed_is_another_model() {
     for model in ["lstm", "svm"] {
         let once = |threads, seed| {

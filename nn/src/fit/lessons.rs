@@ -12,13 +12,9 @@ pub trait Lessons: Send {
         Ok(Vec::new())
     }
 
-    /// More examples for this step, beside those of its batch.
-    fn batch(
-        &mut self,
-        step: u64,
-        params: &Params<f32>,
-        batch: &[&Example],
-    ) -> Result<Vec<Example>> {
+    /// More examples for this step, beside those of its batch. `batch` has their positions among the
+    /// training examples; what [`Lessons::epoch`] brought is counted on from the last of these.
+    fn batch(&mut self, step: u64, params: &Params<f32>, batch: &[usize]) -> Result<Vec<Example>> {
         let _ = (step, params, batch);
         Ok(Vec::new())
     }

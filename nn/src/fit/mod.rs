@@ -9,7 +9,7 @@ mod spec;
 
 pub use event::{Event, Flow};
 pub use lessons::Lessons;
-pub use spec::{FitSpec, Loss, Metric};
+pub use spec::{FitSpec, Keep, Loss, Metric};
 
 use crate::batch::{Example, Target};
 use crate::checkpoint::{Best, Checkpoint, Position};
@@ -26,9 +26,9 @@ use lessons::NoMore;
 /// The outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
-    /// The best weights on dev, or the last ones without dev.
+    /// The best weights on dev; the last ones without dev or with [`Keep::Last`].
     pub params: Params<f32>,
-    /// Dev at the best weights.
+    /// Dev at these weights.
     pub dev: Option<Evaluation>,
     /// Steps taken in the last attempt.
     pub steps: u64,
@@ -107,13 +107,20 @@ pub fn fit_with(
             at.earlier = so_far;
             stopped = fit.attempt(&mut at, lessons, tell)?;
         }
-        let best = better(spec.metric, at.best.clone(), at.earlier.clone());
+        let best = match spec.keep {
+            Keep::Best => better(spec.metric, at.best.clone(), at.earlier.clone()),
+            Keep::Last => None,
+        };
         let (dev, trained) = best.map_or((None, at.trained.clone()), |(e, w)| (Some(e), w));
+        let frozen = fit.frozen;
+        let params = Params { trained, frozen };
+        let dev_at_last = || evaluate(model, &params, fit.dev);
+        let dev = match spec.keep {
+            Keep::Last if !stopped && !fit.dev.is_empty() => Some(dev_at_last()?),
+            _ => dev,
+        };
         Ok(Fitted {
-            params: Params {
-                trained,
-                frozen: fit.frozen,
-            },
+            params,
             dev,
             steps: at.memory.updates,
             checkpoint: at,
@@ -182,7 +189,7 @@ impl Fit<'_> {
             for batch in &order[at.batch..] {
                 let mut examples: Vec<&Example> = batch.iter().map(|&i| example(i)).collect();
                 let step = trainer.memory.updates;
-                let beside = lessons.batch(step, &trainer.params, &examples)?;
+                let beside = lessons.batch(step, &trainer.params, batch)?;
                 examples.extend(&beside);
                 let factor = spec
                     .schedule

@@ -34,6 +34,9 @@ pub struct FitSpec {
     /// Stop after this many epochs without improvement on dev; 0 for never.
     #[serde(default)]
     pub patience: u32,
+    /// Which weights are the outcome.
+    #[serde(default)]
+    pub keep: Keep,
     /// Batches in a window that is sorted by length; 1 keeps the order random.
     #[serde(default = "window")]
     pub window: usize,
@@ -76,6 +79,17 @@ pub enum Loss {
     Hinge,
 }
 
+/// Which weights a fit ends with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keep {
+    /// Those of the epoch that is best on dev; the last ones where there is no dev.
+    #[default]
+    Best,
+    /// Those after the last epoch, whatever dev says.
+    Last,
+}
+
 /// What decides on dev.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -109,6 +123,7 @@ impl FitSpec {
             loss: Loss::default(),
             metric: Metric::default(),
             patience: 0,
+            keep: Keep::default(),
             window: window(),
             balanced: false,
             seed: 0,
@@ -123,6 +138,9 @@ impl FitSpec {
         setting("epochs", self.epochs > 0, "above 0", self.epochs)?;
         setting("batch", self.batch > 0, "above 0", self.batch)?;
         setting("window", self.window > 0, "above 0", self.window)?;
+        // Attempts are compared by their best epochs, which would then not be kept.
+        let comparable = self.keep == Keep::Best || self.restarts == 0;
+        setting("restarts", comparable, "0 with keep = last", self.restarts)?;
         setting(
             "rate",
             self.rate > 0.0 && self.rate.is_finite(),

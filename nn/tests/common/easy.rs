@@ -2,7 +2,7 @@
 
 use nn::Stream;
 use nn::batch::{Example, Sequence, Target};
-use nn::fit::{Event, FitSpec, Flow, Loss, Metric};
+use nn::fit::{Event, FitSpec, Flow, Keep, Loss, Metric};
 use nn::model::{Model, Reads, Spec};
 use nn::models::{CellKind, RecurrentSpec};
 use nn::optimiser::{Clip, Optimiser};
@@ -19,6 +19,7 @@ pub fn spec() -> FitSpec {
         loss: Loss::CrossEntropy,
         metric: Metric::Loss,
         patience: 0,
+        keep: Keep::Best,
         window: 3,
         seed: 5,
         balanced: false,

@@ -45,6 +45,9 @@ static LOADERS: &[(&str, Loader)] = &[
     ("yelp", delimited::yelp),
 ];
 
+/// Loaders of pairs of texts.
+pub const PAIRS: [&str; 2] = ["sick", "snli"];
+
 /// The loader of that name.
 pub fn find(name: &str) -> Option<Loader> {
     LOADERS

@@ -33,6 +33,21 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
+    /// Whether rows are signals.
+    pub fn signals(&self) -> bool {
+        self.x.is_some()
+    }
+
+    /// Whether rows are pairs of texts.
+    pub fn pairs(&self) -> bool {
+        self.text_b.is_some()
+    }
+
+    /// Whether a column says which split a row is in.
+    pub fn has_splits(&self) -> bool {
+        self.split.is_some()
+    }
+
     /// Whether the file is no text.
     pub fn binary(&self) -> bool {
         self.format == Format::Parquet
