@@ -53,12 +53,12 @@ pub fn enable(budget: Option<Budget>) {
     let _ = BUDGET.set(budget);
 }
 
-/// Has a worker do it. `None`: there are no workers, do it here.
+/// Has a worker do it. `None`: there are no workers, and it must be done here.
 pub fn ask(
     request: &Request,
     tables: &BTreeMap<String, RecordBatch>,
     stopped: impl Fn() -> bool,
 ) -> Option<Result<RecordBatch, Failure>> {
     let budget = BUDGET.get()?.unwrap_or_default();
-    Some(pool::ask(request, tables, budget, stopped))
+    pool::ask(request, tables, budget, stopped)
 }

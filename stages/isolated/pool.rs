@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -32,19 +33,16 @@ struct Worker {
     said: File,
 }
 
-/// Has a worker do it, and waits.
+/// Has a worker do it, and waits. `None`: no worker can be started here.
 pub fn ask(
     request: &Request,
     tables: &BTreeMap<String, RecordBatch>,
     budget: Budget,
     stopped: impl Fn() -> bool,
-) -> Result<RecordBatch, Failure> {
-    let idle = || IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-    let waiting = idle().pop();
-    let mut worker = match waiting {
+) -> Option<Result<RecordBatch, Failure>> {
+    let mut worker = match waiting() {
         Some(worker) => worker,
-        None => Worker::start(budget)
-            .map_err(|e| Failure::new(format!("cannot start a worker process: {e}")))?,
+        None => Worker::start(budget).ok()?,
     };
     let pid = Pid::from_child(&worker.child);
     let asked = Asked {
@@ -60,24 +58,29 @@ pub fn ask(
         let answer = worker.talk(&asked, &tables);
         let _ = done.send((worker, answer));
     });
-    started.map_err(|e| Failure::new(format!("cannot start a thread: {e}")))?;
+    started.ok()?;
     let mut killed = false;
     let (mut worker, answer) = loop {
         match result.recv_timeout(LOOK) {
             Ok(ended) => break ended,
-            Err(RecvTimeoutError::Timeout) if stopped() && !killed => {
+            Err(RecvTimeoutError::Timeout) if !killed && stopped() => {
                 let _ = kill_process(pid, Signal::KILL);
                 killed = true;
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(Failure::new("the thread that waited for a worker ended"));
+                let what = "the thread that waited for a worker ended";
+                return Some(Err(Failure::new(what)));
             }
         }
     };
-    match answer {
-        Ok(answer) if !killed => {
+    Some(match answer {
+        Ok((answer, true)) if !killed => {
             idle().push(worker);
+            answer
+        }
+        Ok((answer, _)) if !killed => {
+            let _ = worker.child.wait();
             answer
         }
         _ => {
@@ -88,21 +91,39 @@ pub fn ask(
                 false => Err(worker.last_words(request, status, budget)),
             }
         }
+    })
+}
+
+fn idle() -> MutexGuard<'static, Vec<Worker>> {
+    IDLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A worker that waits, and is not dead.
+fn waiting() -> Option<Worker> {
+    loop {
+        let mut worker = idle().pop()?;
+        if matches!(worker.child.try_wait(), Ok(None)) {
+            return Some(worker);
+        }
     }
 }
 
 impl Worker {
     fn start(budget: Budget) -> io::Result<Worker> {
-        let mut said = tempfile::tempfile()?;
-        said.seek(SeekFrom::End(0))?;
-        let mut child = Command::new(this_program()?)
-            .args([ARGUMENT, &budget.0.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(said.try_clone()?)
-            // Ctrl-C is for us: we end it when we have told everybody.
-            .process_group(0)
-            .spawn()?;
+        let said = tempfile::tempfile()?;
+        let start = |program: &Path| {
+            Command::new(program)
+                .args([ARGUMENT, &budget.0.to_string()])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(said.try_clone()?)
+                // Ctrl-C is for us: we end it when we have told everybody.
+                .process_group(0)
+                .spawn()
+        };
+        // The link is to this very program, even if its file was replaced meanwhile.
+        let mut child =
+            start(Path::new("/proc/self/exe")).or_else(|_| start(&std::env::current_exe()?))?;
         let (requests, answers) = (child.stdin.take(), child.stdout.take());
         Ok(Worker {
             requests: BufWriter::new(requests.ok_or(io::ErrorKind::BrokenPipe)?),
@@ -112,30 +133,29 @@ impl Worker {
         })
     }
 
-    /// One request and its answer. An error means that the worker is gone.
+    /// One request, its answer, and whether the worker can take another. An error means that it
+    /// is gone.
     fn talk(
         &mut self,
         asked: &Asked,
         tables: &[RecordBatch],
-    ) -> io::Result<Result<RecordBatch, Failure>> {
+    ) -> io::Result<(Result<RecordBatch, Failure>, bool)> {
         wire::send(&mut self.requests, asked)?;
         for table in tables {
             wire::send_table(&mut self.requests, table)?;
         }
         self.requests.flush()?;
-        let answered = wire::receive(&mut self.answers)?;
-        match answered.ok_or(io::ErrorKind::UnexpectedEof)? {
-            Answered::Table => Ok(Ok(wire::receive_table(&mut self.answers)?)),
-            Answered::Failed {
-                message,
-                help,
-                param,
-            } => Ok(Err(Failure {
-                help,
-                param: param.and_then(|name| (name == "query").then_some("query")),
-                ..Failure::new(message)
-            })),
-        }
+        let answered: Option<Answered> = wire::receive(&mut self.answers)?;
+        let Answered { failed, stays } = answered.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let answer = match failed {
+            None => Ok(wire::receive_table(&mut self.answers)?),
+            Some(failed) => Err(Failure {
+                help: failed.help,
+                param: (failed.param.as_deref() == Some("query")).then_some("query"),
+                ..Failure::new(failed.message)
+            }),
+        };
+        Ok((answer, stays))
     }
 
     /// Why it is gone.
@@ -195,12 +215,4 @@ fn refused(said: &str) -> Option<String> {
     let (_, rest) = said.split_once("memory allocation of ")?;
     let bytes = rest.split(' ').next()?.parse().ok()?;
     Some(in_words(bytes))
-}
-
-/// This program, even if its file was replaced meanwhile.
-fn this_program() -> io::Result<std::path::PathBuf> {
-    match cfg!(target_os = "linux") {
-        true => Ok("/proc/self/exe".into()),
-        false => std::env::current_exe(),
-    }
 }

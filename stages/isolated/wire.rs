@@ -23,25 +23,28 @@ pub struct Asked {
     pub tables: Vec<String>,
 }
 
-/// What it answers first; a table follows if it went well.
+/// What it answers first; a table follows if nothing failed.
 #[derive(Serialize, Deserialize)]
-pub enum Answered {
-    /// A table follows.
-    Table,
-    /// Why there is none.
-    Failed {
-        message: String,
-        help: Option<String>,
-        param: Option<String>,
-    },
+pub struct Answered {
+    /// Why there is no table.
+    pub failed: Option<Failed>,
+    /// Whether it can take another request.
+    pub stays: bool,
 }
 
-impl Answered {
-    /// A failure that can be sent.
-    pub fn failed(failure: Failure) -> Answered {
-        Answered::Failed {
-            message: failure.message,
-            help: failure.help,
+/// A failure that can be sent.
+#[derive(Serialize, Deserialize)]
+pub struct Failed {
+    pub message: String,
+    pub help: Option<String>,
+    pub param: Option<String>,
+}
+
+impl From<&Failure> for Failed {
+    fn from(failure: &Failure) -> Failed {
+        Failed {
+            message: failure.message.clone(),
+            help: failure.help.clone(),
             param: failure.param.map(str::to_owned),
         }
     }

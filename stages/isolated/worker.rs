@@ -9,12 +9,16 @@ use std::{fs, process, thread};
 
 use arrow::record_batch::RecordBatch;
 
-use super::wire::{self, Answered, Asked};
+use super::wire::{self, Answered, Asked, Failed};
 use super::{Budget, Request};
 use crate::Failure;
 
 /// How a worker ends that needed more memory than it may have.
 pub const OVER_BUDGET: i32 = 77;
+
+/// A worker that has grown this much is not used again: the allocator keeps what it was given, and
+/// the next request would be charged for it.
+const LARGE: u64 = 256 << 20;
 
 /// How often it looks at its memory. Pages are filled at one or two gigabytes a second, so it is
 /// a few megabytes over the budget when it is noticed.
@@ -45,15 +49,19 @@ pub fn serve(
             tables.insert(name, wire::receive_table(&mut requests)?);
         }
         let answer = work(asked.request, tables);
+        let answered = Answered {
+            failed: answer.as_ref().err().map(Failed::from),
+            stays: memory().is_none_or(|bytes| bytes < LARGE),
+        };
         let mut answers = BufWriter::new(io::stdout().lock());
-        match answer {
-            Ok(table) => {
-                wire::send(&mut answers, &Answered::Table)?;
-                wire::send_table(&mut answers, &table)?;
-            }
-            Err(failure) => wire::send(&mut answers, &Answered::failed(failure))?,
+        wire::send(&mut answers, &answered)?;
+        if let Ok(table) = answer {
+            wire::send_table(&mut answers, &table)?;
         }
         answers.flush()?;
+        if !answered.stays {
+            break;
+        }
     }
     Ok(())
 }
