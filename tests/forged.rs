@@ -114,6 +114,24 @@ fn a_row_that_names_another_object_is_told_and_made_again() {
 }
 
 #[test]
+fn there_is_no_proof_of_an_altered_record_and_none_is_confirmed_by_one() {
+    let lab = lab();
+    let proof = |name: &str| lab.ablate(&["audit", "scores", "--proof", name]);
+    proof("good.json").good();
+    lab.ablate(&["audit", "--check", "good.json"]).good();
+    assert_eq!(database(&lab).execute(COPIED, []).unwrap(), 1);
+    let said = proof("bad.json");
+    assert_ne!(said.code, 0);
+    let why = "there is no proof: the store's record is altered (execution 4 was changed after it was recorded)";
+    assert!(said.stderr.contains(why), "{}", said.stderr);
+    assert!(!lab.path("bad.json").exists());
+    let said = lab.ablate(&["audit", "--check", "good.json"]);
+    assert_eq!(said.code, 1);
+    let why = "`scores`: this store's record is altered (";
+    assert!(said.stdout.contains(why), "{}", said.stdout);
+}
+
+#[test]
 fn what_reads_an_altered_result_is_not_shown_either() {
     let lab = lab();
     // The forged input has a result of its own, which is genuine: for other settings.

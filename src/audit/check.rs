@@ -111,6 +111,12 @@ fn compare(proof: &Proof, store: &Store, checked: &mut Checked) -> Result<(), st
             checked.unknown.push(node.stage.clone());
             continue;
         }
+        let altered = store.unsealed(recorded.iter().map(|one| one.execution))?;
+        if let Some(why) = altered.into_values().next() {
+            let why = format!("`{}`: this store's record is altered ({why})", node.stage);
+            checked.against.push(why);
+            continue;
+        }
         match told_otherwise(node, &recorded, store)? {
             None => checked.confirmed += 1,
             Some(why) => checked.against.push(format!("`{}`: {why}", node.stage)),

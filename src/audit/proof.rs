@@ -135,12 +135,16 @@ pub fn make(audit: &Audit, store: &Store) -> Result<Proof, Diagnostic> {
         seals(&nodes).map_err(|why| Diagnostic::new(format!("there is no proof: {why}")))?;
     let asked = &audit.lineage.links[*root].execution.outputs;
     let artifact = asked.iter().find(|known| known.name == *output);
+    if let Some(why) = audit.altered.first() {
+        let what = format!("there is no proof: the store's record is altered ({why})");
+        return Err(Diagnostic::new(what).help("`ablate run` makes altered results again"));
+    }
     if let Some(Inspected::Damaged(why)) = artifact.map(|output| store.inspect(&output.digest)) {
         return Err(Diagnostic::new(format!(
             "there is no proof: the stored result of `{}` is damaged: {why}",
             audit.asked
         ))
-        .help("`ablate run` sets them aside and makes them again"));
+        .help("`ablate run` sets it aside and makes it again"));
     }
     let small = artifact.filter(|output| output.bytes <= SMALL);
     let bytes = small.and_then(|output| std::fs::read(store.object_path(&output.digest)).ok());

@@ -52,7 +52,7 @@ Examples:
   ablate report                          see what came out
   ablate audit 'scores[model=lstm]'      where a number came from
 
-Exit codes: 0 good, 1 a stage failed or a result cannot be shown, 2 the pipeline or command line is wrong, 130 interrupted.";
+Exit codes: 0 good, 1 failed or result unusable, 2 wrong pipeline or command line, 130 interrupted.";
 
 /// Options that every command takes.
 #[derive(Args)]
@@ -78,7 +78,7 @@ struct Global {
     /// Change a value for this run: stage.param=value
     #[arg(long, global = true, value_name = "STAGE.PARAM=VALUE")]
     set: Vec<String>,
-    /// Memory that a query or a foreign file may take [default: a quarter of the machine's]
+    /// Memory for a query or a foreign file [default: a quarter of the machine's]
     #[arg(long, global = true, value_name = "SIZE")]
     memory: Option<stages::isolated::Budget>,
     /// Print JSON, one object a line
