@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
+use crate::visible::{in_place, on_terminal};
+
 /// The texts that spans point into: the pipeline file first, then every `--set`.
 #[derive(Debug, Default)]
 pub struct Sources {
@@ -90,9 +92,11 @@ impl Diagnostic {
         &self.title
     }
 
+    /// What was written by others, in files, logs and tables, is shown and never obeyed.
     fn render(&self, sources: &Sources, renderer: &Renderer) -> String {
         // The renderer takes the headline apart at line ends; what follows becomes notes.
-        let (headline, rest) = self.title.split_once('\n').unwrap_or((&self.title, ""));
+        let title = on_terminal(&self.title);
+        let (headline, rest) = title.split_once('\n').unwrap_or((&title, ""));
         let mut group = Group::with_title(Level::ERROR.primary_title(headline));
         for (n, (span, label)) in self.places.iter().enumerate() {
             let (name, text) = &sources.texts[usize::from(span.source)];
@@ -103,11 +107,11 @@ impl Diagnostic {
             let end = (span.end as usize).min(text.len());
             let mut annotation = kind.span((span.start as usize).min(end)..end);
             if !label.is_empty() {
-                annotation = annotation.label(label.as_str());
+                annotation = annotation.label(on_terminal(label));
             }
             group = group.element(
-                Snippet::source(text.as_str())
-                    .path(name.as_str())
+                Snippet::source(in_place(text))
+                    .path(on_terminal(name))
                     .annotation(annotation),
             );
         }
@@ -115,7 +119,7 @@ impl Diagnostic {
             group = group.element(Level::NOTE.message(rest));
         }
         for help in &self.help {
-            group = group.element(Level::HELP.message(help.as_str()));
+            group = group.element(Level::HELP.message(on_terminal(help)));
         }
         renderer.render(&[group])
     }

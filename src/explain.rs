@@ -90,6 +90,14 @@ pub fn differences(
         });
     }
     compare("files ", &old.files, &new.files, short, &mut found);
+    let run = |key: &StageKey| {
+        let names = key.executable.iter();
+        names
+            .map(|name| (name.clone(), "executable"))
+            .collect::<BTreeMap<_, _>>()
+    };
+    let text = |what: &&str| (*what).to_owned();
+    compare("files ", &run(old), &run(new), text, &mut found);
     compare("inputs.", &old.inputs, &new.inputs, short, &mut found);
     if old.code != new.code {
         let before = found.len();

@@ -31,6 +31,7 @@ mod schedule;
 mod stored;
 mod survey;
 mod verify;
+mod visible;
 
 /// Planning a large pipeline is mostly small allocations: with the system's allocator a chain
 /// of 100,000 stages spends 40% of its time in it.

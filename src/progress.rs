@@ -10,6 +10,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::json;
 use store::{Digest, Status, Work};
 
+use crate::visible::{in_json, on_terminal as shown, one_line};
+
 /// Something that happened during a run.
 pub enum Event<'a> {
     /// The run begins with this many stage instances.
@@ -118,10 +120,12 @@ impl Reporter for Lines {
             } => match (status, error) {
                 (Status::Hit, _) => {}
                 (_, Some((text, _))) => eprint!("{text}"),
-                _ => println!("{}", stage_line(label, status, wall, worked)),
+                _ => println!("{}", shown(&stage_line(label, status, wall, worked))),
             },
-            Event::Waiting(label) => println!("wait {label}: another process is making it"),
-            Event::Note(note) => eprintln!("ablate: {note}"),
+            Event::Waiting(label) => {
+                println!("wait {}: another process is making it", shown(label));
+            }
+            Event::Note(note) => eprintln!("ablate: {}", shown(note)),
             Event::Done(tally) => println!("{}", summary(tally)),
             Event::Claims(counts) => println!("{}", claims(counts)),
             _ => {}
@@ -139,7 +143,7 @@ impl Reporter for Quiet {
                 error: Some((text, _)),
                 ..
             } => eprint!("{text}"),
-            Event::Note(note) => eprintln!("ablate: {note}"),
+            Event::Note(note) => eprintln!("ablate: {}", shown(note)),
             _ => {}
         }
     }
@@ -188,7 +192,8 @@ impl Reporter for Json {
             _ => return,
         };
         // A reader that has gone away must not take the run down with it.
-        let _ = writeln!(std::io::stdout(), "{line}");
+        let line = line.to_string();
+        let _ = writeln!(std::io::stdout(), "{}", in_json(&line));
     }
 }
 
@@ -249,7 +254,7 @@ impl Screen {
                     .bars
                     .add(ProgressBar::no_length().with_elapsed(stage.since.elapsed()));
                 bar.set_style(style_of("  {msg}  {elapsed}"));
-                bar.with_message(label.clone())
+                bar.with_message(one_line(label).into_owned())
             });
             if let Some((done, total)) = stage.progress {
                 if bar.length() != Some(total) {
@@ -291,9 +296,10 @@ impl Reporter for Bars {
                     stage.progress = Some((done, total));
                 }
             }
-            Event::Waiting(label) => {
-                screen.say(&format!("wait {label}: another process is making it"))
-            }
+            Event::Waiting(label) => screen.say(&format!(
+                "wait {}: another process is making it",
+                shown(label)
+            )),
             Event::Stage {
                 label,
                 status,
@@ -310,10 +316,10 @@ impl Reporter for Bars {
                 match (status, error) {
                     (Status::Hit, _) => {}
                     (_, Some((text, _))) => screen.say(text),
-                    _ => screen.say(&stage_line(label, status, wall, worked)),
+                    _ => screen.say(&shown(&stage_line(label, status, wall, worked))),
                 }
             }
-            Event::Note(note) => screen.say(&format!("ablate: {note}")),
+            Event::Note(note) => screen.say(&format!("ablate: {}", shown(note))),
             Event::Done(tally) => {
                 screen.total.finish_and_clear();
                 println!("{}", summary(tally));

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use arrow::record_batch::RecordBatch;
 use serde::Serialize;
-use store::{Digest, InputUsed, StageKey, Value};
+use store::{Digest, InputUsed, Params, StageKey, Value};
 
 use crate::config::Best;
 use crate::exactly::Number;
@@ -128,10 +128,16 @@ pub fn resolve(
         record: StageKey::RECORD.to_owned(),
         kind: decl.kind.describe().kind.to_owned(),
         code: plan.code(instance).digest,
-        params: planned.params.as_ref().clone(),
+        params: keyed(&planned.params, decl.kind.limits()),
         seed: planned.seed,
         files: files
-            .map(|(name, (_, digest))| (name.clone(), *digest))
+            .map(|(name, file)| (name.clone(), file.digest))
+            .collect(),
+        executable: planned
+            .files
+            .iter()
+            .filter(|(_, file)| file.executable)
+            .map(|(name, _)| name.clone())
             .collect(),
         inputs: digests,
     };
@@ -141,6 +147,13 @@ pub fn resolve(
         feeds,
         inputs,
     })
+}
+
+/// The parameters that decide the result: not those that only limit what it may take.
+fn keyed(params: &Params, limits: &[&str]) -> Params {
+    let mut params = params.clone();
+    params.retain(|name, _| !limits.contains(&name.as_str()));
+    params
 }
 
 /// Why an instance has no key.

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use arrow::record_batch::RecordBatch;
-use stages::{DataHome, Failure, SourceFile, Stage, Task, Usage, Watch, collect};
+use stages::{DataHome, Failure, Place, SourceFile, Stage, Task, Usage, Watch, collect};
 use store::{Digest, Params, RawFile, Staged, Store, Value, Work};
 
 use crate::environment;
@@ -25,6 +26,8 @@ pub struct Job {
     pub seed: Option<u64>,
     /// Declared files.
     pub files: Arc<Files>,
+    /// The pipeline's folder.
+    pub folder: PathBuf,
     /// What each port receives.
     pub supplies: Vec<(String, Supply)>,
     /// The outputs that it must make.
@@ -169,12 +172,20 @@ fn attempt(
         params: &job.params,
         seed: job.seed.unwrap_or(0),
         files: files
-            .map(|(name, (path, digest))| {
-                let digest = *digest;
-                (name.clone(), SourceFile { path, digest })
+            .map(|(name, file)| {
+                let file = SourceFile {
+                    path: &file.path,
+                    digest: file.digest,
+                    executable: file.executable,
+                };
+                (name.clone(), file)
             })
             .collect(),
         data,
+        place: &Place {
+            pipeline: Some(job.folder.clone()),
+            scratch: stores.outputs.scratch_path().ok(),
+        },
         watch,
     };
     let guarded = AssertUnwindSafe(|| job.kind.run(&task));
@@ -337,6 +348,7 @@ mod tests {
             params: Arc::default(),
             seed: Some(seed),
             files: Arc::default(),
+            folder: PathBuf::new(),
             supplies: Vec::new(),
             outputs: Arc::new(vec!["rows".to_owned()]),
         }

@@ -51,6 +51,7 @@ const PLUMBING: &[&str] = &[
     "bzip2",
     "flate2",
     "landlock",
+    "libc",
     "lzma-rust2",
     "rustix",
     "sha2",

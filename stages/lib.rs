@@ -42,7 +42,7 @@ pub mod tokenize;
 pub mod train;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
@@ -140,6 +140,19 @@ pub trait Stage: Sync {
             .collect()
     }
 
+    /// The folders that these parameters open to a program, each with the parameter to blame: the
+    /// digest of each enters the key, see [`command::environment`].
+    fn environments<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
+        let _ = params;
+        Vec::new()
+    }
+
+    /// The parameters that only say when to give up: a result that was made within a limit is the
+    /// same within any other, so they stay out of the key.
+    fn limits(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The code that decides the result. A kind whose parameters choose between sources
     /// (one attack or another) narrows this, so that editing one leaves the others cached.
     fn code(&self, params: &Params) -> Code {
@@ -185,8 +198,20 @@ pub struct Task<'a> {
     pub files: BTreeMap<String, SourceFile<'a>>,
     /// Where data sets lie on this machine. Decides no result: what is read has a known digest.
     pub data: &'a DataHome,
+    /// Where it runs on this machine. Decides no result.
+    pub place: &'a Place,
     /// Where to report to, and whether to stop.
     pub watch: &'a dyn Watch,
+}
+
+/// Where a stage runs on this machine.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// The pipeline's folder: what is in it and not declared is closed to programs.
+    pub pipeline: Option<PathBuf>,
+    /// A path for a temporary folder that nobody else uses, and that is removed with its owner;
+    /// without one, the system's folder for temporary files is used.
+    pub scratch: Option<PathBuf>,
 }
 
 /// A declared file: where it lies now, and what its contents were when the key was made.
@@ -196,6 +221,8 @@ pub struct SourceFile<'a> {
     pub path: &'a Path,
     /// The digest in the key. Contents that differ are a [`Failure`], never a result.
     pub digest: Digest,
+    /// Whether it may be run as a program, as the key says.
+    pub executable: bool,
 }
 
 /// The eyes on a running stage.

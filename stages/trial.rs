@@ -214,6 +214,7 @@ pub fn run(
         seed,
         files: Default::default(),
         data: &crate::DataHome::nowhere(),
+        place: &crate::Place::default(),
         watch: &Nobody,
     })
 }

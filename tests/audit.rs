@@ -89,7 +89,10 @@ fn json_has_every_field_and_defaults_are_marked() {
     let audit: Value = serde_json::from_str(&said).unwrap();
     let step = &audit["steps"][1];
     assert_eq!(step["stage"], "c");
-    assert_eq!(step["defaults"], serde_json::json!(["env", "timeout"]));
+    assert_eq!(
+        step["defaults"],
+        serde_json::json!(["env", "environment", "network"])
+    );
     assert_eq!(step["determinism"], "outside-program");
     assert_eq!(step["log"], "hello\n");
     let digest = blake3::hash(b"data\n").to_hex().to_string();

@@ -33,6 +33,7 @@ mod schedule;
 mod serve;
 mod soak;
 mod stream;
+mod terminal;
 mod text;
 mod trust;
 mod unsafe_code;

@@ -136,6 +136,80 @@ fn it_answers_this_machine_and_changes_nothing() {
     lab.ablate(&["gc"]).good();
 }
 
+/// Whoever sends half a request and waits does not keep a place for ever.
+#[test]
+fn half_a_request_is_not_waited_for() {
+    let lab = Lab::demo();
+    let server = Server::start(&lab);
+    let mut half = TcpStream::connect(&server.host).unwrap();
+    // Bounded, should it be waited for after all.
+    half.set_read_timeout(Some(std::time::Duration::from_secs(60)))
+        .unwrap();
+    write!(half, "GET / HTTP/1.1\r\nHost: ").unwrap();
+    let mut rest = Vec::new();
+    half.read_to_end(&mut rest).expect("it is closed");
+}
+
+/// How many threads the server has.
+fn threads(server: &Server) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("Threads:"));
+    line.unwrap()
+        .split_whitespace()
+        .nth(1)
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+/// Each page is made by a thread of its own, with a store of its own: there are few at a time.
+#[test]
+fn many_requests_at_once_are_answered_a_few_at_a_time() {
+    let lab = Lab::demo();
+    lab.run();
+    let server = Server::start(&lab);
+    let mut most = 0;
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..300)
+            .map(|_| scope.spawn(|| server.get("/run/1")))
+            .collect();
+        for one in asking {
+            assert_eq!(status(&one.join().unwrap()), "200");
+            most = most.max(threads(&server));
+        }
+    });
+    assert!(most < 16, "{most} threads");
+}
+
+#[test]
+fn a_large_graph_is_shown_in_parts() {
+    let stages = (0..501).map(|n| {
+        let reads = match n {
+            0 => String::new(),
+            n => format!("inputs = {{ t = \"s{}\" }}\n", n - 1),
+        };
+        match n {
+            0 => "[stage.s0]\nkind = \"table\"\nrows = [{ x = 1 }]\n".to_owned(),
+            n => format!("[stage.s{n}]\nkind = \"sql\"\n{reads}query = \"SELECT x FROM t\"\n"),
+        }
+    });
+    let lab = Lab::new(&stages.collect::<String>());
+    lab.run();
+    let server = Server::start(&lab);
+    let shown = |page: &str| page.matches("<g class=\"stage ").count();
+    let first = server.get("/run/1");
+    assert_eq!(shown(&first), 500);
+    assert!(first.contains("Stages 1 to 500 of 501."));
+    assert!(first.contains("<a href=\"?part=1#graph\">After</a>"));
+    let second = server.get("/run/1?part=1");
+    assert_eq!(shown(&second), 1);
+    assert!(second.contains("Stages 501 to 501 of 501."));
+    assert!(second.contains("<a href=\"?part=0#graph\">Before</a>"));
+    lab.ablate(&["report", "-o", "page.html"]).good();
+    let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
+    assert!(page.contains("<code>ablate serve</code> shows the others."));
+}
+
 #[test]
 fn a_port_that_is_taken_is_said() {
     let lab = Lab::demo();

@@ -14,6 +14,10 @@ const PLACES: &[(&str, &str)] = &[
         "vector instructions, after a check at run time",
     ),
     (
+        "stages/command/enter.rs",
+        "system calls of a child between fork and exec",
+    ),
+    (
         "stages/sql/bridge.rs",
         "tables cross to polars by the C data interface",
     ),

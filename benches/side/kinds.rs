@@ -95,6 +95,7 @@ pub fn run(
         seed: 1,
         files,
         data: home,
+        place: &stages::Place::default(),
         watch: &Silent,
     };
     kind.run(&task).map_err(|failure| failure.message)

@@ -103,7 +103,14 @@ fn glove_text(home: &DataHome, to: &Path) -> Result<Json, String> {
 /// The vectors of a file, whole.
 fn vectors(file: &Path) -> Result<RecordBatch, String> {
     let digest = Digest::of_file(file).map_err(|error| error.to_string())?;
-    let files = BTreeMap::from([("v.txt".to_owned(), SourceFile { path: file, digest })]);
+    let files = BTreeMap::from([(
+        "v.txt".to_owned(),
+        SourceFile {
+            path: file,
+            digest,
+            executable: false,
+        },
+    )]);
     let params = [("source", text("vectors")), ("file", text("v.txt"))];
     let mut made = run("embed", &[], &params, files, &DataHome::nowhere())?;
     Ok(made.remove("vectors").expect("the output"))

@@ -140,6 +140,7 @@ fn finished(run: RunId, n: i64, staged: store::Staged) -> Finished {
         params: [("n".to_owned(), Value::Int(n))].into(),
         seed: None,
         files: Default::default(),
+        executable: Default::default(),
         inputs: Default::default(),
     };
     Finished {

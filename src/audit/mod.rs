@@ -166,6 +166,15 @@ impl Audit {
                     "{}: its program could read what it did not declare: sandbox {how}",
                     step.instance
                 ));
+            } else if let Some(how) = step.facts.sandbox.as_deref()
+                && ["network open", "signals open"]
+                    .iter()
+                    .any(|open| how.contains(open))
+            {
+                doubts.push(format!(
+                    "{}: its program was not shut off from other programs: sandbox {how}",
+                    step.instance
+                ));
             }
             if step.facts.determinism.as_deref() == Some("outside-program") {
                 doubts.push(format!(

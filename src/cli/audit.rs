@@ -6,7 +6,6 @@ use clap::Args;
 use serde_json::json;
 use store::{Run, Store};
 
-use super::terminal::one_line;
 use super::which::{self, RunOption};
 use super::{Exit, Global, in_pipeline, out};
 use crate::audit::{Audit, check, html, proof, tree};
@@ -14,6 +13,7 @@ use crate::diagnostic::Diagnostic;
 use crate::plan::{self, Plan, Source};
 use crate::reference::{self, Reference, Wanted};
 use crate::survey::survey_as_recorded;
+use crate::visible::one_line;
 
 /// What `audit` takes.
 #[derive(Args)]

@@ -101,7 +101,7 @@ pub fn print_events(global: &Global, option: &RunOption) -> Result<(), Exit> {
     let store = global.needed_store()?;
     let record = record(global, &store, option)?;
     for event in open_lineage::events(&record) {
-        out!("{event}");
+        out!("{}", crate::visible::in_json(&event.to_string()));
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! `ablate export`: results for other tools. `ablate show MODEL --safetensors FILE`: a model's
 //! weights, for other programs and for `start`.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use arrow::record_batch::RecordBatch;
@@ -10,7 +9,7 @@ use serde_json::json;
 use store::Store;
 
 use super::which::{self, RunOption};
-use super::{Exit, Global, exchange, file, out, report};
+use super::{Exit, Global, exchange, file, note, out, report};
 use crate::diagnostic::Diagnostic;
 use crate::report::export::{self, grid::Grid, mlflow, textattack};
 use crate::report::gather::{self, Recorded};
@@ -106,9 +105,7 @@ pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     };
     match &arguments.output {
         Some(path) => file::write(path, &bytes),
-        None => std::io::stdout()
-            .write_all(&bytes)
-            .map_err(super::unprinted),
+        None => super::print_bytes(&bytes),
     }
 }
 
@@ -259,7 +256,7 @@ fn whole_run(
 ) -> Result<(), Exit> {
     let claims = report::judged(&global.file, store, &run);
     if let Err(why) = &claims {
-        eprintln!(
+        note!(
             "ablate: the claims cannot be judged: {}",
             report::first_line(why)
         );

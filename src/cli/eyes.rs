@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 use stages::{Usage, Watch};
 
-use super::Global;
+use super::{Global, note};
 
 /// A bar for what is being fetched.
 pub struct Eyes {
@@ -48,7 +48,7 @@ impl Watch for Eyes {
 
     fn log(&self, line: &str) {
         if self.loud {
-            self.bar.suspend(|| eprintln!("{line}"));
+            self.bar.suspend(|| note!("{line}"));
         }
     }
 

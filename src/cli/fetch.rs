@@ -10,7 +10,7 @@ use stages::DataHome;
 use stages::dataset::{self, Set};
 
 use super::eyes::Eyes;
-use super::{Exit, Global, out};
+use super::{Exit, Global, note, out};
 use crate::config::Data;
 use crate::diagnostic::{self, Diagnostic, Sources, nearest};
 
@@ -92,7 +92,7 @@ fn written(global: &Global) -> Data {
         return pipeline.data;
     }
     let file = global.file.display();
-    eprintln!("note: {file} has mistakes, which `ablate plan` shows; only its [data] is read");
+    note!("note: {file} has mistakes, which `ablate plan` shows; only its [data] is read");
     let text = std::fs::read_to_string(&global.file).unwrap_or_default();
     let whole: toml::Table = toml::from_str(&text).unwrap_or_default();
     let data = |key: &str| whole.get("data")?.get(key);

@@ -8,7 +8,7 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::json;
 use store::Repaired;
 
-use super::{Exit, Global, out};
+use super::{Exit, Global, note, out};
 
 /// What `gc` takes.
 #[derive(Args)]
@@ -45,10 +45,13 @@ pub fn gc(global: &Global, arguments: &GcArguments) -> Result<(), Exit> {
             json!({
                 "dry_run": arguments.dry_run, "removed": removed, "removed_bytes": report.removed_bytes,
                 "kept": report.kept, "kept_bytes": report.kept_bytes,
-                "damaged": damaged, "damaged_bytes": damaged_bytes,
+                "damaged": damaged, "damaged_bytes": damaged_bytes, "left": report.left,
             })
         );
         return Ok(());
+    }
+    for left in &report.left {
+        note!("ablate: left alone: {left}");
     }
     let verb = if arguments.dry_run {
         "would remove"

@@ -11,7 +11,7 @@ use serde_json::json;
 use store::{Digest, Run, Store};
 
 use super::which::{self, RunOption};
-use super::{Exit, Global, in_pipeline, out};
+use super::{Exit, Global, in_pipeline, note, out};
 use crate::diagnostic::{Diagnostic, Problems, Sources, Span};
 use crate::manuscript::cells::{self, Known};
 use crate::manuscript::lint::{Finding, Past, judge};
@@ -218,7 +218,7 @@ pub fn lint(global: &Global, arguments: &LintArguments) -> Result<(), Exit> {
     let (now, past) = (results.known(), results.past(&past)?);
     let unusable = results.unusable();
     for why in &unusable {
-        eprintln!("ablate: {why}: its numbers are not known");
+        note!("ablate: {why}: its numbers are not known");
     }
     let numbers = written(&text);
     let cell = |name: &str| {
@@ -362,11 +362,7 @@ pub fn render(global: &Global, arguments: &RenderArguments) -> Result<(), Exit> 
         }
     };
     match &arguments.output {
-        None => {
-            use std::io::Write;
-            let written = std::io::stdout().write_all(filled.as_bytes());
-            written.map_err(super::unprinted)
-        }
+        None => super::print_bytes(filled.as_bytes()),
         Some(file) => std::fs::write(file, filled).map_err(|error| {
             Diagnostic::new(format!("cannot write `{}`: {error}", file.display())).into()
         }),

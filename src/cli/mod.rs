@@ -22,19 +22,20 @@ mod run;
 mod serve;
 mod spark;
 mod stream;
-mod terminal;
 mod verify;
 mod which;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use store::Store;
 
 use crate::config::{self, Pipeline, Request};
 use crate::diagnostic::{self, Diagnostic, Problems, Sources};
+use crate::visible;
 
 /// Experiment pipelines whose results can be trusted.
 #[derive(Parser)]
@@ -201,6 +202,7 @@ fn failed(diagnostic: Diagnostic) -> ExitCode {
 
 fn obey(cli: Cli) -> Result<(), Exit> {
     let global = cli.global;
+    PRINTS_JSON.store(global.json, Ordering::Relaxed);
     if let Some(directory) = &global.directory {
         std::env::set_current_dir(directory).map_err(|error| {
             Diagnostic::new(format!("cannot change to {}: {error}", directory.display()))
@@ -290,18 +292,51 @@ fn in_pipeline<T>(pipeline: &Pipeline, result: Result<T, Vec<Diagnostic>>) -> Re
     })
 }
 
-/// Prints a line. What a terminal would obey and not show is shown: texts of data sets, logs and
-/// other people's stores are printed, and may say anything.
+/// Whether this process prints JSON, in which hidden signs are written as JSON writes them.
+static PRINTS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Prints a line. What a terminal would obey and not show is written out: texts of data sets, logs
+/// and other people's stores are printed, and may say anything. Not on terminals alone: what goes
+/// through a pager or `grep` ends on one.
 pub(crate) fn print_line(line: std::fmt::Arguments<'_>) -> Result<(), Exit> {
     // In one piece: standard output would pass on a megabyte of JSON by the kilobyte.
     let line = format!("{line}\n");
+    let shown = match PRINTS_JSON.load(Ordering::Relaxed) {
+        true => visible::in_json(&line),
+        false => visible::on_terminal(&line),
+    };
     let mut out = std::io::stdout().lock();
-    match out.is_terminal() {
-        true => out.write_all(terminal::harmless(&line).as_bytes()),
-        false => out.write_all(line.as_bytes()),
+    out.write_all(shown.as_bytes()).map_err(unprinted)
+}
+
+/// Prints a result: to a file or a program byte for byte, to a terminal as a person may look at it.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Exit> {
+    let mut out = std::io::stdout().lock();
+    match (out.is_terminal(), std::str::from_utf8(bytes)) {
+        (false, _) => out.write_all(bytes),
+        (true, Ok(text)) => out.write_all(visible::on_terminal(text).as_bytes()),
+        (true, Err(_)) => {
+            let problem = Diagnostic::new("this is not text, and standard output is a terminal");
+            return Err(problem.help("-o FILE writes it to a file").into());
+        }
     }
     .map_err(unprinted)
 }
+
+/// Prints a line to standard error, for people.
+pub(crate) fn print_note(line: std::fmt::Arguments<'_>) {
+    let line = format!("{line}\n");
+    // Whoever has closed it does not want to know.
+    let _ = std::io::stderr().write_all(visible::on_terminal(&line).as_bytes());
+}
+
+/// Prints a line to standard error.
+macro_rules! note {
+    ($($part:tt)*) => {
+        $crate::cli::print_note(format_args!($($part)*))
+    };
+}
+pub(crate) use note;
 
 /// Prints a line to standard output.
 macro_rules! out {

@@ -107,6 +107,7 @@ fn one(
         seed: job.seed.unwrap_or(0),
         files: Default::default(),
         data: &home,
+        place: &stages::Place::default(),
         watch: &Silent,
     };
     let exact = environment::computes_like(&execution.environment);

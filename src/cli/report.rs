@@ -7,7 +7,7 @@ use serde_json::json;
 use store::{Run, RunId, Store};
 
 use super::which::{self, RunOption};
-use super::{Exit, Global, file, out};
+use super::{Exit, Global, file, note, out};
 use crate::claims as judging;
 use crate::config::{self, Request};
 use crate::diagnostic::{self, Diagnostic, Problems};
@@ -51,18 +51,19 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         run,
         figures: &figures,
         examples: arguments.examples,
+        part: 0,
         served: false,
     };
     if let Err(why) = &request.claims {
-        eprintln!("ablate: the claims cannot be judged: {}", first_line(why));
+        note!("ablate: the claims cannot be judged: {}", first_line(why));
     }
     let made = report::make(&store, request)?;
     tell_lost(&made.lost);
     for note in made.notes.iter().take(NOTES) {
-        eprintln!("ablate: {note}");
+        note!("ablate: {note}");
     }
     if let more @ 1.. = made.notes.len().saturating_sub(NOTES) {
-        eprintln!("ablate: {more} more figures are not drawn: the page says why");
+        note!("ablate: {more} more figures are not drawn: the page says why");
     }
     file::write(&arguments.output, made.html.as_bytes())?;
     let (name, bytes) = (&arguments.output, made.html.len());
@@ -85,7 +86,7 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 /// Says which results are not shown.
 pub fn tell_lost(lost: &[Lost]) {
     for one in lost {
-        eprintln!("ablate: {}", one.what);
+        note!("ablate: {}", one.what);
     }
 }
 

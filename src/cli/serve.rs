@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::json;
 use store::Store;
 
-use super::{Exit, Global, file, out, report, which};
+use super::{Exit, Global, file, note, out, report, which};
 use crate::diagnostic::Diagnostic;
 use crate::report::compare::{self, Compared, Side};
 use crate::report::serve::{self, Site};
@@ -100,7 +100,7 @@ fn side(global: &Global, store: &Store, name: &str) -> Result<Side, Exit> {
     let claims = report::judged(&global.file, store, &run);
     if let Err(why) = &claims {
         let why = report::first_line(why);
-        eprintln!(
+        note!(
             "ablate: the claims of run {} cannot be judged: {why}",
             run.id
         );

@@ -91,9 +91,15 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         true => vec![cores],
         false => arguments.threads.iter().map(|n| usize::from(*n)).collect(),
     };
-    let folder = tempfile::tempdir()
+    // In the store, so that whoever uses it next removes what we leave should we be killed; outside
+    // where the store is read-only.
+    let outside = tempfile::tempdir()
         .map_err(|error| Diagnostic::new(format!("cannot make a scratch store: {error}")))?;
-    let scratch = Store::open(folder.path())?;
+    let folder = store.scratch_path();
+    let scratch = match &folder {
+        Ok(folder) => Store::open(folder)?,
+        Err(_) => Store::open(outside.path())?,
+    };
     let stop = super::run::stop_flag();
     let here = environment::look(&global.file, cores);
     let request = Request {

@@ -10,8 +10,7 @@ use std::collections::HashMap;
 use clap::Args;
 use store::{Run, RunId, Status, Store};
 
-use super::terminal::one_line;
-use super::{Exit, Global, in_pipeline};
+use super::{Exit, Global, in_pipeline, note};
 use crate::config::{self, Pipeline, Request};
 use crate::diagnostic::Diagnostic;
 use crate::environment::utc;
@@ -19,6 +18,7 @@ use crate::plan::{self, Plan};
 use crate::report::summary::told;
 use crate::stored::{self, Unusable};
 use crate::survey::{Standing, survey};
+use crate::visible::one_line;
 
 /// The option of every command that can show a past run.
 #[derive(Args)]
@@ -31,7 +31,7 @@ pub struct RunOption {
 /// The option, or the name that was typed without it: `claims` and `report` took it so once.
 pub fn either(option: &RunOption, older_spelling: &Option<String>) -> RunOption {
     if let Some(name) = older_spelling {
-        eprintln!("ablate: a run is now named with `--run {name}`");
+        note!("ablate: a run is now named with `--run {name}`");
     }
     RunOption {
         run: option.run.clone().or_else(|| older_spelling.clone()),
@@ -210,7 +210,7 @@ fn announce(global: &Global, run: &Run) {
     if !told.is_empty() {
         line.push_str(&format!(", {told}"));
     }
-    eprintln!("ablate: {}", one_line(&line));
+    note!("ablate: {}", one_line(&line));
 }
 
 /// Today's pipeline file with the profile and the settings of a past run: its results go by the

@@ -228,7 +228,7 @@ fn variant(pipeline: &Pipeline, decl: &StageDecl, own: &[usize], hasher: &Hasher
             vec![
                 Diagnostic::new(unusable.message)
                     .at(span, "")
-                    .help("declared files are named relative to the pipeline file"),
+                    .help(unusable.help),
             ]
         })?;
     let ports = decl.kind.ports(&params);

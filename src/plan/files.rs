@@ -3,14 +3,28 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use stages::Stage;
+use stages::command::environment;
+use stages::{Stage, Type};
 use store::{Digest, Params};
 
-/// Files by the name that the stage sees: where they lie and what they hold.
-pub type Files = BTreeMap<String, (PathBuf, Digest)>;
+/// Files by the name that the stage sees. The name of an environment ends with `/`, which the name
+/// of a file never does.
+pub type Files = BTreeMap<String, DeclaredFile>;
+
+/// A declared file, or a whole environment.
+#[derive(Clone, Debug)]
+pub struct DeclaredFile {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it holds.
+    pub digest: Digest,
+    /// Whether it may be run as a program, and its stage can tell.
+    pub executable: bool,
+}
 
 /// Hashes files once, however many stages declare them.
 #[derive(Debug, Default)]
@@ -25,6 +39,26 @@ pub struct Unusable {
     pub param: &'static str,
     /// What is wrong.
     pub message: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+impl Unusable {
+    fn file(param: &'static str, message: String) -> Unusable {
+        Unusable {
+            param,
+            message,
+            help: "declared files are named relative to the pipeline file".to_owned(),
+        }
+    }
+}
+
+fn unusable(problem: environment::Problem) -> Unusable {
+    Unusable {
+        param: "environment",
+        message: problem.message,
+        help: problem.help,
+    }
 }
 
 impl Hasher {
@@ -36,9 +70,20 @@ impl Hasher {
         params: &Params,
     ) -> Result<Arc<Files>, Unusable> {
         let mut files = Files::new();
+        // Files of this type are copied to the stage's folder, and "may be run" goes with them.
+        let copied = |param: &str| {
+            let mut described = kind.describe().params.iter();
+            described.any(|known| known.name == param && known.ty == Type::Files)
+        };
         for (param, name) in kind.files(params) {
-            self.add(dir, name, &mut files)
-                .map_err(|message| Unusable { param, message })?;
+            self.add(dir, name, copied(param), &mut files)
+                .map_err(|message| Unusable::file(param, message))?;
+        }
+        let environments = kind.environments(params);
+        if let Some((param, _)) = environments.first() {
+            let names: Vec<&str> = environments.iter().map(|(_, name)| *name).collect();
+            self.add_environments(dir, &names, &mut files)
+                .map_err(|unusable| Unusable { param, ..unusable })?;
         }
         match files.is_empty() {
             true => Ok(self.none.clone()),
@@ -47,7 +92,7 @@ impl Hasher {
     }
 
     /// Adds a file, or every file below a folder.
-    fn add(&self, dir: &Path, name: &str, files: &mut Files) -> Result<(), String> {
+    fn add(&self, dir: &Path, name: &str, copied: bool, files: &mut Files) -> Result<(), String> {
         let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
         if name.is_empty() || !Path::new(name).components().all(inside) {
             return Err(format!(
@@ -98,7 +143,40 @@ impl Hasher {
             let Some(seen) = plain.to_str() else {
                 return Err(format!("{} is not a UTF-8 name", relative.display()));
             };
-            files.insert(seen.to_owned(), (path, digest));
+            let executable = copied && found.permissions().mode() & 0o111 != 0;
+            let file = DeclaredFile {
+                path,
+                digest,
+                executable,
+            };
+            files.insert(seen.to_owned(), file);
+        }
+        Ok(())
+    }
+
+    /// Adds the folders that are opened to a program, each with the digest of all that it holds.
+    fn add_environments(
+        &self,
+        dir: &Path,
+        names: &[&str],
+        files: &mut Files,
+    ) -> Result<(), Unusable> {
+        for found in environment::find(dir, names).map_err(unusable)? {
+            let known = |digests: &HashMap<PathBuf, Digest>| digests.get(&found.path).copied();
+            let known = known(&self.digests.lock().expect("nobody panics"));
+            let digest = match known {
+                Some(digest) => digest,
+                None => environment::digest(&found.path).map_err(unusable)?,
+            };
+            let mut digests = self.digests.lock().expect("nobody panics");
+            digests.insert(found.path.clone(), digest);
+            drop(digests);
+            let file = DeclaredFile {
+                path: found.path,
+                digest,
+                executable: false,
+            };
+            files.insert(format!("{}/", found.name.trim_end_matches('/')), file);
         }
         Ok(())
     }

@@ -26,7 +26,6 @@ mod signals;
 pub mod summary;
 pub mod tables;
 mod view;
-pub mod visible;
 
 use serde_json::json;
 use store::{Inspected, Output, Run, Store};
@@ -48,6 +47,8 @@ pub struct Request<'a> {
     pub figures: &'a [Asked],
     /// The most examples that are embedded.
     pub examples: usize,
+    /// Which part of a large graph is drawn, from 0.
+    pub part: usize,
     /// Whether the page is served, beside others.
     pub served: bool,
 }
@@ -82,7 +83,7 @@ pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error>
     let mut lineage = data::lineage(&recorded);
     lineage["cells"] = view::cells(&tables);
     lineage["examples"] = json!(examples);
-    let graph = graph::lay_out(&recorded);
+    let graph = graph::lay_out(&recorded, request.part);
     let nodes = graph.nodes.iter();
     lineage["stages"] = nodes
         .map(|node| json!({ "name": node.name, "steps": node.steps }))

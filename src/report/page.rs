@@ -9,7 +9,7 @@ use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value, context, escape_formatter};
 use sha2::{Digest, Sha256};
 
-use super::visible::visible;
+use crate::visible::visible;
 
 const STYLE: &str = concat!(
     include_str!("pages/page.css"),

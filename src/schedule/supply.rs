@@ -38,6 +38,7 @@ pub fn job_of(
         params: instance.params.clone(),
         seed: instance.seed,
         files: instance.files.clone(),
+        folder: plan.pipeline.dir.clone(),
         supplies: supplies.collect(),
         outputs: instance.outputs.clone(),
     }

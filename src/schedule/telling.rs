@@ -71,12 +71,13 @@ impl Scheduler<'_> {
         self.committer.send(finished, used);
     }
 
-    /// The parameters of an instance that nobody wrote.
+    /// The parameters in an instance's key that nobody wrote.
     fn defaults(&self, n: usize) -> Vec<String> {
-        let written = &self.request.plan.decl(n).params;
+        let decl = self.request.plan.decl(n);
         let params = self.request.plan.instances[n].params.keys();
         params
-            .filter(|name| written.iter().all(|entry| entry.key != **name))
+            .filter(|name| decl.params.iter().all(|entry| entry.key != **name))
+            .filter(|name| !decl.kind.limits().contains(&name.as_str()))
             .cloned()
             .collect()
     }

@@ -416,6 +416,7 @@ fn a_rate_is_over_the_rows_that_were_attacked() {
             seed: 9,
             files: Default::default(),
             data: &crate::DataHome::nowhere(),
+            place: &crate::Place::default(),
             watch: &Nobody,
         };
         let replayed = AttackStage.replay(&task, &made, true).unwrap().unwrap();

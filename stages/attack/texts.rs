@@ -365,6 +365,7 @@ fn what_it_says_of_itself_can_be_replayed() {
             seed: 9,
             files: Default::default(),
             data: &DataHome::nowhere(),
+            place: &crate::Place::default(),
             watch: &Nobody,
         };
         let outputs = made.iter().map(|(n, t)| (n.clone(), stored(t))).collect();

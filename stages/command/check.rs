@@ -52,6 +52,34 @@ pub fn params(params: &Params) -> Result<(), ParamError> {
             ));
         }
     }
+    if texts(params, "environment")
+        .iter()
+        .any(|name| name.trim_end_matches('/').is_empty() || name.contains('\0'))
+    {
+        return Err(error(
+            "environment",
+            "an environment has no name".into(),
+            "write environment = [\".venv\"]",
+        ));
+    }
+    if let Some(Value::Float(gigabytes)) = params.get("memory")
+        && !(*gigabytes > 0.0 && gigabytes.is_finite())
+    {
+        return Err(error(
+            "memory",
+            format!("the memory is {gigabytes:?} GB"),
+            "write gigabytes, more than 0",
+        ));
+    }
+    if let Some(Value::Int(most)) = params.get("processes")
+        && *most < 1
+    {
+        return Err(error(
+            "processes",
+            format!("the program may have {most} processes"),
+            "write 1 or more: it is one itself",
+        ));
+    }
     match params.get("timeout") {
         // A year is more than any run, and less than what clocks overflow at.
         Some(Value::Float(seconds)) if *seconds > 0.0 && *seconds <= 31_536_000.0 => Ok(()),

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +17,9 @@ use rustix::process::{
 };
 use wait4::Wait4;
 
+use super::cgroup::Groups;
 use super::confine::{self, Rules};
+use super::program::Program;
 use super::sandbox::Sandbox;
 use super::stray;
 use crate::{Failure, Usage, Watch};
@@ -35,12 +37,13 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Runs the program to its end.
 pub fn run(
     sandbox: &Sandbox,
+    program: &Program,
     argv: &[String],
     timeout: Duration,
     watch: &dyn Watch,
 ) -> Result<(End, Usage), Failure> {
     let started = Instant::now();
-    let mut group = Group::spawn(sandbox, argv, watch)?;
+    let mut group = Group::spawn(sandbox, program, argv, watch)?;
     let mut told = started;
     let mut pause = Pause::default();
     let end = loop {
@@ -127,25 +130,37 @@ struct Group {
     pid: Pid,
     /// Gone once it is reaped: then its number may belong to somebody else.
     leader: Option<Child>,
+    /// Where the kernel counts for it.
+    groups: Groups,
 }
 
 impl Group {
-    fn spawn(sandbox: &Sandbox, argv: &[String], watch: &dyn Watch) -> Result<Group, Failure> {
-        let log = |e: std::io::Error| Failure::new(format!("cannot write the program's log: {e}"));
-        // One file for both, so that lines keep the order in which they were printed.
-        let stdout = sandbox.log.try_clone().map_err(log)?;
-        let stderr = sandbox.log.try_clone().map_err(log)?;
-        let mut command = Command::new(&argv[0]);
-        command
-            .args(&argv[1..])
-            .current_dir(&sandbox.work)
-            .env_clear()
-            .envs(&sandbox.env)
-            .stdin(Stdio::null())
-            .stdout(stdout)
-            .stderr(stderr)
-            .process_group(0);
-        let (leader, how) = confine::spawn(&mut command, &Rules::of(sandbox));
+    fn spawn(
+        sandbox: &Sandbox,
+        program: &Program,
+        argv: &[String],
+        watch: &dyn Watch,
+    ) -> Result<Group, Failure> {
+        let command = || {
+            let mut command = match &program.path {
+                Some(path) => Command::new(path),
+                None => Command::new(&argv[0]),
+            };
+            // It becomes the leader of a session, and so of a group, before it starts.
+            command
+                .args(&argv[1..])
+                .current_dir(&sandbox.work)
+                .env_clear()
+                .envs(&sandbox.env)
+                .stdin(Stdio::null())
+                // One file for both, so that lines keep the order in which they were printed.
+                .stdout(sandbox.log.try_clone()?)
+                .stderr(sandbox.log.try_clone()?);
+            Ok(command)
+        };
+        let groups = Groups::new(sandbox.limits.memory, sandbox.limits.processes);
+        let rules = Rules::of(sandbox, &program.files);
+        let (leader, how) = confine::spawn(command, &rules, &groups);
         watch.sandbox(&how);
         let leader = leader.map_err(|e| cannot_start(sandbox, &argv[0], &e))?;
         let pid = Pid::from_child(&leader);
@@ -153,6 +168,7 @@ impl Group {
         Ok(Group {
             pid,
             leader: Some(leader),
+            groups,
         })
     }
 
@@ -184,6 +200,7 @@ impl Group {
         running().remove(&self.pid.as_raw_nonzero().get());
         let ended = leader.wait4();
         let ended = ended.map_err(|e| Failure::new(format!("cannot wait for the program: {e}")))?;
+        self.groups.kill();
         // A killed descendant may be in the middle of a write: outputs are read after its end.
         // It stays as a zombie where nothing adopts orphans, hence the limit.
         let killed = Instant::now();

@@ -1,18 +1,23 @@
-//! Keeps a program to what its stage declares: it may read its files, its inputs, programs and
-//! system folders, and write to its own folders. On Linux, by Landlock; elsewhere not at all, and
-//! the provenance says so.
+//! Keeps a program to what its stage declares: it may read its files, its inputs, its environments,
+//! itself and system folders, write to its own folders, and talk to nobody. On Linux, by Landlock and
+//! a network namespace; the provenance says what could not be closed.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use landlock::{
-    ABI, Access, AccessFs, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
-    path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, BitFlags, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetError, Scope, path_beneath_rules,
 };
 
+use super::cgroup::Groups;
+use super::enter::{self, Entry};
 use super::sandbox::Sandbox;
+use super::system;
 
 /// Whether programs are confined in this process: the command line decides.
 static CONFINED: AtomicBool = AtomicBool::new(true);
@@ -22,118 +27,149 @@ pub fn let_loose() {
     CONFINED.store(false, Ordering::Relaxed);
 }
 
-/// Where programs and what they need lie on most systems.
-const SYSTEM: &[&str] = &[
-    "/bin", "/dev", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/nix", "/opt", "/proc", "/sbin",
-    "/snap", "/sys", "/usr",
-];
-
-/// Devices that anybody may write to.
-const DEVICES: &[&str] = &[
-    "/dev/full",
-    "/dev/null",
-    "/dev/random",
-    "/dev/shm",
-    "/dev/tty",
-    "/dev/urandom",
-    "/dev/zero",
-];
-
-/// What a confined program may touch: read and run, or also write.
+/// What a program may touch and use.
 pub struct Rules {
+    /// What it may read and run.
     read: Vec<PathBuf>,
+    /// Where it may also write.
     write: Vec<PathBuf>,
+    /// Whether it may use the network.
+    network: bool,
+    /// The most bytes of data of a process.
+    memory: u64,
+    /// The most processes.
+    processes: u64,
 }
 
 impl Rules {
-    pub fn of(sandbox: &Sandbox) -> Rules {
-        let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
+    /// The rules of a stage whose program is started by these files.
+    pub fn of(sandbox: &Sandbox, program: &[PathBuf]) -> Rules {
+        let mut read = system::folders(sandbox.pipeline.as_deref());
         read.push(sandbox.input.clone());
-        let path = sandbox.env.get("PATH").cloned().unwrap_or_default();
-        read.extend(std::env::split_paths(&path).flat_map(|folder| program_folders(&folder)));
-        let mut write: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();
+        read.extend(program.iter().cloned());
+        read.extend(sandbox.environments.values().cloned());
+        let mut write: Vec<PathBuf> = system::DEVICES.iter().map(PathBuf::from).collect();
         write.extend(sandbox.own.iter().cloned());
-        Rules { read, write }
+        Rules {
+            read,
+            write,
+            network: sandbox.limits.network,
+            memory: sandbox.limits.memory,
+            processes: sandbox.limits.processes,
+        }
     }
-}
-
-/// A folder of programs, and what lies beside it: `/x/bin` comes with `/x/lib`. Never a home, the
-/// folder that we are in, or what is above them.
-fn program_folders(folder: &Path) -> Vec<PathBuf> {
-    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    // A PATH must not open what a program did not declare: not the folder that we are in, nor one
-    // above it, nor a file.
-    let here = std::env::current_dir().and_then(|here| here.canonicalize());
-    let opens = |folder: &Path| here.as_ref().is_ok_and(|here| here.starts_with(folder));
-    if folder.is_relative() || !real.is_dir() || opens(&real) {
-        return Vec::new();
-    }
-    // Readable already, with all that lies below.
-    if SYSTEM.iter().any(|system| real.starts_with(system)) {
-        return Vec::new();
-    }
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let beside = |folder: &Path| {
-        let name = folder.file_name().and_then(|name| name.to_str());
-        let parent = folder
-            .parent()
-            .filter(|_| matches!(name, Some("bin" | "sbin" | "shims")))?;
-        let too_wide = parent.parent().is_none()
-            || opens(parent)
-            || home.as_ref().is_some_and(|home| home.starts_with(parent));
-        (!too_wide).then(|| parent.to_owned())
-    };
-    // The programs of a virtual environment are links to an interpreter somewhere else.
-    let linked = std::fs::read_dir(&real).into_iter().flatten().flatten();
-    let linked = linked.filter_map(|entry| {
-        let kind = entry.file_type().ok()?;
-        let target = kind
-            .is_symlink()
-            .then(|| entry.path().canonicalize().ok())??;
-        target.parent().and_then(beside)
-    });
-    let mut all: Vec<PathBuf> = linked.collect();
-    all.extend(beside(folder));
-    all.extend(beside(&real));
-    all.extend([folder.to_owned(), real]);
-    all.sort();
-    all.dedup();
-    all
 }
 
 /// Starts a program, confined if this process confines programs and the kernel can. The second
 /// value says how, for the provenance.
-pub fn spawn(command: &mut Command, rules: &Rules) -> (io::Result<Child>, String) {
-    if !CONFINED.load(Ordering::Relaxed) {
-        return (command.spawn(), "none (--no-sandbox)".to_owned());
+pub fn spawn(
+    command: impl Fn() -> io::Result<Command>,
+    rules: &Rules,
+    groups: &Groups,
+) -> (io::Result<Child>, String) {
+    static NO_NAMESPACE: AtomicBool = AtomicBool::new(false);
+    let confined = CONFINED.load(Ordering::Relaxed);
+    let alone = confined && !rules.network && !NO_NAMESPACE.load(Ordering::Relaxed);
+    let (child, said) = attempt(command(), rules, groups, confined, alone);
+    match said {
+        Some(enter::UNUSABLE) => {
+            // A kernel that lets us into a namespace and then refuses to let us work there.
+            NO_NAMESPACE.store(true, Ordering::Relaxed);
+            let (child, said) = attempt(command(), rules, groups, confined, false);
+            (child, describe(rules, confined, said))
+        }
+        said => (child, describe(rules, confined, said)),
     }
-    // A thread confines itself for good, and what it starts inherits that.
-    std::thread::scope(|threads| {
-        let confined = threads.spawn(|| match confine(rules) {
-            Ok(how) => (command.spawn(), how),
-            Err(error) => {
-                let how = format!("none ({error})");
-                (command.spawn(), how)
-            }
-        });
-        confined.join().expect("starting a program does not panic")
-    })
 }
 
-fn confine(rules: &Rules) -> Result<String, landlock::RulesetError> {
-    // What kernels from 6.2 on know; older ones keep what they can.
-    let abi = ABI::V3;
-    let status = Ruleset::default()
-        .handle_access(AccessFs::from_all(abi))?
+/// Starts it once, and what its child said about its network before it became the program.
+fn attempt(
+    command: io::Result<Command>,
+    rules: &Rules,
+    groups: &Groups,
+    confined: bool,
+    own_network: bool,
+) -> (io::Result<Child>, Option<u8>) {
+    let start = || -> io::Result<(io::Result<Child>, Option<u8>)> {
+        let mut command = command?;
+        let (mut said, report) = io::pipe()?;
+        let ruleset = |tcp: bool| match confined && version() > 0 {
+            true => ruleset(rules, tcp).map_err(io::Error::other),
+            false => Ok(None),
+        };
+        let entry = Entry {
+            own_network,
+            // With a network of its own a program may talk to itself over it.
+            rules: [ruleset(false)?, ruleset(!rules.network)?],
+            memory: rules.memory,
+            processes: rules.processes,
+            groups: groups.entries(),
+            parent: rustix::process::getpid().as_raw_nonzero().get(),
+            report,
+        };
+        enter::prepare(&mut command, entry);
+        let child = command.spawn();
+        // It holds the other end of the pipe, and reading would wait for more.
+        drop(command);
+        let mut byte = [0];
+        let said = said.read_exact(&mut byte).ok().map(|()| byte[0]);
+        Ok((child, said))
+    };
+    start().unwrap_or_else(|error| (Err(error), None))
+}
+
+/// The kernel's rules for files, signals and, if it is to be closed by them, TCP.
+fn ruleset(rules: &Rules, tcp: bool) -> Result<Option<OwnedFd>, RulesetError> {
+    let (read, write) = (AccessFs::from_read(FILES), AccessFs::from_write(FILES));
+    // Of what newer kernels know: sockets in the file system, which are doors to other programs.
+    let all: BitFlags<AccessFs> = read | write | AccessFs::ResolveUnix;
+    let mut ruleset = Ruleset::default()
+        .handle_access(all)?
+        .scope(Scope::from_all(ABI::V6))?;
+    if tcp {
+        ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
+    }
+    let ruleset = ruleset
         .create()?
-        .add_rules(path_beneath_rules(&rules.read, AccessFs::from_read(abi)))?
-        .add_rules(path_beneath_rules(&rules.write, AccessFs::from_all(abi)))?
-        .restrict_self()?;
-    Ok(match status.ruleset {
-        RulesetStatus::FullyEnforced => "landlock".to_owned(),
-        RulesetStatus::PartiallyEnforced => "landlock, as far as this kernel knows it".to_owned(),
-        RulesetStatus::NotEnforced => "none (this kernel has no Landlock)".to_owned(),
-    })
+        .add_rules(path_beneath_rules(&rules.read, read))?
+        .add_rules(path_beneath_rules(&rules.write, all))?;
+    Ok(ruleset.into())
+}
+
+/// What kernels from 6.2 on know of files; older ones keep what they can.
+const FILES: ABI = ABI::V3;
+
+/// The kernel's version of Landlock.
+fn version() -> u32 {
+    static VERSION: OnceLock<u32> = OnceLock::new();
+    *VERSION.get_or_init(enter::landlock_version)
+}
+
+/// How a program was confined, in words: first files, then what is open that should not be.
+fn describe(rules: &Rules, confined: bool, said: Option<u8>) -> String {
+    if !confined {
+        return "none (--no-sandbox)".to_owned();
+    }
+    how(version(), said == Some(enter::OWN_NETWORK), rules.network)
+}
+
+fn how(version: u32, own_network: bool, asked: bool) -> String {
+    let files = match version {
+        0 => "none (this kernel has no Landlock)",
+        1 | 2 => "landlock, as far as this kernel knows it",
+        _ => "landlock",
+    };
+    let network = match (asked, own_network, version) {
+        (true, ..) => "network open (network = true)",
+        (false, true, _) => "network closed",
+        (false, false, 4..) => "network open but for TCP (no network namespace here)",
+        (false, false, _) => "network open (neither a network namespace nor Landlock 4 here)",
+    };
+    let signals = match version {
+        6.. => "",
+        _ => ", signals open (Landlock 6 would close them)",
+    };
+    format!("{files}, {network}{signals}")
 }
 
 /// The path that a program says it was refused, in what it printed.
@@ -153,7 +189,27 @@ pub fn refused(printed: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::refused;
+    use super::{how, refused};
+
+    #[test]
+    fn what_could_not_be_closed_is_said() {
+        assert_eq!(how(7, true, false), "landlock, network closed");
+        assert_eq!(
+            how(6, false, true),
+            "landlock, network open (network = true)"
+        );
+        assert_eq!(
+            how(4, false, false),
+            "landlock, network open but for TCP (no network namespace here), \
+             signals open (Landlock 6 would close them)"
+        );
+        assert_eq!(
+            how(0, false, false),
+            "none (this kernel has no Landlock), \
+             network open (neither a network namespace nor Landlock 4 here), \
+             signals open (Landlock 6 would close them)"
+        );
+    }
 
     #[test]
     fn the_refused_path_is_found_in_what_is_printed() {

@@ -1,16 +1,17 @@
 //! The folder in which a program runs, filled with what its stage declares and nothing else.
-//! It is removed when the stage ends. Knows nothing of processes.
+//! It is removed when the stage ends; should we be killed, the next user of the store removes it.
+//! Knows nothing of processes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
 
 use store::{Digest, Value};
 
 use super::check::{is_name, stays_inside};
+use super::environment;
 use crate::{Failure, SourceFile, Task};
 
 /// A fresh folder with `work/`, `in/`, `out/`, `home/`, `tmp/` and `status/`.
@@ -30,30 +31,93 @@ pub struct Sandbox {
     pub progress: PathBuf,
     /// Its whole environment.
     pub env: BTreeMap<String, OsString>,
-    _folder: tempfile::TempDir,
-    /// Locked while this lives, so that others can tell the folder of a dead process.
-    _lock: File,
+    /// Folders that it may read, by the names that the pipeline gives them.
+    pub environments: BTreeMap<String, PathBuf>,
+    /// The pipeline's folder, which is closed to it.
+    pub pipeline: Option<PathBuf>,
+    /// What it may use.
+    pub limits: Limits,
+    _folder: Folder,
 }
 
-/// What the folders are called, in the folder for temporary files.
-const PREFIX: &str = "ablate-stage-";
+/// What a program may use of the machine.
+pub struct Limits {
+    /// Whether it may use the network.
+    pub network: bool,
+    /// The most bytes of data of a process.
+    pub memory: u64,
+    /// The most processes and threads.
+    pub processes: u64,
+}
+
+impl Limits {
+    fn of(task: &Task<'_>) -> Limits {
+        let memory = match task.params.get("memory") {
+            Some(Value::Float(gigabytes)) => (gigabytes * 1e9) as u64,
+            _ => machine_memory(),
+        };
+        let processes = match task.params.get("processes") {
+            Some(Value::Int(most)) => u64::try_from(*most).unwrap_or(1),
+            _ => u64::MAX,
+        };
+        Limits {
+            network: task.params.get("network") == Some(&Value::Bool(true)),
+            memory,
+            processes,
+        }
+    }
+}
+
+/// The memory of this machine in bytes: more than that no program gets.
+fn machine_memory() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
+    kilobytes.map_or(u64::MAX, |n: u64| n.saturating_mul(1024))
+}
+
+/// A folder that goes with its owner. Should the owner be killed, it lies in the store, whose next
+/// user removes it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(task: &Task<'_>) -> Result<Folder, Failure> {
+        let Some(path) = &task.place.scratch else {
+            let made = tempfile::Builder::new().prefix("ablate-stage-").tempdir();
+            let made =
+                made.map_err(|e| failed("make a temporary folder in", &std::env::temp_dir(), &e))?;
+            return Ok(Folder(made.keep()));
+        };
+        fs::create_dir(path).map_err(|e| failed("make", path, &e))?;
+        Ok(Folder(path.clone()))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
 
 impl Sandbox {
     pub fn new(task: &Task<'_>) -> Result<Sandbox, Failure> {
-        static SWEEP: Once = Once::new();
-        SWEEP.call_once(|| sweep(&std::env::temp_dir()));
-        let (folder, lock) =
-            fresh().map_err(|e| failed("make a temporary folder in", &std::env::temp_dir(), &e))?;
-        // A relative TMPDIR would mean something else in the program's folder.
-        let root = fs::canonicalize(folder.path());
-        let root = root.map_err(|e| failed("find", folder.path(), &e))?;
+        let folder = Folder::new(task)?;
+        // A relative path would mean something else in the program's folder.
+        let root = fs::canonicalize(&folder.0).map_err(|e| failed("find", &folder.0, &e))?;
         let [work, input, out, home, tmp, status] =
             ["work", "in", "out", "home", "tmp", "status"].map(|n| root.join(n));
         for path in [&work, &input, &out, &home, &tmp, &status] {
             fs::create_dir(path).map_err(|e| failed("make", path, &e))?;
         }
+        let mut environments = BTreeMap::new();
         for (name, file) in &task.files {
-            copy_verified(name, file, &work)?;
+            match name.strip_suffix('/') {
+                Some(name) => {
+                    check_environment(name, file)?;
+                    environments.insert(name.to_owned(), file.path.to_owned());
+                }
+                None => copy_verified(name, file, &work)?,
+            }
         }
         for (port, table) in &task.inputs {
             if !is_name(port) {
@@ -85,7 +149,7 @@ impl Sandbox {
         ]
         .map(|(name, value): (&str, OsString)| (name.to_owned(), value))
         .into();
-        env.extend(std::env::var_os("PATH").map(|path| ("PATH".to_owned(), path)));
+        env.insert("PATH".to_owned(), search_path(environments.values()));
         let declared = task.params.get("env").and_then(Value::as_table);
         for (name, value) in declared.into_iter().flatten() {
             env.insert(name.clone(), value.as_text().unwrap_or_default().into());
@@ -98,41 +162,44 @@ impl Sandbox {
             own,
             progress,
             env,
+            environments,
+            pipeline: task
+                .place
+                .pipeline
+                .as_ref()
+                .and_then(|it| it.canonicalize().ok()),
+            limits: Limits::of(task),
             _folder: folder,
-            _lock: lock,
         })
     }
 }
 
-/// A new folder, locked. Another process may sweep it in the moment between making and locking,
-/// because it looks like a dead one's then: so another is made.
-fn fresh() -> std::io::Result<(tempfile::TempDir, File)> {
-    loop {
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
-        let path = folder.path().join("lock");
-        let lock = match File::create(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            lock => lock?,
-        };
-        // Whoever sweeps locks first, and removes the file with the folder.
-        if lock.try_lock().is_ok() && path.exists() {
-            return Ok((folder, lock));
-        }
-    }
+/// Where programs are looked for: in the environments first, as if they were activated.
+fn search_path<'a>(environments: impl Iterator<Item = &'a PathBuf>) -> OsString {
+    let inherited = std::env::var_os("PATH").unwrap_or_default();
+    let own = environments.map(|folder| folder.join("bin"));
+    let own = own.filter(|folder| folder.is_dir());
+    let all = own.chain(std::env::split_paths(&inherited));
+    // A folder with a colon in its name cannot be in a PATH.
+    std::env::join_paths(all).unwrap_or(inherited)
 }
 
-/// Removes folders whose process died without removing them.
-fn sweep(temporary: &Path) {
-    for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
-        if !entry.file_name().to_string_lossy().starts_with(PREFIX) {
-            continue;
-        }
-        // A folder without a lock may be a moment old: only its maker knows.
-        let lock = File::open(entry.path().join("lock"));
-        if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
+/// An environment is read where it lies, so it must be what the key says: now, and after the
+/// program has read it.
+pub fn check_environment(name: &str, file: &SourceFile<'_>) -> Result<(), Failure> {
+    let now = environment::digest(file.path).map_err(|problem| {
+        Failure::new(problem.message)
+            .help(problem.help)
+            .at("environment")
+    })?;
+    if now == file.digest {
+        return Ok(());
     }
+    Err(Failure::new(format!(
+        "the environment `{name}` changed while the pipeline was running"
+    ))
+    .help("run again: what is installed now gets a key of its own")
+    .at("environment"))
 }
 
 /// Copies a declared file. What is compared with the key is what the program will read.
@@ -155,17 +222,13 @@ fn copy_verified(name: &str, file: &SourceFile<'_>, work: &Path) -> Result<(), F
                 .at("files"),
         );
     }
-    let mode = fs::metadata(file.path)
-        .map_err(unreadable)?
-        .permissions()
-        .mode();
     let target = work.join(name);
     if let Some(parent) = target.parent() {
         fs::create_dir_all(parent).map_err(|e| failed("make", parent, &e))?;
     }
     write(&target, &bytes)?;
     // Of the permissions only "may be run" matters to a copy.
-    let mode = if mode & 0o111 == 0 { 0o644 } else { 0o755 };
+    let mode = if file.executable { 0o755 } else { 0o644 };
     fs::set_permissions(&target, fs::Permissions::from_mode(mode))
         .map_err(|e| failed("prepare", &target, &e))
 }
@@ -176,5 +239,5 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 
 fn failed(operation: &str, path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("cannot {operation} {}: {error}", path.display()))
-        .help("programs run in a temporary folder: set TMPDIR to a place with room")
+        .help("programs run in a temporary folder of the store: `--store` names another place")
 }

@@ -91,6 +91,9 @@ impl Case {
                 SourceFile {
                     path,
                     digest: *digest,
+                    executable: std::fs::metadata(path).is_ok_and(|found| {
+                        std::os::unix::fs::PermissionsExt::mode(&found.permissions()) & 0o111 != 0
+                    }),
                 },
             )
         });
@@ -100,6 +103,7 @@ impl Case {
             seed: 7,
             files: files.collect(),
             data: &crate::DataHome::nowhere(),
+            place: &crate::Place::default(),
             watch: &self.eyes,
         })
     }

@@ -69,7 +69,14 @@ fn run_at(
         .map_err(|error| Failure::new(error.message))?;
     let files = files.iter().map(|(name, path)| {
         let digest = Digest::of_file(path).unwrap();
-        ((*name).to_owned(), SourceFile { path, digest })
+        (
+            (*name).to_owned(),
+            SourceFile {
+                path,
+                digest,
+                executable: false,
+            },
+        )
     });
     Dataset.run(&Task {
         inputs: BTreeMap::new(),
@@ -77,6 +84,7 @@ fn run_at(
         seed,
         files: files.collect(),
         data: home,
+        place: &crate::Place::default(),
         watch: &Ears::default(),
     })
 }

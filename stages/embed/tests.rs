@@ -47,7 +47,14 @@ fn run_with(
 ) -> Result<RecordBatch, Failure> {
     let files = file.map(|(name, path)| {
         let digest = Digest::of_file(path).unwrap();
-        (name.to_owned(), SourceFile { path, digest })
+        (
+            name.to_owned(),
+            SourceFile {
+                path,
+                digest,
+                executable: false,
+            },
+        )
     });
     let inputs = inputs.iter();
     let task = Task {
@@ -58,6 +65,7 @@ fn run_with(
         seed,
         files: files.into_iter().collect::<BTreeMap<_, _>>(),
         data: &crate::DataHome::nowhere(),
+        place: &crate::Place::default(),
         watch: &Nobody,
     };
     Ok(Embed.run(&task)?.remove("vectors").unwrap())

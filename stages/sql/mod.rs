@@ -12,6 +12,7 @@ mod order;
 mod query;
 #[cfg(test)]
 mod tests;
+mod unions;
 mod words;
 mod worker;
 
@@ -140,7 +141,7 @@ fn compute(inputs: &BTreeMap<String, RecordBatch>, query: &str) -> Result<Record
     for (name, table) in inputs {
         context.register(name, bridge::to_polars(name, table)?.lazy());
     }
-    let result = context.execute(query).and_then(|frame| {
+    let result = context.execute(&unions::balanced(query)).and_then(|frame| {
         let frame = LazyFrame::from(integers::widen(&frame.logical_plan));
         frame._collect_post_opt(|root, plan, expressions, _| -> PolarsResult<()> {
             order::pin(plan, expressions);

@@ -39,6 +39,7 @@ fn sql(query: &str, inputs: &[(&str, RecordBatch)]) -> Result<RecordBatch, Failu
         seed: 0,
         files: BTreeMap::new(),
         data: &crate::DataHome::nowhere(),
+        place: &crate::Place::default(),
         watch: &Nobody,
     };
     Ok(Sql.run(&task)?.remove("rows").unwrap())

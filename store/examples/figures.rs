@@ -147,6 +147,7 @@ fn key(n: i64) -> StageKey {
         params: BTreeMap::from([("n".to_owned(), Value::Int(n))]),
         seed: None,
         files: BTreeMap::new(),
+        executable: Default::default(),
         inputs: BTreeMap::new(),
     }
 }

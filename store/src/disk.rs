@@ -11,7 +11,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Reads a file.
@@ -92,10 +92,28 @@ pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-/// Opens a file for whatever these options say: locks, mostly.
+/// Opens a plain file for whatever these options say: locks, mostly. A pipe in its place would
+/// make us wait for whoever is at its other end, perhaps for ever.
 pub(crate) fn open(options: &OpenOptions, path: &Path) -> io::Result<File> {
     pass("open a file")?;
-    options.open(path)
+    let opened = options.clone().custom_flags(libc::O_NONBLOCK).open(path);
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(io::Error::other(format!(
+            "it is {}, not a file: remove it",
+            kind(found.file_type())
+        ))),
+        _ => opened,
+    }
+}
+
+/// What something is that should have been a plain file.
+fn kind(found: fs::FileType) -> &'static str {
+    match found {
+        _ if found.is_dir() => "a folder",
+        _ if found.is_fifo() => "a named pipe",
+        _ if found.is_socket() => "a socket",
+        _ => "a device",
+    }
 }
 
 /// Waits until a file or folder is on the disk.

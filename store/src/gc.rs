@@ -26,6 +26,8 @@ pub struct GcReport {
     pub removed: Vec<(Digest, u64)>,
     /// The size of all that goes.
     pub removed_bytes: u64,
+    /// Temporary folders that could not be removed, each with the reason.
+    pub left: Vec<String>,
 }
 
 /// Removes the objects that neither the last `keep_runs` runs nor any tagged run reach.
@@ -62,7 +64,7 @@ pub fn gc(root: &Path, keep_runs: usize, dry_run: bool) -> Result<GcReport, Erro
         report.removed_bytes += bytes;
     }
     if !dry_run {
-        scratch::sweep(&root.join("tmp"));
+        report.left = scratch::sweep(&root.join("tmp"));
         sync(&folders)?;
     }
     report.removed.sort();

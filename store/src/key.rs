@@ -1,6 +1,6 @@
 //! The key of a result: hash it to find the result, store it to explain a miss.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,10 @@ pub struct StageKey {
     pub seed: Option<u64>,
     /// Declared files by the name that the stage sees, with the digest of their contents.
     pub files: BTreeMap<String, Digest>,
+    /// Those of them that may be run as programs, where the kind can tell. Left out when there are
+    /// none, so that such keys are what they were before this was known.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub executable: BTreeSet<String>,
     /// Input ports with the digest of the contents that they receive.
     pub inputs: BTreeMap<String, Digest>,
 }
@@ -63,6 +67,7 @@ mod tests {
             params: [("query".to_owned(), Value::Text("SELECT 1".into()))].into(),
             seed: Some(7),
             files: [("plot.py".to_owned(), Digest::of(b"print()"))].into(),
+            executable: BTreeSet::new(),
             inputs: [("t".to_owned(), Digest::of(b"rows"))].into(),
         }
     }
@@ -75,6 +80,15 @@ mod tests {
             key().digest().to_string(),
             "6afd9bc268133d17edc2414f6c182fe34b35fd4e4307fcaf4ef83eebef1748a4"
         );
+    }
+
+    #[test]
+    fn a_file_that_may_be_run_is_another_key() {
+        let mut run = key();
+        run.executable.insert("plot.py".to_owned());
+        assert_ne!(run.digest(), key().digest());
+        let read: StageKey = serde_json::from_str(&run.canonical()).unwrap();
+        assert_eq!(read, run);
     }
 
     #[test]

@@ -220,6 +220,12 @@ impl Store {
         Ok(to)
     }
 
+    /// A path for a temporary file or folder that nobody else uses. What is put there is removed
+    /// when the store is closed or, should this process be killed, by the next one.
+    pub fn scratch_path(&self) -> Result<PathBuf, Error> {
+        self.temporary()
+    }
+
     fn temporary(&self) -> Result<PathBuf, Error> {
         let mut scratch = lock(&self.scratch);
         let scratch = match &mut *scratch {

@@ -55,11 +55,11 @@ impl Store {
         }
         let ignore = root.join(".gitignore");
         // Empty: a process died between making it and writing it.
-        if fs::metadata(&ignore).map_or(0, |found| found.len()) == 0 {
+        if fs::metadata(&ignore).map_or(true, |found| found.is_file() && found.len() == 0) {
             disk::write(&ignore, b"*\n").at("write", &ignore)?;
         }
         let store = Store::connect(root)?;
-        scratch::sweep(&root.join("tmp"));
+        let _ = scratch::sweep(&root.join("tmp"));
         Ok(store)
     }
 
@@ -215,7 +215,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn lock_file(path: &Path) -> Result<File, Error> {
     // Reading suffices to lock, so a store that was made by somebody else can be looked at.
-    match File::open(path) {
+    match disk::open(OpenOptions::new().read(true), path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let opened = disk::open(OpenOptions::new().create(true).append(true), path);
             opened.at("create the lock file", path)

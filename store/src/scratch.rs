@@ -53,17 +53,28 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the folders of processes that have died. Litter is no reason to fail,
-/// so what cannot be removed stays.
-pub(crate) fn sweep(tmp: &Path) {
+/// Removes the folders of processes that have died. Litter is no reason to fail, so what cannot be
+/// removed stays: each is named, with the reason.
+pub(crate) fn sweep(tmp: &Path) -> Vec<String> {
+    let mut left = Vec::new();
     for entry in fs::read_dir(tmp).into_iter().flatten().flatten() {
         let folder = entry.path();
-        if folder.is_dir()
-            && let Ok(Some(_lock)) = try_own(&folder)
+        // Not through a link: it may lead out of the store.
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        let removed = match try_own(&folder) {
+            Ok(Some(_lock)) => fs::remove_dir_all(&folder),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = removed
+            && folder.exists()
         {
-            let _ = fs::remove_dir_all(&folder);
+            left.push(format!("{}: {error}", folder.join("lock").display()));
         }
     }
+    left
 }
 
 /// Locks the folder, or `None` when it belongs to a living process or has just been swept.
@@ -88,6 +99,26 @@ fn try_own(folder: &Path) -> io::Result<Option<File>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Opening a pipe waits for whoever is at its other end: nobody, for ever.
+    #[test]
+    fn a_pipe_in_the_place_of_a_lock_is_named_and_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let strange = dir.path().join("1-strange");
+        fs::create_dir(&strange).unwrap();
+        let mut mkfifo = process::Command::new("mkfifo");
+        assert!(mkfifo.arg(strange.join("lock")).status().unwrap().success());
+        let left = sweep(dir.path());
+        let lock = strange.join("lock");
+        assert_eq!(
+            left,
+            [format!(
+                "{}: it is a named pipe, not a file: remove it",
+                lock.display()
+            )]
+        );
+        assert!(strange.exists());
+    }
 
     #[test]
     fn only_folders_of_the_dead_are_swept() {

@@ -30,6 +30,14 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// What is read, as lines between and beside the boxes.
     pub lines: Vec<Line>,
+    /// Which part of the stages this is, from 0: a browser cannot draw any number of them.
+    pub part: usize,
+    /// How many parts there are.
+    pub parts: usize,
+    /// How many stages there are before this part.
+    pub before: usize,
+    /// How many stages there are in all.
+    pub all: usize,
 }
 
 /// A stage with its instances.
@@ -64,15 +72,29 @@ const TEXT: (usize, usize) = (70, 190);
 /// The sizes of letters, line by line; the style sheet has the same.
 const LETTERS: [usize; 3] = [13, 11, 11];
 
-/// Lays the graph out.
-pub fn lay_out(recorded: &Recorded) -> Graph {
+/// The most stages that are drawn at once.
+pub const MOST: usize = 500;
+
+/// Lays a part of the graph out: stages in the order in which they are made, [`MOST`] at a time.
+pub fn lay_out(recorded: &Recorded, part: usize) -> Graph {
     let (mut nodes, node_of) = folded(recorded);
-    let mut reads: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); nodes.len()];
+    let all = nodes.len();
+    let parts = all.div_ceil(MOST).max(1);
+    let part = part.min(parts - 1);
+    let shown = part * MOST..(part * MOST + MOST).min(all);
+    let mut reads: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); shown.len()];
     for (at, step) in recorded.steps.iter().enumerate() {
+        let to = node_of[at];
+        if !shown.contains(&to) {
+            continue;
+        }
         let from = step.reads.iter().filter_map(|read| read.step);
         let from = from.map(|from| node_of[from]);
-        reads[node_of[at]].extend(from.filter(|from| *from != node_of[at]));
+        let from = from.filter(|from| *from != to && shown.contains(from));
+        reads[to - shown.start].extend(from.map(|from| from - shown.start));
     }
+    nodes.truncate(shown.end);
+    nodes.drain(..shown.start);
     let wide = nodes.iter().map(|node| {
         let lines = [&node.name, &node.kind, &node.about];
         let lines = lines.iter().zip(LETTERS);
@@ -96,6 +118,10 @@ pub fn lay_out(recorded: &Recorded) -> Graph {
         high: HIGH,
         nodes,
         lines: laid.lines,
+        part,
+        parts,
+        before: shown.start,
+        all,
     }
 }
 

@@ -4,6 +4,7 @@
 //! The store is opened for each request and closed after it, so that a page that is left open
 //! does not keep `gc` from its work.
 
+mod connections;
 mod guard;
 mod live;
 mod runs;
@@ -20,6 +21,7 @@ use axum::{Router, middleware};
 use serde::Deserialize;
 use store::{Run, RunId, Store};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 use super::compare::{self, Side};
 use super::figures::asked;
@@ -50,7 +52,7 @@ pub fn serve(
         let listener = TcpListener::bind(at).await?;
         let at = listener.local_addr()?;
         listening(at);
-        axum::serve(listener, router(Arc::new(site), at)).await
+        connections::serve(listener, router(Arc::new(site), at)).await
     })
 }
 
@@ -73,6 +75,8 @@ enum Trouble {
     NoRun(String),
     /// A file beside the pipeline is wrong.
     Wrong(String),
+    /// The page is too large to be served.
+    TooLarge(String),
 }
 
 impl From<store::Error> for Trouble {
@@ -89,6 +93,7 @@ impl IntoResponse for Trouble {
                 problem(StatusCode::NOT_FOUND, &format!("There is no run {name}."))
             }
             Trouble::Wrong(why) => problem(StatusCode::INTERNAL_SERVER_ERROR, &why),
+            Trouble::TooLarge(why) => problem(StatusCode::PAYLOAD_TOO_LARGE, &why),
         }
     }
 }
@@ -102,12 +107,34 @@ fn problem(status: StatusCode, why: &str) -> Response {
         .into_response()
 }
 
+/// How many pages are made at once: each may take as much memory as the results that it shows.
+static PAGES: Semaphore = Semaphore::const_new(2);
+
+/// The largest page that is answered with, in bytes. Larger ones are for files.
+const LARGEST: usize = 64 << 20;
+
+/// A page that is not too large to be held for everybody who may ask for it at once.
+fn within_size(html: String, run: RunId) -> Result<Html<String>, Trouble> {
+    match html.len() > LARGEST {
+        false => Ok(Html(html)),
+        true => Err(Trouble::TooLarge(format!(
+            "This page has {} MB, and {} are the most that are served: `ablate report --run {run}` \
+             writes it to a file.",
+            html.len() >> 20,
+            LARGEST >> 20
+        ))),
+    }
+}
+
 /// Does what takes a while beside the loop that answers requests.
 async fn beside<T: Send + 'static>(
     site: Arc<Site>,
     work: impl FnOnce(&Site, &Store) -> Result<T, Trouble> + Send + 'static,
 ) -> Result<T, Trouble> {
+    // Held until the work is done, and not only until its reader has gone away.
+    let turn = PAGES.acquire().await;
     let done = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
         let root = site.store.clone();
         let store = Store::open_existing(&root)?.ok_or(store::Error::NoStore { root })?;
         work(&site, &store)
@@ -120,12 +147,21 @@ async fn list(State(site): State<Arc<Site>>) -> Result<Html<String>, Trouble> {
     beside(site, |_, store| Ok(Html(runs::page(store)?))).await
 }
 
+/// Which part of a large graph is asked for.
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    part: usize,
+}
+
 async fn report(
     State(site): State<Arc<Site>>,
     Path(run): Path<String>,
+    Query(Part { part }): Query<Part>,
 ) -> Result<Html<String>, Trouble> {
     beside(site, move |site, store| {
         let run = find(store, &run)?;
+        let id = run.id;
         let figures = asked::read(&site.file).map_err(|problems| {
             Trouble::Wrong(crate::diagnostic::render(&problems.sources, &problems.list))
         })?;
@@ -134,9 +170,10 @@ async fn report(
             run,
             figures: &figures,
             examples: site.examples,
+            part,
             served: true,
         };
-        Ok(Html(super::make(store, request)?.html))
+        within_size(super::make(store, request)?.html, id)
     })
     .await
 }
@@ -158,8 +195,10 @@ async fn compared(
             let claims = (site.judge)(&site.file, store, &run);
             Ok::<Side, Trouble>(Side { run, claims })
         };
-        let compared = compare::compare(store, side(&pair.old)?, side(&pair.new)?)?;
-        Ok(Html(compare::html(&compared, true)))
+        let (old, new) = (side(&pair.old)?, side(&pair.new)?);
+        let run = new.run.id;
+        let compared = compare::compare(store, old, new)?;
+        within_size(compare::html(&compared, true), run)
     })
     .await
 }

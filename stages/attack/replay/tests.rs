@@ -61,6 +61,7 @@ impl World {
             seed: 9,
             files: Default::default(),
             data: &DataHome::nowhere(),
+            place: &crate::Place::default(),
             watch: &Nobody,
         };
         replay(&task, outputs, true).unwrap()

@@ -44,6 +44,7 @@ fn run(params: &Params, inputs: &[(&str, &RecordBatch)]) -> Result<Outputs, Fail
     let file = SourceFile {
         path: &path,
         digest,
+        executable: false,
     };
     let task = Task {
         inputs: inputs
@@ -54,6 +55,7 @@ fn run(params: &Params, inputs: &[(&str, &RecordBatch)]) -> Result<Outputs, Fail
         seed: 0,
         files: BTreeMap::from([("vocab.txt".to_owned(), file)]),
         data: &crate::DataHome::nowhere(),
+        place: &crate::Place::default(),
         watch: &Nobody,
     };
     Tokenize.run(&task)

@@ -14,6 +14,7 @@ pub fn key(kind: &str, n: i64) -> StageKey {
         params: [("n".to_owned(), Value::Int(n))].into(),
         seed: Some(u64::MAX),
         files: Default::default(),
+        executable: Default::default(),
         inputs: Default::default(),
     }
 }

@@ -13,7 +13,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::report::columns::short;
-use crate::report::visible::visible;
+use crate::visible::visible;
 
 pub use bars::bars;
 pub use matrix::matrix;

@@ -1,0 +1,152 @@
+//! Control groups: limits for all processes of a program together, where the kernel lets us make a
+//! group. Elsewhere there is none, and the limits of single processes remain.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The groups of one program: one, or one for each limit. Removed when dropped.
+#[derive(Default)]
+pub struct Groups(Vec<PathBuf>);
+
+/// The limits, each by the files that set it: in the unified hierarchy, and in the older ones.
+const MEMORY: [&str; 2] = ["memory.max", "memory.limit_in_bytes"];
+const PROCESSES: [&str; 1] = ["pids.max"];
+
+impl Groups {
+    /// Makes groups with these limits, as far as that is allowed.
+    pub fn new(memory: u64, processes: u64) -> Groups {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{PREFIX}{}-{number}", std::process::id());
+        let here = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let mut groups = Groups::default();
+        for (line, limits) in here.lines().filter_map(|line| Some((line, limits(line)?))) {
+            let Some(ours) = folder(line) else { continue };
+            // Inside our own group, or beside it where only the folder above is divided.
+            let places = [Some(ours.as_path()), ours.parent()];
+            let made = places.into_iter().flatten().find_map(|place| {
+                sweep(place);
+                let group = place.join(&name);
+                fs::create_dir(&group).ok()?;
+                let amount = |file: &str| match PROCESSES.contains(&file) {
+                    true => processes,
+                    false => memory,
+                };
+                let set = limits
+                    .iter()
+                    .filter(|file| fs::write(group.join(file), amount(file).to_string()).is_ok());
+                let useful = set.count() > 0;
+                if !useful {
+                    let _ = fs::remove_dir(&group);
+                }
+                useful.then_some(group)
+            });
+            groups.0.extend(made);
+        }
+        groups
+    }
+
+    /// The files by which a process enters.
+    pub fn entries(&self) -> Vec<File> {
+        let files = self.0.iter().map(|group| group.join("cgroup.procs"));
+        files
+            .filter_map(|file| OpenOptions::new().write(true).open(file).ok())
+            .collect()
+    }
+
+    /// Kills whatever is left in the groups, again and again, because a process may start another
+    /// before it dies.
+    pub fn kill(&self) {
+        for _ in 0..64 {
+            let left: Vec<Pid> = self.0.iter().flat_map(|it| processes(it)).collect();
+            if left.is_empty() {
+                return;
+            }
+            for pid in left {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        self.kill();
+        for group in &self.0 {
+            let _ = fs::remove_dir(group);
+        }
+    }
+}
+
+/// What our groups are called, before the number of the process that made them.
+const PREFIX: &str = "ablate-";
+
+/// Removes the groups of processes that were killed. One that is in use cannot be removed.
+fn sweep(place: &Path) {
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let maker = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let maker = maker.and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        if maker.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+fn processes(group: &Path) -> Vec<Pid> {
+    let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    let numbers = text.lines().filter_map(|line| line.parse().ok());
+    numbers.filter_map(Pid::from_raw).collect()
+}
+
+/// The files of limits that the hierarchy of a line of `/proc/self/cgroup` may have.
+fn limits(line: &str) -> Option<Vec<&'static str>> {
+    let mut parts = line.splitn(3, ':');
+    let controllers = parts.nth(1)?;
+    let named = |name: &str| controllers.split(',').any(|one| one == name);
+    let files = match () {
+        () if controllers.is_empty() => vec![MEMORY[0], PROCESSES[0]],
+        () if named("memory") => vec![MEMORY[1]],
+        () if named("pids") => vec![PROCESSES[0]],
+        () => return None,
+    };
+    Some(files)
+}
+
+/// Our own group in the hierarchy of a line.
+fn folder(line: &str) -> Option<PathBuf> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (parts.next()?, parts.next()?);
+    let root = Path::new("/sys/fs/cgroup");
+    let mount = match controllers {
+        "" if root.join("cgroup.controllers").exists() => root.to_owned(),
+        "" => root.join("unified"),
+        named => root.join(named),
+    };
+    let folder = mount.join(path.trim_start_matches('/'));
+    // In a container the path may be that of the machine outside.
+    let ours = folder.is_dir() && !path.contains("..");
+    ours.then_some(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limits_of_a_hierarchy_are_known() {
+        assert_eq!(
+            limits("0::/user.slice").unwrap(),
+            ["memory.max", "pids.max"]
+        );
+        assert_eq!(limits("8:pids:/").unwrap(), ["pids.max"]);
+        let memory = limits("4:memory:/a").unwrap();
+        assert_eq!(memory, ["memory.limit_in_bytes"]);
+        assert!(limits("3:cpuset:/").is_none() && limits("").is_none());
+        assert!(folder("0::/../x").is_none());
+    }
+}
