@@ -33,6 +33,9 @@ mod survey;
 mod verify;
 mod visible;
 
+use stages::Failure;
+use stages::isolated::Request;
+
 /// Planning a large pipeline is mostly small allocations: with the system's allocator a chain
 /// of 100,000 stages spends 40% of its time in it.
 #[global_allocator]
@@ -53,6 +56,11 @@ fn worker() -> Option<std::process::ExitCode> {
         return None;
     }
     let budget = arguments.next()?.to_str()?.parse().ok()?;
-    let ended = stages::isolated::serve(budget, stages::work);
+    let ended = stages::isolated::serve(budget, |request, tables| match request {
+        Request::Query(text) => stages::sql::query_here(tables, &text, || false),
+        Request::Parquet(path) => {
+            store::read_foreign(&path).map_err(|error| Failure::new(error.to_string()))
+        }
+    });
     Some(std::process::ExitCode::from(u8::from(ended.is_err())))
 }

@@ -19,7 +19,7 @@ use std::path::Path;
 use tokens::Source;
 
 /// The files of `store` that decide the bytes of an artifact, or how a foreign one is read.
-const ENCODER: &[&str] = &["canonical.rs", "foreign.rs", "table.rs"];
+const ENCODER: &[&str] = &["canonical.rs", "content.rs", "foreign.rs", "table.rs"];
 
 /// Files beside the kinds that are no modules of the crate.
 const NO_MODULES: &[&str] = &["build.rs", "lib.rs", "names.rs", "tokens.rs"];
@@ -27,12 +27,14 @@ const NO_MODULES: &[&str] = &["build.rs", "lib.rs", "names.rs", "tokens.rs"];
 /// Modules that every kind's code has.
 const SHARED: &[&str] = &["describe"];
 
-/// Modules that word errors, make promises or make fingerprints: they decide no result, whoever
-/// names them.
+/// Modules that word errors, make promises, make fingerprints or have work done elsewhere: they
+/// decide no result, whoever names them.
 const DECIDE_NOTHING: &[&str] = &[
     "determinism",
     "expected",
     "fingerprint",
+    "foreign",
+    "isolated",
     "nearest",
     "replayed",
 ];
@@ -47,6 +49,7 @@ const COLLECT: &str = "collect";
 /// Crates that only move data about or word errors: their versions decide no result.
 /// Archives and what is fetched are checked against digests, whoever unpacks them.
 const PLUMBING: &[&str] = &[
+    "arrow-ipc",
     "blake3",
     "bzip2",
     "flate2",

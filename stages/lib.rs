@@ -81,20 +81,6 @@ pub fn find(kind: &str) -> Option<&'static dyn Stage> {
         .find(|stage| stage.describe().kind == kind)
 }
 
-/// What a worker does: everything that [`isolated::Request`] names. For the program that was
-/// started with [`isolated::ARGUMENT`].
-pub fn work(
-    request: isolated::Request,
-    tables: BTreeMap<String, RecordBatch>,
-) -> Result<RecordBatch, Failure> {
-    match request {
-        isolated::Request::Query(text) => sql::query_here(tables, &text, || false),
-        isolated::Request::Parquet(path) => {
-            store::read_foreign(&path).map_err(|error| Failure::new(error.to_string()))
-        }
-    }
-}
-
 /// A stage kind.
 pub trait Stage: Sync {
     /// What the kind is called, does and takes.

@@ -157,6 +157,7 @@ fn finished(run: RunId, n: i64, staged: store::Staged) -> Finished {
         outcome: Ok(vec![("rows".into(), staged)]),
         log: String::new(),
         inputs: Vec::new(),
+        environment: None,
         facts: Default::default(),
         lease: None,
     }

@@ -54,6 +54,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 
     let store = Store::open(&global.store_path())?;
     let file = global.file.file_name().unwrap_or_default();
+    let environment = Arc::new(environment.join().expect("looking does not panic"));
     let run = store.begin_run(&NewRun {
         pipeline: pipeline.name.clone(),
         file: file.to_string_lossy().into_owned(),
@@ -61,7 +62,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         profile: global.profile.clone(),
         settings: serde_json::to_string(&global.set).expect("strings"),
         targets: arguments.targets.clone(),
-        environment: environment.join().expect("looking does not panic"),
+        environment: environment.as_ref().clone(),
         tag: arguments.tag.clone(),
     })?;
     let reporter: Box<dyn Reporter> = match () {
@@ -88,6 +89,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         store: &store,
         data: &arguments.places.home(&pipeline.data),
         run,
+        environment,
         jobs,
         keep_going: arguments.keep_going,
         stop: &stop_flag(),

@@ -21,13 +21,14 @@ mod tests;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use arrow::record_batch::RecordBatch;
 use stages::{DataHome, Failure};
-use store::{Digest, Found, Lease, RunId, Status, Store, Use};
+use store::{Digest, Environment, Found, Lease, RunId, Status, Store, Use};
 
 use crate::diagnostic;
 use crate::plan::{Plan, Source};
@@ -51,6 +52,8 @@ pub struct Request<'a> {
     pub data: &'a DataHome,
     /// The run to record under.
     pub run: RunId,
+    /// Where its stages are executed.
+    pub environment: Arc<Environment>,
     /// How many stages run at once, and how many threads they share.
     pub jobs: usize,
     /// Whether stages that do not need a failed one still run.

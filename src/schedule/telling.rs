@@ -54,6 +54,7 @@ impl Scheduler<'_> {
             outcome: outcome.map(|staged| names.zip(staged).collect()),
             log: account.log,
             inputs: resolved.inputs.clone(),
+            environment: Some(self.request.environment.clone()),
             facts: Facts {
                 defaults: Some(self.defaults(n)),
                 determinism: Some(
@@ -65,6 +66,7 @@ impl Scheduler<'_> {
                 ),
                 raw: account.raw,
                 sandbox: account.sandbox,
+                ..Facts::default()
             },
             lease,
         };

@@ -221,6 +221,7 @@ fn rows_that_read_the_same_keep_their_own_labels() {
         seed: 5,
         files: Default::default(),
         data: &crate::DataHome::nowhere(),
+        place: &crate::Place::default(),
         watch: &crate::trial::Nobody,
     };
     let armoury = crate::attack::Armoury::open(&armed).unwrap();

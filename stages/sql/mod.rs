@@ -101,7 +101,7 @@ pub fn query(
 const SMALL: usize = 16 << 20;
 
 /// The same in this process, whatever memory it takes.
-pub(crate) fn query_here(
+pub fn query_here(
     tables: BTreeMap<String, RecordBatch>,
     query: &str,
     stopped: impl Fn() -> bool,

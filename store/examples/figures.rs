@@ -173,6 +173,7 @@ fn finished(
         outcome: Ok(vec![("table".into(), staged)]),
         log: String::new(),
         inputs: Vec::new(),
+        environment: None,
         facts: Default::default(),
         lease,
     }

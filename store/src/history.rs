@@ -229,9 +229,10 @@ pub(crate) fn one_execution(
 ) -> rusqlite::Result<Option<Execution>> {
     let found = rows
         .prepare_cached(
-            "SELECT r.environment, x.id, x.run, x.instance, x.key_json, x.key, x.started, x.wall,
+            "SELECT coalesce((SELECT id FROM environments WHERE digest = x.environment), r.environment),
+                 x.id, x.run, x.instance, x.key_json, x.key, x.started, x.wall,
                  x.cpu, x.peak_memory, x.message, x.log, x.work, x.defaults, x.determinism, x.raw,
-                 x.sandbox
+                 x.sandbox, x.environment
              FROM executions x JOIN runs r ON r.id = x.run WHERE x.id = ?1",
         )?
         .query_row([id], |row| Ok((row.get(0)?, execution(row)?)))
@@ -329,6 +330,7 @@ fn execution(row: &Row<'_>) -> rusqlite::Result<Execution> {
                 .get::<_, Option<Json<_>>>(15)?
                 .map_or_else(Vec::new, |Json(list)| list),
             sandbox: row.get(16)?,
+            environment: row.get(17)?,
         },
         inputs: Vec::new(),
         outputs: Vec::new(),

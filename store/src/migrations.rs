@@ -19,6 +19,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/3.sql"),
     include_str!("migrations/4.sql"),
     include_str!("migrations/5.sql"),
+    include_str!("migrations/6.sql"),
 ];
 
 /// How long to wait for another process's transaction. They take milliseconds.
@@ -170,6 +171,7 @@ mod tests {
             "1035f22c7906",
             "259762849a47",
             "fb38b6c176fd",
+            "71b0c804aea0",
         ];
         for (step, pin) in STEPS.iter().zip(pins) {
             assert_eq!(Digest::of(step.as_bytes()).short(), pin);

@@ -5,6 +5,7 @@
 //! then rows, then leases. A crash between two of them leaves at worst files that no row names.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -232,6 +233,7 @@ fn insert_results(
     let mut codes = HashMap::new();
     let mut pen = Pen::new(rows)?;
     let mut environments = Environments::new();
+    let mut places = Vec::new();
     for one in batch {
         let code = match codes.get(&one.key.code) {
             Some(code) => *code,
@@ -241,13 +243,33 @@ fn insert_results(
                 code
             }
         };
-        let id = insert_execution(rows, one, code)?;
+        let place = match &one.environment {
+            Some(environment) => Some(place(rows, environment, &mut places)?),
+            None => None,
+        };
+        let id = insert_execution(rows, one, code, place)?;
         // As it is in the database, not as we meant it.
         let written = one_execution(rows, id, &mut environments)?;
         let written = written.expect("just inserted");
         pen.add(What::Execution, id, chain::execution(&written))?;
     }
     uses.iter().try_for_each(|one| insert_use(rows, one))
+}
+
+/// The digest of an environment that is recorded. The executions of a batch share a few.
+fn place(
+    rows: &Transaction<'_>,
+    environment: &Arc<Environment>,
+    known: &mut Vec<(Arc<Environment>, Digest)>,
+) -> rusqlite::Result<Digest> {
+    let found = known.iter().find(|(one, _)| Arc::ptr_eq(one, environment));
+    if let Some((_, digest)) = found {
+        return Ok(*digest);
+    }
+    insert_environment(rows, environment)?;
+    let digest = environment_digest(environment);
+    known.push((environment.clone(), digest));
+    Ok(digest)
 }
 
 fn insert_code(rows: &Transaction<'_>, one: &Finished) -> rusqlite::Result<i64> {
@@ -257,13 +279,19 @@ fn insert_code(rows: &Transaction<'_>, one: &Finished) -> rusqlite::Result<i64> 
         .query_row([one.key.code], |row| row.get(0))
 }
 
-fn insert_execution(rows: &Transaction<'_>, one: &Finished, code: i64) -> rusqlite::Result<i64> {
+fn insert_execution(
+    rows: &Transaction<'_>,
+    one: &Finished,
+    code: i64,
+    environment: Option<Digest>,
+) -> rusqlite::Result<i64> {
     let message = one.outcome.as_ref().err();
     rows.prepare_cached(
         "INSERT INTO executions (run, instance, kind, key, key_json, code, seed, started, wall, cpu,
-             peak_memory, ok, message, log, work, defaults, determinism, raw, sandbox)
+             peak_memory, ok, message, log, work, defaults, determinism, raw, sandbox,
+             environment)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-             ?19)",
+             ?19, ?20)",
     )?
     .execute(params![
         one.run.0,
@@ -284,7 +312,8 @@ fn insert_execution(rows: &Transaction<'_>, one: &Finished, code: i64) -> rusqli
         one.facts.defaults.as_ref().map(Json),
         one.facts.determinism,
         (!one.facts.raw.is_empty()).then_some(Json(&one.facts.raw)),
-        one.facts.sandbox
+        one.facts.sandbox,
+        environment
     ])?;
     let execution = rows.last_insert_rowid();
     for input in &one.inputs {

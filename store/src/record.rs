@@ -124,6 +124,8 @@ pub struct Finished {
     pub log: String,
     /// What it read.
     pub inputs: Vec<InputUsed>,
+    /// Where it ran; `None`: where its run was started.
+    pub environment: Option<Arc<Environment>>,
     /// What else is known of it.
     pub facts: Facts,
     /// Given back only when the result is recorded; sooner, and another process would run it again.
@@ -142,6 +144,10 @@ pub struct Facts {
     pub raw: Vec<RawFile>,
     /// How its program was confined, if it had one.
     pub sandbox: Option<String>,
+    /// The digest of the environment that it ran in; filled in when it is recorded.
+    /// `None`: recorded by a program that took it to be its run's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<Digest>,
 }
 
 /// A file of a data set, as it was read.

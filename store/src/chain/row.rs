@@ -38,7 +38,7 @@ pub(crate) fn altered(rows: &Connection, id: i64) -> rusqlite::Result<Option<Str
             "SELECT x.run, x.instance, x.key, x.key_json, x.started, x.wall, x.cpu, x.peak_memory,
                  x.work, x.message, x.log, x.defaults, x.determinism, x.raw, x.sandbox, x.ok,
                  l.content, l.seal,
-                 (SELECT seal FROM log WHERE id < l.id ORDER BY id DESC LIMIT 1)
+                 (SELECT seal FROM log WHERE id < l.id ORDER BY id DESC LIMIT 1), x.environment
              FROM executions x
              LEFT JOIN log l ON l.id =
                  (SELECT max(id) FROM log WHERE row = x.id AND what = 'execution')
@@ -159,6 +159,11 @@ fn content(rows: &Connection, id: i64, row: &Row<'_>) -> rusqlite::Result<Digest
     as_is(record, 13, "[]")?;
     record.extend_from_slice(b",\"sandbox\":");
     text(record, 14)?;
+    // Older executions have none, and are sealed without.
+    if row.get_ref(19)? != ValueRef::Null {
+        record.extend_from_slice(b",\"environment\":");
+        text(record, 19)?;
+    }
     record.extend_from_slice(b"}],");
     json(record, &(inputs(rows, id)?, outputs(rows, id)?));
     record.push(b']');

@@ -49,6 +49,7 @@ pub fn finished(run: RunId, instance: &str, key: StageKey, staged: Staged) -> Fi
         outcome: Ok(vec![("out".into(), staged)]),
         log: "said this\n".into(),
         inputs: Vec::new(),
+        environment: None,
         facts: Default::default(),
         lease: None,
     }

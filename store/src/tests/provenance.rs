@@ -263,3 +263,32 @@ proptest::proptest! {
         proptest::prop_assert_eq!(read.canonical(), key.canonical());
     }
 }
+
+/// A run may be started on one machine and have stages executed on another.
+#[test]
+fn an_execution_says_where_it_ran() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path()).unwrap();
+    let run = begin(&store);
+    let elsewhere = std::sync::Arc::new(crate::Environment {
+        host: "node7".into(),
+        ..crate::Environment::default()
+    });
+    let here = finished(run, "a", key("table", 1), store.put(&tiny(1)).unwrap());
+    let mut there = finished(run, "b", key("table", 2), store.put(&tiny(2)).unwrap());
+    there.environment = Some(elsewhere.clone());
+    store.commit(vec![here, there], &[]).unwrap();
+    let ran_on = |n: i64| {
+        let found = store.lookup(&key("table", n).digest()).unwrap().unwrap();
+        let execution = store.execution(found.execution).unwrap().unwrap();
+        execution.environment.host.clone()
+    };
+    assert_eq!([ran_on(1), ran_on(2)], ["", "node7"]);
+    let sound = || store.fsck(&|_, _| {}).unwrap().is_sound();
+    assert!(sound());
+    // Who moves it to another machine afterwards is found out.
+    let rows = rusqlite::Connection::open(dir.path().join("provenance.db")).unwrap();
+    let forged = "UPDATE executions SET environment = NULL WHERE instance = 'b'";
+    assert_eq!(rows.execute(forged, []).unwrap(), 1);
+    assert!(!sound());
+}
