@@ -10,6 +10,7 @@ mod claims;
 mod cli;
 mod compare;
 mod config;
+mod degenerate;
 mod diagnostic;
 mod environment;
 mod exactly;

@@ -227,12 +227,53 @@ pub fn check(params: &Params) -> Result<(), ParamError> {
         seed: 0,
         epochs: 1,
     };
-    let card = card(params, &data)?;
-    if let Card::Network { spec, .. } = &card {
-        nn::model::Model::new(spec)
-            .map_err(|e| settings::wrong("model", e.to_string(), "see the README of `train`"))?;
+    storable(&card(params, &data)?, params)
+}
+
+/// Numbers in one tensor, at most: a page of a stored table has less than 2 GiB.
+const LARGEST: usize = 500_000_000;
+
+/// Refuses a model that cannot be made, and one whose weights could not be stored once they are trained.
+pub fn storable(card: &Card, params: &Params) -> Result<(), ParamError> {
+    let Card::Network { spec, .. } = card else {
+        return Ok(());
+    };
+    // Whoever wrote a size is told there.
+    let sizes = [
+        "units",
+        "hidden",
+        "inner",
+        "attention",
+        "dim",
+        "kernels",
+        "layers",
+        "positions",
+    ];
+    let written = sizes.into_iter().filter(|size| params.contains_key(*size));
+    let written: Vec<&'static str> = written.collect();
+    let blamed = written.first().copied().unwrap_or("model");
+    let help = match written.is_empty() {
+        true => "choose a smaller model".to_owned(),
+        false => format!("lower {}", written.join(", ")),
+    };
+    let model = nn::model::Model::new(spec).map_err(|error| match &error {
+        nn::Error::Shape { what, got, .. } if *what == "the weights of a model" => {
+            let message = format!("the model would have {got} weights, which are too many");
+            settings::wrong(blamed, message, help.clone())
+        }
+        _ => settings::wrong("model", error.to_string(), "see the README of `train`"),
+    })?;
+    let mut tensors = model.layout().entries();
+    match tensors.find(|(_, span)| span.len() > LARGEST) {
+        Some((name, span)) => {
+            let (rows, cols) = (span.rows, span.cols);
+            let message = format!(
+                "`{name}` of the model would be {rows} x {cols} numbers, which are too many to store"
+            );
+            Err(settings::wrong(blamed, message, help))
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// The models that read one step after the other.

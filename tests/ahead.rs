@@ -325,6 +325,17 @@ units = 100000
 "#
 );
 
+case!(
+    weights_that_could_not_be_stored,
+    r#"
+[stage.m]
+kind = "train"
+inputs = { rows = "tokens" }
+model = "lstm"
+units = 12000
+"#
+);
+
 /// A file whose second text alone decides the label.
 fn pairs(more: &str) -> Lab {
     let lab = Lab::new(&format!(

@@ -9,6 +9,7 @@ mod claims;
 mod command;
 mod crash;
 mod data;
+mod degenerate;
 mod errors;
 mod examples;
 mod exchange;

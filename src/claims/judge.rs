@@ -8,6 +8,7 @@ use store::{RunId, Store};
 
 use super::numbers::{Holds, Number, take_apart};
 use super::{Claim, Claims, Level, Table};
+use crate::degenerate;
 use crate::diagnostic::Diagnostic;
 use crate::plan::Plan;
 use crate::results;
@@ -60,6 +61,8 @@ pub struct Judged<'a> {
     pub verdict: Verdict,
     /// The other columns of its query's row.
     pub numbers: Vec<Number>,
+    /// What is odd about the rows that it was judged by.
+    pub notes: Vec<String>,
 }
 
 /// Why there are no verdicts.
@@ -75,6 +78,7 @@ pub fn judge<'a>(claims: &'a Claims, results: &Results<'_>) -> Result<Vec<Judged
     let mut tables: BTreeMap<usize, RecordBatch> = BTreeMap::new();
     let (mut judged, mut problems) = (Vec::with_capacity(claims.list.len()), Vec::new());
     for claim in &claims.list {
+        let mut notes = Vec::new();
         let (verdict, numbers) = match why_not(claim, claims, results) {
             Some(why) => (Verdict::NotRun(why), Vec::new()),
             None => {
@@ -87,8 +91,11 @@ pub fn judge<'a>(claims: &'a Claims, results: &Results<'_>) -> Result<Vec<Judged
                     tables.insert(*at, table.clone());
                     inputs.insert(claims.tables[*at].name.clone(), table);
                 }
-                match ask(claim, inputs) {
-                    Ok(found) => found,
+                match ask(claim, inputs.clone()) {
+                    Ok(found) => {
+                        notes.extend(single_rows(claim, inputs, &found));
+                        found
+                    }
                     Err(problem) => {
                         problems.push(problem);
                         continue;
@@ -100,12 +107,39 @@ pub fn judge<'a>(claims: &'a Claims, results: &Results<'_>) -> Result<Vec<Judged
             claim,
             verdict,
             numbers,
+            notes,
         });
     }
     match problems.is_empty() {
         true => Ok(judged),
         false => Err(Trouble::Wrong(problems)),
     }
+}
+
+/// Whether a verdict or its numbers rest on rows that were measured on a single row: they do if they are others
+/// without these.
+fn single_rows(
+    claim: &Claim,
+    mut tables: BTreeMap<String, RecordBatch>,
+    found: &(Verdict, Vec<Number>),
+) -> Option<String> {
+    let mut names = Vec::new();
+    for (name, table) in &mut tables {
+        if let Some((left, count)) = degenerate::without_single_rows(table) {
+            names.push(format!("{count} of {} rows of `{name}`", table.num_rows()));
+            *table = left;
+        }
+    }
+    if names.is_empty() || matches!(found.0, Verdict::NotRun(_)) {
+        return None;
+    }
+    let same = ask(claim, tables).is_ok_and(|without| without == *found);
+    (!same).then(|| {
+        format!(
+            "rests on numbers measured on a single row (n = 1): {}",
+            names.join(", ")
+        )
+    })
 }
 
 /// How many claims there are of each verdict.

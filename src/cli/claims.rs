@@ -8,7 +8,8 @@ use store::Store;
 
 use super::which::{self, RunOption};
 use super::{Exit, Global, in_pipeline, out};
-use crate::claims::{self, Claims, Judged, Results, Trouble, Verdict};
+use crate::claims::{self, Claim, Claims, Judged, Results, Trouble, Verdict};
+use crate::degenerate;
 use crate::diagnostic::{self, Diagnostic, Problems};
 use crate::plan::{self, Plan};
 use crate::stored::{self, Stored};
@@ -81,7 +82,18 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             return Err(Problems { sources, list }.into());
         }
     };
-    print(global, &judged)?;
+    let behind = |claim: &Claim| {
+        let read = claim
+            .reads
+            .iter()
+            .flat_map(|at| &claims.tables[*at].outputs);
+        let read = read.map(|source| source.instance);
+        match &store {
+            Some(store) => degenerate::behind(&plan, store, &stored.outputs, read),
+            None => Vec::new(),
+        }
+    };
+    print(global, &judged, behind)?;
     let judged_here = claims
         .list
         .iter()
@@ -137,7 +149,21 @@ fn current(plan: &Plan<'_>, claims: &Claims, store: Option<&Store>) -> Stored {
     stored::now(plan, &wanted, store)
 }
 
-fn print(global: &Global, judged: &[Judged<'_>]) -> Result<(), Exit> {
+/// Prints the verdicts. `behind` says what is odd about the results that a claim reads.
+fn print(
+    global: &Global,
+    judged: &[Judged<'_>],
+    behind: impl Fn(&Claim) -> Vec<String>,
+) -> Result<(), Exit> {
+    // Claims mostly read the same tables.
+    let mut known: BTreeMap<&[usize], Vec<String>> = BTreeMap::new();
+    for one in judged
+        .iter()
+        .filter(|one| !matches!(one.verdict, Verdict::NotRun(_)))
+    {
+        let reads = one.claim.reads.as_slice();
+        known.entry(reads).or_insert_with(|| behind(one.claim));
+    }
     if global.json {
         for one in judged {
             let numbers = one.numbers.iter();
@@ -154,6 +180,7 @@ fn print(global: &Global, judged: &[Judged<'_>]) -> Result<(), Exit> {
                     "claim": one.claim.id, "verdict": one.verdict.name(),
                     "level": one.claim.level, "text": one.claim.text,
                     "numbers": numbers, "paper": one.claim.paper, "why": why,
+                    "notes": one.notes.iter().chain(known.get(one.claim.reads.as_slice()).into_iter().flatten()).collect::<Vec<_>>(),
                 })
             );
         }
@@ -180,6 +207,16 @@ fn print(global: &Global, judged: &[Judged<'_>]) -> Result<(), Exit> {
         }
         if let Verdict::NotRun(why) = &one.verdict {
             out!("{:16}why    {why}", "");
+        }
+        for note in &one.notes {
+            out!("{:16}note   {note}", "");
+        }
+    }
+    let mut said: Vec<&String> = Vec::new();
+    for note in known.values().flatten() {
+        if !said.contains(&note) {
+            out!("note: {note}");
+            said.push(note);
         }
     }
     out!("claims: {}", claims::counted(&claims::count(judged)));

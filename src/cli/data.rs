@@ -13,6 +13,7 @@ use store::{Digest, Run, Store, schema_text};
 use super::export::no_result;
 use super::which::{self, RunOption};
 use super::{Exit, Global, in_pipeline, out};
+use crate::degenerate;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::plan;
 use crate::report::gather::{self, Step};
@@ -79,7 +80,15 @@ fn show_present(global: &Global, arguments: &ShowArguments, store: &Store) -> Re
         digest: *digest,
     });
     let parts: Vec<Part> = parts.collect();
-    print(global, arguments, store, &parts, || {
+    let notes = || {
+        let outputs: Vec<_> = standings
+            .iter()
+            .map(|s| s.outputs().map(<[_]>::to_vec))
+            .collect();
+        let asked = found.iter().map(|(source, ..)| source.instance);
+        degenerate::behind(&plan, store, &outputs, asked)
+    };
+    print(global, arguments, store, &parts, notes, || {
         let found: Vec<_> = found.iter().map(|(source, _, d)| (*source, *d)).collect();
         results::together(&plan, store, &found).map_err(|trouble| match trouble {
             Trouble::Store(error) => Exit::Store(error),
@@ -117,6 +126,7 @@ fn show_past(
         return Ok(());
     }
     let outputs = lookup::outputs(&recorded, &arguments.result).map_err(none)?;
+    let asked: Vec<usize> = outputs.iter().map(|(at, _)| *at).collect();
     let mut parts = Vec::with_capacity(outputs.len());
     for (at, output) in outputs {
         let step = &recorded.steps[at];
@@ -127,7 +137,8 @@ fn show_past(
             digest: output.digest,
         });
     }
-    print(global, arguments, store, &parts, || {
+    let notes = || degenerate::behind_steps(store, &recorded, asked.into_iter());
+    print(global, arguments, store, &parts, notes, || {
         let found = lookup::table(store, &recorded, &arguments.result);
         found.map(|(table, _)| table).map_err(none)
     })
@@ -141,12 +152,14 @@ struct Part {
     digest: Digest,
 }
 
-/// Prints instances in the form that was asked for; `together` makes one table of them.
+/// Prints instances in the form that was asked for; `together` makes one table of them, `notes` says what is
+/// odd about them.
 fn print(
     global: &Global,
     arguments: &ShowArguments,
     store: &Store,
     parts: &[Part],
+    notes: impl FnOnce() -> Vec<String>,
     together: impl FnOnce() -> Result<RecordBatch, Exit>,
 ) -> Result<(), Exit> {
     if let Some(word) = &arguments.nearest {
@@ -176,7 +189,8 @@ fn print(
     }
     let table = together()?;
     if global.json {
-        let object = as_json(store, parts, &table, arguments.rows);
+        let mut object = as_json(store, parts, &table, arguments.rows);
+        object["notes"] = json!(notes());
         out!("{object}");
         return Ok(());
     }
@@ -211,6 +225,9 @@ fn print(
     );
     if table.num_rows() > arguments.rows {
         out!("… {} more rows", table.num_rows() - arguments.rows);
+    }
+    for note in notes() {
+        out!("note     {note}");
     }
     Ok(())
 }

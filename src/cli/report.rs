@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 use store::{Run, RunId, Store};
 
+use super::terminal::one_line;
 use super::which::{self, RunOption};
 use super::{Exit, Global, file, note, out};
 use crate::claims as judging;
@@ -59,6 +60,9 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
     let made = report::make(&store, request)?;
     tell_lost(&made.lost);
+    for note in &made.odd {
+        eprintln!("ablate: {}", one_line(note));
+    }
     for note in made.notes.iter().take(NOTES) {
         note!("ablate: {note}");
     }
@@ -70,7 +74,9 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     match (global.json, global.quiet) {
         (true, _) => out!(
             "{}",
-            json!({ "run": number, "told": told, "file": name, "bytes": bytes })
+            json!({
+                "run": number, "told": told, "file": name, "bytes": bytes, "notes": made.odd,
+            })
         ),
         (false, true) => {}
         (false, false) => out!(

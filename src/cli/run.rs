@@ -1,5 +1,6 @@
 //! `ablate run`.
 
+use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,13 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use store::{NewRun, RunOutcome, Store};
+use store::{NewRun, RunId, RunOutcome, Status, Store};
 
 use super::fetch::Places;
 use super::{Exit, Global, in_pipeline};
 use crate::claims;
+use crate::degenerate::{self, Piece};
 use crate::environment;
-use crate::plan;
+use crate::plan::{self, Plan};
 use crate::progress::{Bars, Event, Json, Lines, Quiet, Reporter};
 use crate::schedule;
 
@@ -111,10 +113,16 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         }
         _ => Ok(None),
     };
+    let odd = match tally.ran {
+        0 => Vec::new(),
+        _ => odd(&plan, &store, run).unwrap_or_default(),
+    };
     // For programs the end comes last.
     if let (Ok(Some(counts)), true) = (&counts, global.json) {
         reporter.event(Event::Claims(counts));
     }
+    odd.iter()
+        .for_each(|note| reporter.event(Event::Note(note)));
     reporter.event(Event::Done(&tally));
     match &counts {
         Ok(Some(counts)) if !global.json => reporter.event(Event::Claims(counts)),
@@ -130,6 +138,31 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         0 => Ok(()),
         code => Err(Exit::Code(code)),
     }
+}
+
+/// Instances that are looked at after a run: for more there is the report.
+const LOOKED_AT: usize = 1_000;
+
+/// What is odd about the results that this run made.
+fn odd(plan: &Plan<'_>, store: &Store, run: RunId) -> Result<Vec<String>, store::Error> {
+    let concerned = (0..plan.instances.len())
+        .filter(|n| degenerate::concerns(plan.decl(*n).kind.describe().kind))
+        .map(|n| plan.instances[n].label.as_str());
+    let concerned: HashSet<&str> = concerned.collect();
+    if concerned.is_empty() || concerned.len() > LOOKED_AT {
+        return Ok(Vec::new());
+    }
+    let mut pieces = Vec::new();
+    for used in store.uses(run)? {
+        if used.status != Status::Ran || !concerned.contains(used.instance.as_str()) {
+            continue;
+        }
+        if let Some(execution) = used.execution.map(|id| store.execution(id)).transpose()? {
+            let execution = execution.as_ref();
+            pieces.extend(execution.and_then(|it| Piece::new(&used.instance, it)));
+        }
+    }
+    Ok(degenerate::notes(store, &pieces))
 }
 
 /// Set by the first Ctrl-C, termination request or closed terminal. The second ends the program

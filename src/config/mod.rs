@@ -278,20 +278,7 @@ fn check_axes(table: Table, problems: &mut Vec<Diagnostic>) -> Vec<Axis> {
             let first = listed.entry(one_value(value, floats));
             if let MapEntry::Occupied(first) = first {
                 let (other, span) = first.get();
-                problems.push(
-                    match other == value || other.to_string() == value.to_string() {
-                        true => {
-                            Diagnostic::new(format!("axis `{}` lists {value} twice", entry.key))
-                                .at(item.span, "already listed")
-                        }
-                        false => Diagnostic::new(format!(
-                            "axis `{}` lists {other} and {value}, which are one number",
-                            entry.key
-                        ))
-                        .at(*span, "")
-                        .at(item.span, "already listed"),
-                    },
-                );
+                problems.push(listed_twice(&entry.key, (other, *span), (value, item.span)));
                 continue;
             }
             first.or_insert_with(|| (value.clone(), item.span));
@@ -304,6 +291,24 @@ fn check_axes(table: Table, problems: &mut Vec<Diagnostic>) -> Vec<Axis> {
         });
     }
     axes
+}
+
+/// The error for a value that an axis has already.
+fn listed_twice(axis: &str, first: (&Value, Span), again: (&Value, Span)) -> Diagnostic {
+    let ((other, there), (value, here)) = (first, again);
+    if other.to_string() == value.to_string() {
+        return Diagnostic::new(format!("axis `{axis}` lists {value} twice"))
+            .at(here, "already listed");
+    }
+    let how = match (other, value) {
+        (Value::Int(_), Value::Int(_)) => " in a column of floats",
+        _ => "",
+    };
+    Diagnostic::new(format!(
+        "axis `{axis}` lists {other} and {value}, which are the same number{how}"
+    ))
+    .at(here, "already listed")
+    .at(there, "here")
 }
 
 /// The same text for values that mean the same. Numbers of an axis with a float are all floats once they

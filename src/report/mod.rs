@@ -30,6 +30,7 @@ mod view;
 use serde_json::json;
 use store::{Inspected, Output, Run, Store};
 
+use crate::degenerate;
 use figures::asked::Asked;
 use figures::{Figure, automatic, paper};
 use gather::{Recorded, Step};
@@ -61,6 +62,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Results that cannot be shown, and why.
     pub lost: Vec<Lost>,
+    /// Results that are shown and say little: a model that predicts one class, a variant without an effect.
+    pub odd: Vec<String>,
 }
 
 /// A result that cannot be shown.
@@ -76,6 +79,7 @@ pub struct Lost {
 pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error> {
     let recorded = gather::gather(store, request.run)?;
     let lost = lost(store, &recorded);
+    let odd = degenerate::behind_steps(store, &recorded, 0..recorded.steps.len());
     let tables = paper_tables(store, &recorded);
     let (figures, notes) = all_figures(store, &recorded, &tables, request.figures);
     let examples = examples::collect(store, &recorded, request.examples);
@@ -101,6 +105,7 @@ pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error>
             tables => page::value(view::tables(&recorded, &tables)),
             plain => page::value(plain),
             lost => page::value(&lost),
+            odd => page::value(&odd),
             figures => page::value(figures),
             undrawn => page::value(&notes),
             attacks => page::value(view::attacks(&examples)),
@@ -109,7 +114,12 @@ pub fn make(store: &Store, request: Request<'_>) -> Result<Report, store::Error>
             machine => page::value(summary::machine(&recorded.run.environment)),
         },
     );
-    Ok(Report { html, notes, lost })
+    Ok(Report {
+        html,
+        notes,
+        lost,
+        odd,
+    })
 }
 
 /// Results that cannot be shown, and why.

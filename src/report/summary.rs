@@ -165,6 +165,8 @@ pub struct ClaimRow {
     pub paper: Option<String>,
     /// Why it was not judged.
     pub why: Option<String>,
+    /// What is odd about the rows that it was judged by.
+    pub notes: Vec<String>,
 }
 
 impl From<&Judged<'_>> for ClaimRow {
@@ -183,6 +185,7 @@ impl From<&Judged<'_>> for ClaimRow {
                 Verdict::NotRun(why) => Some(why.clone()),
                 _ => None,
             },
+            notes: judged.notes.clone(),
         }
     }
 }

@@ -164,6 +164,7 @@ impl Stage for Train {
             epochs: spec.epochs,
         };
         let card = models::card(task.params, &data).map_err(failure)?;
+        models::storable(&card, task.params).map_err(failure)?;
         let lesson = Lesson {
             train: &train,
             dev: &dev,

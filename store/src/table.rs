@@ -66,6 +66,24 @@ pub fn decode(bytes: Bytes) -> Result<RecordBatch, Error> {
     canonical(&table)
 }
 
+/// Some columns of the table in bytes that [`encode`] made, in its order.
+pub(crate) fn decode_columns(bytes: Bytes, names: &[&str]) -> Result<RecordBatch, Error> {
+    let read = || -> Result<_, ParquetError> {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(bytes)?;
+        let rows = builder.metadata().file_metadata().num_rows().max(1) as usize;
+        let schema = builder.schema().clone();
+        let wanted = |n: &usize| names.contains(&schema.field(*n).name().as_str());
+        let places: Vec<usize> = (0..schema.fields().len()).filter(wanted).collect();
+        let columns = builder.metadata().file_metadata().schema_descr();
+        let mask = ProjectionMask::roots(columns, places.iter().copied());
+        let part = Arc::new(schema.project(&places)?);
+        let builder = builder.with_batch_size(rows).with_projection(mask);
+        collect(part, builder.build()?)
+    };
+    let table = read().map_err(|error| Error::not_a_table("an object", error.to_string()))?;
+    canonical(&table)
+}
+
 /// Columns that need no look at levels.
 fn whole_columns(bytes: Bytes, schema: &Schema) -> Result<Vec<Option<ArrayRef>>, ParquetError> {
     let fixed = |field: &FieldRef| matches!(field.data_type(), DataType::FixedSizeList(..));

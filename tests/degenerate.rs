@@ -1,0 +1,190 @@
+//! Results that are there and say nothing are said to, wherever their numbers are shown.
+
+use serde_json::Value;
+
+use crate::lab::Lab;
+
+/// Texts that cannot be told apart, counts of them with two seeds, an attack of size 0 on signals, and results
+/// of which one was measured on a single row.
+const PIPELINE: &str = r#"
+[pipeline]
+name = "degenerate"
+seed = 7
+
+[axes]
+seed = [1, 2]
+
+[stage.texts]
+kind = "table"
+rows = [
+    { id = 0, split = "train", label = 0, text = "a film" },
+    { id = 1, split = "train", label = 1, text = "a film" },
+    { id = 2, split = "test", label = 0, text = "a film" },
+    { id = 3, split = "test", label = 1, text = "a film" },
+]
+
+[stage.tokens]
+kind = "tokenize"
+inputs = { rows = "texts" }
+scheme = "words"
+
+[stage.bayes]
+kind = "train"
+inputs = { rows = "tokens" }
+seed = "${seed}"
+model = "naive-bayes"
+
+[stage.clean]
+kind = "attack"
+inputs = { weights = "bayes", rows = "tokens" }
+attack = "none"
+
+[stage.waves]
+kind = "dataset"
+name = "frequency"
+generate = { train = 40, dev = 10, test = 10 }
+
+[stage.gru]
+kind = "train"
+inputs = { rows = "waves" }
+model = "gru"
+units = 2
+epochs = 1
+
+[stage.still]
+kind = "attack"
+inputs = { weights = "gru", rows = "waves" }
+attack = "gradient-sign"
+alpha = 0.0
+
+[stage.counted]
+kind = "table"
+rows = [{ model = "small", score = 0.5, n = 1 }, { model = "large", score = 0.75, n = 40 }]
+
+[stage.results]
+kind = "evaluate"
+over = ["seed"]
+inputs = { clean = "clean", still = "still", counted = "counted" }
+cells = [
+    { from = "clean", metric = "accuracy", table = "t", row = "bayes", col = "clean" },
+    { from = "still", metric = "accuracy", table = "t", row = "gru", col = "still" },
+    { from = "counted", metric = "score", table = "scores", row = "{model}", col = "score" },
+]
+"#;
+
+const CLAIMS: &str = r#"
+[claims]
+tables = { results = "results" }
+
+[claim.single]
+level = "must"
+text = "The large one is better."
+query = """
+SELECT MAX(CASE WHEN "row" = 'large' THEN value END) > MAX(CASE WHEN "row" = 'small' THEN value END) AS holds
+FROM results WHERE "table" = 'scores'"""
+
+[claim.many]
+level = "must"
+text = "The large one is above one half."
+query = """SELECT MAX(value) > 0.5 AS holds FROM results WHERE "row" = 'large'"""
+"#;
+
+const CONSTANT: &str =
+    "`clean[seed=1]`: the model predicts class 0 for all 2 rows, which have 2 classes";
+const STILL: &str = "`still`: gradient-sign attacked 10 rows and changed none";
+const EQUAL: &str = "`bayes[seed=1]` and `bayes[seed=2]` have equal weights in every digit: what differs between them had no effect";
+const SINGLE: &str = "`results`: 1 number was measured on a single row (n = 1)";
+
+fn lab() -> Lab {
+    let lab = Lab::new(PIPELINE);
+    lab.write("claims.toml", CLAIMS);
+    lab
+}
+
+#[test]
+fn what_says_nothing_is_said_to_where_its_number_is_shown() {
+    let lab = lab();
+    let ran = lab.run();
+    let notes = |values: &[Value]| -> Vec<String> {
+        let texts = values.iter().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect()
+    };
+    let told: Vec<Value> = ran
+        .events
+        .iter()
+        .map(|event| event["note"].clone())
+        .collect();
+    let told = notes(&told);
+    for note in [CONSTANT, STILL, EQUAL, SINGLE] {
+        assert!(
+            told.iter().any(|said| said == note),
+            "run: {note}\n{told:?}"
+        );
+    }
+    // What was cached was said before.
+    let again = lab.run();
+    assert!(again.events.iter().all(|event| event["event"] != "note"));
+
+    let shown = lab.ablate(&["show", "results"]).good().stdout;
+    for note in [CONSTANT, STILL, EQUAL, SINGLE] {
+        assert!(
+            shown.contains(&format!("note     {note}\n")),
+            "show: {note}\n{shown}"
+        );
+    }
+    let shown = lab.ablate(&["show", "still"]).good().stdout;
+    assert!(
+        shown.contains(STILL) && !shown.contains(CONSTANT),
+        "{shown}"
+    );
+    let shown = lab.ablate(&["show", "results", "--json"]).good().stdout;
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert!(notes(shown["notes"].as_array().unwrap()).contains(&STILL.to_owned()));
+    // A past run says the same of itself.
+    let shown = lab.ablate(&["show", "results", "--run", "1"]).good().stdout;
+    assert!(shown.contains(CONSTANT) && shown.contains(EQUAL), "{shown}");
+    // The numbers are what they were.
+    let plain = lab.ablate(&["show", "texts"]).good().stdout;
+    assert!(!plain.contains("note"), "{plain}");
+}
+
+#[test]
+fn claims_say_what_they_rest_on() {
+    let lab = lab();
+    lab.run();
+    let said = lab.ablate(&["claims"]).good().stdout;
+    let note = "rests on numbers measured on a single row (n = 1): 1 of 5 rows of `results`";
+    assert_eq!(said.matches(note).count(), 1, "{said}");
+    assert!(said.contains(&format!("note: {STILL}\n")), "{said}");
+    let said = lab.ablate(&["claims", "--json"]).good().stdout;
+    let claims: Vec<Value> = said
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let has = |claim: &Value, note: &str| {
+        let notes = claim["notes"].as_array().unwrap();
+        notes.iter().any(|said| said == note)
+    };
+    assert!(has(&claims[0], note) && has(&claims[0], CONSTANT), "{said}");
+    assert!(
+        !has(&claims[1], note) && has(&claims[1], CONSTANT),
+        "{said}"
+    );
+}
+
+#[test]
+fn reports_say_it_on_the_page_and_beside_it() {
+    let lab = lab();
+    lab.run();
+    let said = lab.ablate(&["report", "--json"]).good();
+    let written: Value = serde_json::from_str(&said.stdout).unwrap();
+    let notes = written["notes"].as_array().unwrap();
+    let page = std::fs::read_to_string(lab.path("report.html")).unwrap();
+    for note in [CONSTANT, STILL, EQUAL, SINGLE] {
+        assert!(notes.iter().any(|said| said == note), "{note}\n{notes:?}");
+        assert!(said.stderr.contains(note), "{note}\n{}", said.stderr);
+        let note = note.split('`').next_back().unwrap();
+        assert!(page.contains(note), "{note}");
+    }
+    assert!(page.contains("rests on numbers measured on a single row"));
+}
