@@ -6,7 +6,6 @@ use clap::Args;
 use serde_json::json;
 use store::{Run, RunId, Store};
 
-use super::terminal::one_line;
 use super::which::{self, RunOption};
 use super::{Exit, Global, file, note, out};
 use crate::claims as judging;
@@ -17,6 +16,7 @@ use crate::report::figures::asked;
 use crate::report::summary::told;
 use crate::report::{self, ClaimRow, Lost};
 use crate::stored;
+use crate::visible::one_line;
 
 /// How many adversarial examples a page holds if nobody says.
 pub const EXAMPLES: usize = 10_000;
