@@ -120,7 +120,10 @@ pub fn behind_steps(
             open.extend(recorded.steps[n].reads.iter().filter_map(|read| read.step));
         }
     }
-    let steps = seen.iter().map(|n| &recorded.steps[*n]);
+    // Instances with equal inputs are one execution, which names one of them: their siblings count as well.
+    let names: BTreeSet<&str> = seen.iter().map(|n| recorded.steps[*n].name()).collect();
+    let steps = recorded.steps.iter();
+    let steps = steps.filter(|step| names.contains(step.name()));
     let piece = |step: &Step| Piece::new(&step.label, step.execution.as_ref()?);
     let pieces: Vec<Piece> = steps.filter_map(piece).collect();
     notes(store, &pieces)

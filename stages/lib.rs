@@ -10,6 +10,8 @@ mod describe;
 mod determinism;
 #[cfg(test)]
 mod documented;
+#[cfg(test)]
+mod effects;
 mod expected;
 mod fingerprint;
 mod foreign;

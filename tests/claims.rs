@@ -119,7 +119,7 @@ fn programs_get_numbers_at_full_precision() {
     let expected = serde_json::json!({
         "claim": "A-1", "verdict": "reproduced", "level": "must",
         "text": "Three swaps cost more than 5 points.", "paper": "82.24 -> 68.17",
-        "numbers": { "clean": 0.822149, "swap3": 0.6817 }, "why": null,
+        "numbers": { "clean": 0.822149, "swap3": 0.6817 }, "why": null, "notes": [],
     });
     assert_eq!(first, expected);
 }

@@ -3,7 +3,8 @@
 use crate::common::cases;
 use nn::batch::{Batch, Example, Input, Sequence, Target};
 use nn::grads::{Shard, reduce};
-use nn::model::Model;
+use nn::model::{Model, Reads, Spec};
+use nn::models::KimCnnSpec;
 use nn::objective::Objective;
 use nn::params::Params;
 use nn::tape::{Tape, Want};
@@ -306,4 +307,44 @@ fn decoders_say_what_their_taught_logits_say() {
             assert_eq!(best, said, "{}", case.name);
         }
     }
+}
+
+#[test]
+fn a_window_of_padding_alone_may_be_the_largest() {
+    // Windows of 3 between paddings of 4: the first and the last of them see no word, and win where words speak
+    // against a kernel.
+    let reads = Reads::Tokens {
+        vocabulary: 5,
+        dim: 2,
+        frozen: false,
+    };
+    let model = Model::new(&Spec::KimCnn(KimCnnSpec {
+        reads,
+        widths: vec![3],
+        kernels: 2,
+        padding: 4,
+        dropout: 0.0,
+        max_norm: 3.0,
+        classes: 2,
+    }))
+    .unwrap();
+    let mut params = model.init(1);
+    for (name, span) in model.layout().entries() {
+        let number = match name {
+            "embedding" => 1.0,
+            name if name.starts_with("windows") && span.rows > 1 => -1.0,
+            name if name.starts_with("windows") => 0.5,
+            _ => continue,
+        };
+        params.set(span, &vec![number; span.len()]).unwrap();
+    }
+    let example = Example {
+        input: Sequence::Tokens(vec![1, 2, 3]),
+        target: Target::Class(1),
+    };
+    let neural = Neural::new(&model, &params).unwrap();
+    let gradients = neural
+        .gradients(&[&example], &Objective::CrossEntropy)
+        .unwrap();
+    assert!(gradients[0].input.data.iter().all(|number| *number == 0.0));
 }

@@ -24,7 +24,7 @@ mod tack_on;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod texts;
+pub(crate) mod texts;
 #[cfg(test)]
 mod theory;
 mod traces;

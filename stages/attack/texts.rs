@@ -32,7 +32,7 @@ const FAMILIES: &[&[&str]] = &[
     &[".", ",", "!"],
 ];
 
-fn words() -> Vec<String> {
+pub fn words() -> Vec<String> {
     let special = ["[PAD]", "[UNK]"].into_iter();
     let all = special.chain(FAMILIES.iter().copied().flatten().copied());
     all.map(str::to_owned).collect()
@@ -61,7 +61,7 @@ fn numbers() -> Vec<f32> {
     all
 }
 
-fn table_of_vectors() -> RecordBatch {
+pub fn table_of_vectors() -> RecordBatch {
     let item = Field::new("item", DataType::Float32, true);
     let values = Arc::new(Float32Array::from(numbers()));
     let v = FixedSizeListArray::new(item.into(), DIM as i32, values, None);
@@ -70,7 +70,7 @@ fn table_of_vectors() -> RecordBatch {
 }
 
 /// `this film is very bad . the plot …`: the opinions say the class, most of them.
-fn reviews() -> Vec<Text> {
+pub fn reviews() -> Vec<Text> {
     let stream = nn::Stream::new(6, "reviews");
     let review = |n: usize| {
         let (s, label) = (stream.item(n as u64), (n / 6 % 2) as i64);
@@ -133,7 +133,7 @@ impl World {
     }
 }
 
-fn table(texts: &[Text]) -> RecordBatch {
+pub fn table(texts: &[Text]) -> RecordBatch {
     worded_tokens(texts, |row| format!("text/{row}"), &words())
 }
 

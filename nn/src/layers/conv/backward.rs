@@ -124,6 +124,10 @@ impl Backward {
                 continue;
             }
             let (skip, row, count) = rows.inside(length, winners[at].to_f64() as usize);
+            // A window of padding alone has no rows, and nothing of the kernel to add to them.
+            if count == 0 {
+                continue;
+            }
             let w = &weights[k * size + skip * dim..][..count * dim];
             T::launch(Axpy {
                 a: d[at],
