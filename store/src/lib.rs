@@ -57,5 +57,6 @@ pub use record::{
     Environment, Facts, Finished, Found, InputUsed, NewRun, Output, RawFile, RunId, RunOutcome,
     Status, Use, Work,
 };
+pub use scratch::Scratch;
 pub use table::{decode, encode};
 pub use value::{Params, Value};

@@ -10,9 +10,10 @@ use std::process;
 use crate::error::At;
 use crate::{Error, disk};
 
-/// A process's own folder for temporary files. Removed when dropped.
+/// A process's own folder for temporary files. Removed when dropped, or by the next process that
+/// makes one beside it, should this one be killed.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     folder: PathBuf,
     files: u64,
     /// Tells others that the process lives. Closed after the folder has gone.
@@ -20,6 +21,19 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
+    /// A new folder in this one, which is made if need be, and from which the folders of processes
+    /// that died are removed.
+    pub fn in_folder(tmp: &Path) -> Result<Scratch, Error> {
+        disk::create_dir_all(tmp).at("create the folder", tmp)?;
+        let _ = sweep(tmp);
+        Scratch::new(tmp)
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     pub(crate) fn new(tmp: &Path) -> Result<Scratch, Error> {
         loop {
             disk::pass("make a folder").at("create a folder in", tmp)?;
@@ -118,6 +132,18 @@ mod tests {
             )]
         );
         assert!(strange.exists());
+    }
+
+    #[test]
+    fn a_new_folder_sweeps_the_place_that_it_is_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let tmp = dir.path().join("cache/tmp");
+        let dead = tmp.join("1-dead");
+        fs::create_dir_all(&dead).unwrap();
+        fs::write(dead.join("lock"), "").unwrap();
+        let first = Scratch::in_folder(&tmp).unwrap();
+        let second = Scratch::in_folder(&tmp).unwrap();
+        assert!(!dead.exists() && first.folder().is_dir() && second.folder().is_dir());
     }
 
     #[test]

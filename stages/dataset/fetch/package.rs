@@ -77,16 +77,18 @@ pub fn get(
     watch: &dyn Watch,
 ) -> Result<(), String> {
     let parsed = parse(package)?;
-    let folder = tempfile::Builder::new().prefix("ablate-").tempdir();
-    let folder = folder.map_err(|error| format!("cannot make a temporary folder: {error}"))?;
+    // Beside the cache, so that the next fetch removes what we leave should we be killed.
+    let scratch = store::Scratch::in_folder(&home.cache.join("tmp"));
+    let scratch = scratch.map_err(|error| error.to_string())?;
+    let folder = scratch.folder();
     watch.log(&format!("fetching {package}"));
     let cannot = |why| format!("cannot fetch {package}: {why}");
-    client::download(&parsed, folder.path(), form.package_size, rules, watch).map_err(cannot)?;
+    client::download(&parsed, folder, form.package_size, rules, watch).map_err(cannot)?;
     if parsed.registry == Registry::Crates {
         let unpacked = format!("vendor/{}-{}", parsed.name, parsed.version);
-        return take_files(&folder.path().join(unpacked), package, form, home);
+        return take_files(&folder.join(unpacked), package, form, home);
     }
-    let archive = only_file(folder.path()).map_err(cannot)?;
+    let archive = only_file(folder).map_err(cannot)?;
     take_members(&archive, form, home)
 }
 
