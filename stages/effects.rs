@@ -284,6 +284,7 @@ fn made(ground: &Ground, settings: &[&Settings]) -> Result<Made, String> {
         seed: 3,
         files: Default::default(),
         data: &DataHome::nowhere(),
+        place: &crate::Place::default(),
         watch: &trial::Nobody,
     };
     let outputs = ground.stage.run(&task);

@@ -66,6 +66,7 @@ fn run_told(plan: &Plan<'_>, store: &Store, jobs: usize, reporter: &dyn Reporter
         store,
         data: &stages::DataHome::nowhere(),
         run: store.begin_run(&NewRun::default()).unwrap(),
+        environment: Default::default(),
         jobs,
         keep_going: false,
         stop: &AtomicBool::new(false),
