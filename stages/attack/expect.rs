@@ -37,7 +37,7 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
         return Ok(());
     };
     let entry = attack.entry();
-    for port in entry.needs.iter().filter(|port| !inputs.has(port)) {
+    if let Some(port) = entry.needs.iter().find(|port| !inputs.has(port)) {
         let message = format!("the attack `{name}` needs the input `{port}`");
         let help = format!(
             "connect it to {}: inputs = {{ {port} = \"STAGE\" }}",
