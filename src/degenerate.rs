@@ -131,7 +131,8 @@ pub fn behind_steps(
 
 /// What there is to say of instances, in their order. What cannot be read is not spoken of: others say that.
 pub fn notes(store: &Store, pieces: &[Piece]) -> Vec<String> {
-    let mut notes = Vec::new();
+    // What is said of several is said once.
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
     for piece in pieces {
         let output = |name: &str| piece.outputs.iter().find(|(known, _)| known == name);
         let table = |name: &str, columns: &[&str]| {
@@ -139,11 +140,12 @@ pub fn notes(store: &Store, pieces: &[Piece]) -> Vec<String> {
             store.look_at(digest, columns).ok()
         };
         let mut say = |found: Vec<String>| {
-            notes.extend(
-                found
-                    .into_iter()
-                    .map(|note| format!("`{}`: {note}", piece.label)),
-            );
+            for note in found {
+                match said.iter_mut().find(|(known, _)| *known == note) {
+                    Some((_, labels)) => labels.push(&piece.label),
+                    None => said.push((note, vec![&piece.label])),
+                }
+            }
         };
         match piece.kind.as_str() {
             "attack" => {
@@ -166,8 +168,9 @@ pub fn notes(store: &Store, pieces: &[Piece]) -> Vec<String> {
             _ => {}
         }
     }
-    notes.extend(equal(pieces));
-    notes
+    let each = said.into_iter();
+    let each = each.map(|(note, labels)| format!("{}: {note}", listed(&labels)));
+    each.chain(equal(pieces)).collect()
 }
 
 /// What examples of an attack tell of model and attack.
@@ -261,10 +264,11 @@ pub fn of_results(table: &RecordBatch) -> Vec<String> {
     let mut notes = Vec::new();
     for (name, grid) in &grids {
         let mut like: HashMap<&Cells<'_>, Vec<&str>> = HashMap::new();
-        // One number may be equal by chance; several that are not all 0 or missing hardly are.
+        // One number may be equal by chance, and so may counts; several measured numbers hardly are.
         let told = |cells: &&Cells<'_>| {
-            let numbers: BTreeSet<_> = cells.values().flatten().collect();
-            cells.len() > 1 && numbers.len() > 1
+            let numbers: BTreeSet<u64> = cells.values().flatten().copied().collect();
+            let measured = |bits: &u64| f64::from_bits(*bits).fract() != 0.0;
+            numbers.len() > 1 && numbers.iter().any(measured)
         };
         for (row, cells) in grid.iter().filter(|(_, cells)| told(cells)) {
             like.entry(cells).or_default().push(row);

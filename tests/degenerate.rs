@@ -89,8 +89,7 @@ text = "The large one is above one half."
 query = """SELECT MAX(value) > 0.5 AS holds FROM results WHERE "row" = 'large'"""
 "#;
 
-const CONSTANT: &str =
-    "`clean[seed=1]`: the model predicts class 0 for all 2 rows, which have 2 classes";
+const CONSTANT: &str = "the model predicts class 0 for all 2 rows, which have 2 classes";
 const STILL: &str = "`still`: gradient-sign attacked 10 rows and changed none";
 const EQUAL: &str = "`bayes[seed=1]` and `bayes[seed=2]` have equal weights in every digit: what differs between them had no effect";
 const SINGLE: &str = "`results`: 1 number was measured on a single row (n = 1)";
@@ -117,7 +116,7 @@ fn what_says_nothing_is_said_to_where_its_number_is_shown() {
     let told = notes(&told);
     for note in [CONSTANT, STILL, EQUAL, SINGLE] {
         assert!(
-            told.iter().any(|said| said == note),
+            told.iter().any(|said| said.ends_with(note)),
             "run: {note}\n{told:?}"
         );
     }
@@ -128,7 +127,9 @@ fn what_says_nothing_is_said_to_where_its_number_is_shown() {
     let shown = lab.ablate(&["show", "results"]).good().stdout;
     for note in [CONSTANT, STILL, EQUAL, SINGLE] {
         assert!(
-            shown.contains(&format!("note     {note}\n")),
+            shown
+                .lines()
+                .any(|line| line.starts_with("note     ") && line.ends_with(note)),
             "show: {note}\n{shown}"
         );
     }
@@ -163,7 +164,9 @@ fn claims_say_what_they_rest_on() {
         .collect();
     let has = |claim: &Value, note: &str| {
         let notes = claim["notes"].as_array().unwrap();
-        notes.iter().any(|said| said == note)
+        notes
+            .iter()
+            .any(|said| said.as_str().unwrap().ends_with(note))
     };
     assert!(has(&claims[0], note) && has(&claims[0], CONSTANT), "{said}");
     assert!(
@@ -181,7 +184,12 @@ fn reports_say_it_on_the_page_and_beside_it() {
     let notes = written["notes"].as_array().unwrap();
     let page = std::fs::read_to_string(lab.path("report.html")).unwrap();
     for note in [CONSTANT, STILL, EQUAL, SINGLE] {
-        assert!(notes.iter().any(|said| said == note), "{note}\n{notes:?}");
+        assert!(
+            notes
+                .iter()
+                .any(|said| said.as_str().unwrap().ends_with(note)),
+            "{note}\n{notes:?}"
+        );
         assert!(said.stderr.contains(note), "{note}\n{}", said.stderr);
         let note = note.split('`').next_back().unwrap();
         assert!(page.contains(note), "{note}");

@@ -79,7 +79,12 @@ fn every_paper_runs_small() {
         );
         // Every figure that is for this profile can be drawn, and toys are told from the paper.
         let report = lab.ablate(&[&smoke[..], &["report"]].concat()).good();
-        assert_eq!(report.stderr, "", "{}", folder.display());
+        // What little a toy can learn is said, and nothing else.
+        let said = |line: &&str| {
+            line.contains("the model predicts class") || line.contains("nothing was learnt")
+        };
+        let other: Vec<&str> = report.stderr.lines().filter(|line| !said(line)).collect();
+        assert!(other.is_empty(), "{}: {other:?}", folder.display());
         let html = std::fs::read_to_string(lab.path("report.html")).unwrap();
         assert!(html.contains("Not the paper's data") && !html.contains("<td class=\"shade-"));
     }

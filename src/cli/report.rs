@@ -23,6 +23,8 @@ pub const EXAMPLES: usize = 10_000;
 
 /// How many figures that are not drawn are named on the terminal.
 const NOTES: usize = 4;
+/// Notes on odd results that are printed; the page has all.
+const ODD: usize = 10;
 
 /// What `report` takes.
 #[derive(Args)]
@@ -60,8 +62,11 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
     let made = report::make(&store, request)?;
     tell_lost(&made.lost);
-    for note in &made.odd {
+    for note in made.odd.iter().take(ODD) {
         eprintln!("ablate: {}", one_line(note));
+    }
+    if let more @ 1.. = made.odd.len().saturating_sub(ODD) {
+        eprintln!("ablate: {more} more like these are on the page");
     }
     for note in made.notes.iter().take(NOTES) {
         note!("ablate: {note}");

@@ -121,8 +121,14 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     if let (Ok(Some(counts)), true) = (&counts, global.json) {
         reporter.event(Event::Claims(counts));
     }
-    odd.iter()
-        .for_each(|note| reporter.event(Event::Note(note)));
+    let shown = if global.json { odd.len() } else { SHOWN };
+    for note in odd.iter().take(shown) {
+        reporter.event(Event::Note(note));
+    }
+    if let more @ 1.. = odd.len().saturating_sub(shown) {
+        let note = format!("{more} more like these: `ablate report` has them all");
+        reporter.event(Event::Note(&note));
+    }
     reporter.event(Event::Done(&tally));
     match &counts {
         Ok(Some(counts)) if !global.json => reporter.event(Event::Claims(counts)),
@@ -139,6 +145,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         code => Err(Exit::Code(code)),
     }
 }
+
+/// Notes on odd results that people are shown after a run.
+const SHOWN: usize = 10;
 
 /// Instances that are looked at after a run: for more there is the report.
 const LOOKED_AT: usize = 1_000;
