@@ -384,7 +384,7 @@ fn wrong_parameters_are_named_before_anything_runs() {
     );
     assert_eq!(
         check(&[("model", text("lstm")), ("units", Value::Int(1_000_000))]),
-        "model: the weights of a model: expected at most 1073741824 numbers, got 4000206005002 (see the README of `train`)"
+        "units: the model would have 4000206005002 weights, which are too many (lower units)"
     );
     for (model, param, value, help) in [
         (
