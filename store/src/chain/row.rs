@@ -262,6 +262,7 @@ mod tests {
         .into();
         let mut one = finished(run, odd, full, store.put(&tiny(1)).unwrap());
         one.log = odd.into();
+        one.environment = Some(std::sync::Arc::default());
         one.work = [(odd.to_owned(), u64::MAX >> 1)].into();
         let mut read = reads(odd, odd, crate::Digest::of(b"x"));
         read.axes = Some("[[\"a\"],[1]]".into());
@@ -275,6 +276,7 @@ mod tests {
                 bytes: 7,
             }],
             sandbox: Some(odd.into()),
+            ..Facts::default()
         };
         let mut failed = finished(run, "f", key("sql", 2), store.put(&tiny(2)).unwrap());
         failed.outcome = Err(odd.into());
