@@ -79,7 +79,7 @@ struct Global {
     /// Change a value for this run: stage.param=value
     #[arg(long, global = true, value_name = "STAGE.PARAM=VALUE")]
     set: Vec<String>,
-    /// Memory for a query or a foreign file [default: a quarter of the machine's]
+    /// Memory for a query or foreign file [default: a quarter of all]
     #[arg(long, global = true, value_name = "SIZE")]
     memory: Option<stages::isolated::Budget>,
     /// Print JSON, one object a line

@@ -4,15 +4,12 @@
 use std::time::Duration;
 
 use rusqlite::Connection;
-use rusqlite::types::ValueRef;
 
 use crate::accept::accepted;
 use crate::chain;
 use crate::error::At;
-use crate::history::work;
 use crate::open::lock;
-use crate::provenance::duration;
-use crate::{Digest, Error, Found, Output, Store, Work};
+use crate::{Digest, Error, Found, Store, Work};
 
 /// While this lives, look-ups see the store as it was when the first of them was made.
 #[derive(Debug)]
@@ -43,56 +40,36 @@ impl Drop for Snapshot<'_> {
 
 /// What was made for a key or, failing that, what somebody said may stand for it.
 fn newest(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
-    let made: Option<i64> = rows
-        .prepare_cached("SELECT max(id) FROM executions WHERE key = ?1 AND ok = 1")?
-        .query_row([key], |row| row.get(0))?;
+    match chain::newest(rows, key) {
+        Ok(None) => {}
+        Err(error) => {
+            return unreadable(rows, key)
+                .and_then(|found| found.ok_or(error))
+                .map(Some);
+        }
+        made => return made,
+    }
     // An acceptance lets other code stand in, and nothing else: whoever wrote the row.
-    let Some(execution) = made.map_or_else(|| accepted(rows, key), |id| Ok(Some(id)))? else {
-        return Ok(None);
-    };
-    let altered = chain::altered(rows, execution)?;
-    match find(rows, execution) {
-        Ok(found) => Ok(found.map(|found| Found { altered, ..found })),
-        // A row that was changed may not even be readable.
-        Err(_) if altered.is_some() => Ok(Some(Found {
-            execution,
-            outputs: Vec::new(),
-            wall: Duration::ZERO,
-            work: Work::new(),
-            altered,
-        })),
-        Err(error) => Err(error),
+    match accepted(rows, key)? {
+        Some(execution) => chain::one(rows, execution),
+        None => Ok(None),
     }
 }
 
-fn find(rows: &Connection, execution: i64) -> rusqlite::Result<Option<Found>> {
-    let mut query = rows.prepare_cached(
-        "SELECT e.id, e.wall, o.name, o.digest, o.row_count, o.bytes, o.columns, e.work
-         FROM executions e LEFT JOIN outputs o ON o.execution = e.id
-         WHERE e.id = ?1 ORDER BY o.ordinal",
-    )?;
-    let mut answers = query.query([execution])?;
-    let mut found = None;
-    while let Some(row) = answers.next()? {
-        let found = match &mut found {
-            Some(found) => found,
-            none => none.insert(Found {
-                execution: row.get(0)?,
-                outputs: Vec::new(),
-                wall: duration(row.get(1)?),
-                work: work(row, 7)?,
-                altered: None,
-            }),
-        };
-        if row.get_ref(2)? != ValueRef::Null {
-            found.outputs.push(Output {
-                name: row.get(2)?,
-                digest: row.get(3)?,
-                rows: row.get(4)?,
-                bytes: row.get(5)?,
-                schema: row.get(6)?,
-            });
-        }
-    }
-    Ok(found)
+/// A row that was changed may not even be readable: then that is what is found.
+fn unreadable(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
+    let made: Option<i64> = rows
+        .prepare_cached("SELECT max(id) FROM executions WHERE key = ?1 AND ok = 1")?
+        .query_row([key], |row| row.get(0))?;
+    let Some(execution) = made else {
+        return Ok(None);
+    };
+    let altered = chain::altered(rows, execution)?;
+    Ok(altered.map(|why| Found {
+        execution,
+        outputs: Vec::new(),
+        wall: Duration::ZERO,
+        work: Work::new(),
+        altered: Some(why),
+    }))
 }

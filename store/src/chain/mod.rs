@@ -11,7 +11,7 @@ use serde::Serialize;
 
 pub use check::ChainReport;
 pub(crate) use check::{check, is_sealed};
-pub(crate) use row::altered;
+pub(crate) use row::{altered, newest, one};
 
 use crate::columns::Json;
 use crate::{Digest, Execution};

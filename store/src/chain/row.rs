@@ -5,6 +5,7 @@
 //! was written by the code that seals it. Only where that does not fit is the JSON read.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -12,8 +13,22 @@ use serde::Serialize;
 
 use super::check::{Beginning, changed, unlogged_execution};
 use super::{What, execution, seal};
-use crate::history::{Environments, inputs, one_execution, outputs};
-use crate::{Digest, Error, Store};
+use crate::history::{Environments, inputs, one_execution, outputs, work};
+use crate::provenance::duration;
+use crate::{Digest, Error, Found, InputUsed, Output, Store, Work};
+
+/// What a look needs of an execution and of its entry in the log.
+macro_rules! columns {
+    () => {
+        "SELECT x.run, x.instance, x.key, x.key_json, x.started, x.wall, x.cpu, x.peak_memory,
+             x.work, x.message, x.log, x.defaults, x.determinism, x.raw, x.sandbox, x.ok,
+             l.content, l.seal,
+             (SELECT seal FROM log WHERE id < l.id ORDER BY id DESC LIMIT 1), x.environment, x.id
+         FROM executions x
+         LEFT JOIN log l ON l.id =
+             (SELECT max(id) FROM log WHERE row = x.id AND what = 'execution') "
+    };
+}
 
 impl Store {
     /// Those of these executions that are not as the log sealed them, with what was changed.
@@ -33,32 +48,50 @@ impl Store {
 
 /// What was changed of an execution after it was recorded, if anything.
 pub(crate) fn altered(rows: &Connection, id: i64) -> rusqlite::Result<Option<String>> {
-    let known = rows
-        .prepare_cached(
-            "SELECT x.run, x.instance, x.key, x.key_json, x.started, x.wall, x.cpu, x.peak_memory,
-                 x.work, x.message, x.log, x.defaults, x.determinism, x.raw, x.sandbox, x.ok,
-                 l.content, l.seal,
-                 (SELECT seal FROM log WHERE id < l.id ORDER BY id DESC LIMIT 1), x.environment
-             FROM executions x
-             LEFT JOIN log l ON l.id =
-                 (SELECT max(id) FROM log WHERE row = x.id AND what = 'execution')
-             WHERE x.id = ?1",
-        )?
-        .query_row([id], |row| Looked::of(rows, id, row))
-        .optional();
-    Ok(match known {
-        Ok(Some(looked)) => looked.fault(rows, id)?,
-        Ok(None) => Some(format!("execution {id} was removed after it was recorded")),
+    match look(rows, id) {
+        Ok(Some(looked)) => looked.fault(rows),
+        Ok(None) => Ok(Some(format!(
+            "execution {id} was removed after it was recorded"
+        ))),
         // A row that cannot be read is not what was sealed.
-        Err(error) if is_of_the_row(&error) => Some(changed("execution", id)),
-        Err(error) => return Err(error),
-    })
+        Err(error) if is_of_the_row(&error) => Ok(Some(changed("execution", id))),
+        Err(error) => Err(error),
+    }
+}
+
+/// The newest successful execution of a key, with what was changed of it. A row that cannot be read
+/// is an error: [`altered`] says of what.
+pub(crate) fn newest(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
+    let found = rows
+        .prepare_cached(concat!(
+            columns!(),
+            "WHERE x.id = (SELECT max(id) FROM executions WHERE key = ?1 AND ok = 1)"
+        ))?
+        .query_row([key], |row| Looked::of(rows, row))
+        .optional()?;
+    found.map(|looked| looked.found(rows)).transpose()
+}
+
+/// The same of one execution.
+pub(crate) fn one(rows: &Connection, id: i64) -> rusqlite::Result<Option<Found>> {
+    let found = look(rows, id)?;
+    found.map(|looked| looked.found(rows)).transpose()
+}
+
+fn look(rows: &Connection, id: i64) -> rusqlite::Result<Option<Looked>> {
+    rows.prepare_cached(concat!(columns!(), "WHERE x.id = ?1"))?
+        .query_row([id], |row| Looked::of(rows, row))
+        .optional()
 }
 
 /// What a look at an execution and its entry found.
 struct Looked {
+    execution: i64,
     run: i64,
     instance: String,
+    wall: Duration,
+    work: Work,
+    outputs: Vec<Output>,
     /// Whether the flag that look-ups go by is what the message says.
     consistent: bool,
     now: Digest,
@@ -73,7 +106,8 @@ struct Sealed {
 }
 
 impl Looked {
-    fn of(rows: &Connection, id: i64, row: &Row<'_>) -> rusqlite::Result<Looked> {
+    fn of(rows: &Connection, row: &Row<'_>) -> rusqlite::Result<Looked> {
+        let id: i64 = row.get(20)?;
         let failed = row.get_ref(9)? != ValueRef::Null;
         let sealed = match row.get::<_, Option<Digest>>(16)? {
             None => None,
@@ -82,16 +116,22 @@ impl Looked {
                 fits: seal(row.get(18)?, What::Execution.name(), id, content) == row.get(17)?,
             }),
         };
+        let outputs = outputs(rows, id)?;
         Ok(Looked {
+            execution: id,
             run: row.get(0)?,
             instance: row.get(1)?,
+            wall: duration(row.get(5)?),
+            work: work(row, 8)?,
             consistent: row.get::<_, i64>(15)? == i64::from(!failed),
-            now: content(rows, id, row)?,
+            now: content(row, &inputs(rows, id)?, &outputs)?,
+            outputs,
             sealed,
         })
     }
 
-    fn fault(&self, rows: &Connection, id: i64) -> rusqlite::Result<Option<String>> {
+    fn fault(&self, rows: &Connection) -> rusqlite::Result<Option<String>> {
+        let id = self.execution;
         Ok(match &self.sealed {
             Some(sealed) if !sealed.fits => Some(format!(
                 "the log's entry about execution {id} does not fit the one before"
@@ -107,10 +147,20 @@ impl Looked {
             None => Some(unlogged_execution(id, &self.instance)),
         })
     }
+
+    fn found(self, rows: &Connection) -> rusqlite::Result<Found> {
+        Ok(Found {
+            altered: self.fault(rows)?,
+            execution: self.execution,
+            outputs: self.outputs,
+            wall: self.wall,
+            work: self.work,
+        })
+    }
 }
 
 /// The digest that [`super::execution`] gives, by the columns alone.
-fn content(rows: &Connection, id: i64, row: &Row<'_>) -> rusqlite::Result<Digest> {
+fn content(row: &Row<'_>, inputs: &[InputUsed], outputs: &[Output]) -> rusqlite::Result<Digest> {
     let mut record = Vec::with_capacity(2048);
     let text = |record: &mut Vec<u8>, column: usize| -> rusqlite::Result<()> {
         match row.get_ref(column)? {
@@ -165,7 +215,7 @@ fn content(rows: &Connection, id: i64, row: &Row<'_>) -> rusqlite::Result<Digest
         text(record, 19)?;
     }
     record.extend_from_slice(b"}],");
-    json(record, &(inputs(rows, id)?, outputs(rows, id)?));
+    json(record, &(inputs, outputs));
     record.push(b']');
     Ok(Digest::of(record))
 }
@@ -181,4 +231,73 @@ fn is_of_the_row(error: &rusqlite::Error) -> bool {
         error,
         FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::execution::{begin, finished, key, reads};
+    use crate::tests::tiny;
+    use crate::{Facts, RawFile, Value};
+
+    /// The columns alone give what was sealed, whatever stands in them: reading their JSON would
+    /// cost more than the look-up.
+    #[test]
+    fn what_was_sealed_is_found_without_reading_json() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        let run = begin(&store);
+        let odd = "a \"b\" \\ \n \u{1} ü \u{2028} 🦀";
+        let mut full = key("sql", 1);
+        full.params = [
+            ("text".to_owned(), Value::Text(odd.into())),
+            ("nan".to_owned(), Value::Float(f64::NAN)),
+            ("inf".to_owned(), Value::Float(f64::NEG_INFINITY)),
+            ("large".to_owned(), Value::Float(1e300)),
+            ("small".to_owned(), Value::Float(-0.0)),
+            ("third".to_owned(), Value::Float(1.0 / 3.0)),
+            ("$key".to_owned(), Value::Int(i64::MIN)),
+            ("list".to_owned(), Value::List(vec![Value::Bool(true)])),
+        ]
+        .into();
+        let mut one = finished(run, odd, full, store.put(&tiny(1)).unwrap());
+        one.log = odd.into();
+        one.environment = Some(std::sync::Arc::default());
+        one.work = [(odd.to_owned(), u64::MAX >> 1)].into();
+        let mut read = reads(odd, odd, crate::Digest::of(b"x"));
+        read.axes = Some("[[\"a\"],[1]]".into());
+        one.inputs = vec![read, reads("t", "a", crate::Digest::of(b"y"))];
+        one.facts = Facts {
+            defaults: Some(vec![odd.into()]),
+            determinism: Some("bit-identical".into()),
+            raw: vec![RawFile {
+                name: odd.into(),
+                checksum: "sha256:0".into(),
+                bytes: 7,
+            }],
+            sandbox: Some(odd.into()),
+            ..Facts::default()
+        };
+        let mut failed = finished(run, "f", key("sql", 2), store.put(&tiny(2)).unwrap());
+        failed.outcome = Err(odd.into());
+        (failed.cpu, failed.peak_memory) = (None, None);
+        let plain = finished(run, "p", key("sql", 3), store.put(&tiny(3)).unwrap());
+        store.commit(vec![one, failed, plain], &[]).unwrap();
+        let found = store.query("look at", |rows| {
+            (1..=3)
+                .map(|id| look(rows, id))
+                .collect::<Result<Vec<_>, _>>()
+        });
+        for looked in found.unwrap().into_iter().flatten() {
+            let sealed = looked.sealed.expect("it is in the log");
+            assert_eq!(looked.now, sealed.content, "{}", looked.instance);
+            assert!(sealed.fits && looked.consistent);
+        }
+        assert!(store.unsealed(1..=3).unwrap().is_empty());
+        assert_eq!(
+            store.unsealed([4]).unwrap().len(),
+            1,
+            "there is no such execution"
+        );
+    }
 }

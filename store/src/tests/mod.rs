@@ -1,6 +1,6 @@
 //! Tests of several parts together, and the small tables and executions that they share.
 
-mod execution;
+pub(crate) mod execution;
 mod housekeeping;
 mod objects;
 mod provenance;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 /// Two columns, three rows, one null; `n` makes it unlike others.
-fn tiny(n: i64) -> RecordBatch {
+pub(crate) fn tiny(n: i64) -> RecordBatch {
     let x: ArrayRef = Arc::new(Int64Array::from(vec![Some(n), None, Some(-1)]));
     let t: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "ü"]));
     RecordBatch::try_from_iter_with_nullable([("x", x, true), ("t", t, true)]).unwrap()
