@@ -61,7 +61,7 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let made = report::make(&store, request)?;
     tell_lost(&made.lost);
     for note in &made.odd {
-        eprintln!("ablate: {}", one_line(note));
+        note!("ablate: {}", one_line(note));
     }
     for note in made.notes.iter().take(NOTES) {
         note!("ablate: {note}");
