@@ -175,11 +175,12 @@ fn sources(audit: &Audit, step: &Execution, line: &mut impl FnMut(&str, &str)) {
     );
     let own = format!("stages/{}/", step.key.kind.replace('-', "_"));
     let mut shown = 0;
-    for (name, digest) in files
-        .iter()
+    let mut sources: Vec<_> = (files.iter())
         .filter(|(name, _)| name.starts_with(&own))
-        .take(FILES)
-    {
+        .collect();
+    // The kind's own file first, then what is in folders below it.
+    sources.sort_by_key(|(name, _)| name.matches('/').count());
+    for (name, digest) in sources.into_iter().take(FILES) {
         line("", &format!("{name} {}", digest.short()));
         shown += 1;
     }

@@ -63,10 +63,10 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let made = report::make(&store, request)?;
     tell_lost(&made.lost);
     for note in made.odd.iter().take(ODD) {
-        eprintln!("ablate: {}", one_line(note));
+        note!("ablate: {}", one_line(note));
     }
     if let more @ 1.. = made.odd.len().saturating_sub(ODD) {
-        eprintln!("ablate: {more} more like these are on the page");
+        note!("ablate: {more} more like these are on the page");
     }
     for note in made.notes.iter().take(NOTES) {
         note!("ablate: {note}");

@@ -93,12 +93,15 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     };
     // In the store, so that whoever uses it next removes what we leave should we be killed; outside
     // where the store is read-only.
-    let outside = tempfile::tempdir()
-        .map_err(|error| Diagnostic::new(format!("cannot make a scratch store: {error}")))?;
-    let folder = store.scratch_path();
-    let scratch = match &folder {
-        Ok(folder) => Store::open(folder)?,
-        Err(_) => Store::open(outside.path())?,
+    let outside;
+    let scratch = match store.scratch_path() {
+        Ok(folder) => Store::open(&folder)?,
+        Err(_) => {
+            outside = tempfile::tempdir().map_err(|error| {
+                Diagnostic::new(format!("cannot make a scratch store: {error}"))
+            })?;
+            Store::open(outside.path())?
+        }
     };
     let stop = super::run::stop_flag();
     let here = environment::look(&global.file, cores);

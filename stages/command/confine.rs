@@ -189,7 +189,41 @@ pub fn refused(printed: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{how, refused};
+    use std::path::PathBuf;
+    use std::process::Command;
+
+    use super::{Groups, Rules, attempt, enter, how, refused, version};
+
+    /// Where there is no network namespace.
+    #[test]
+    fn landlock_alone_closes_tcp() {
+        let bash = PathBuf::from("/usr/bin/bash");
+        if version() < 4 || !bash.is_file() {
+            println!("skipped: no Landlock 4, or no bash");
+            return;
+        }
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let connects = |network: bool| {
+            let rules = Rules {
+                read: ["/usr", "/lib", "/lib64", "/etc", "/bin"]
+                    .map(PathBuf::from)
+                    .to_vec(),
+                write: vec![PathBuf::from("/dev/null")],
+                network,
+                memory: u64::MAX,
+                processes: u64::MAX,
+            };
+            let mut command = Command::new(&bash);
+            command.args(["-c", &format!(": 3<>/dev/tcp/127.0.0.1/{port}")]);
+            command.stderr(std::process::Stdio::null());
+            let (child, said) = attempt(Ok(command), &rules, &Groups::default(), true, false);
+            assert_eq!(said, Some(enter::SHARED_NETWORK));
+            child.unwrap().wait().unwrap().success()
+        };
+        assert!(!connects(false), "TCP is open");
+        assert!(connects(true), "TCP is closed though it was asked for");
+    }
 
     #[test]
     fn what_could_not_be_closed_is_said() {

@@ -278,7 +278,7 @@ struct Said {
     /// `sha256=` and the checksum in base64.
     hash: String,
     size: u64,
-    /// When the RECORD itself last changed, in seconds and nanoseconds.
+    /// When the RECORD itself was written, in seconds and nanoseconds.
     written: (i64, i64),
 }
 
@@ -304,7 +304,9 @@ fn covered(root: &Path, entries: &Entries) -> BTreeMap<String, Said> {
         else {
             continue;
         };
-        let written = (found.ctime(), found.ctime_nsec());
+        // Copied with its times, a RECORD is as old as it says, and all beside it are newer.
+        let written = (found.mtime(), found.mtime_nsec());
+        let written = written.min((found.ctime(), found.ctime_nsec()));
         let site = Path::new(info).parent().unwrap_or(Path::new(""));
         let rows = csv::ReaderBuilder::new()
             .has_headers(false)
@@ -415,11 +417,24 @@ mod tests {
 
     #[test]
     fn whatever_a_program_could_read_changes_the_digest() {
-        let changes: [(&str, &dyn Fn(&Path)); 8] = [
+        type Change<'a> = (&'a str, &'a dyn Fn(&Path));
+        let changes: [Change<'_>; 9] = [
             ("an edited module of the same length", &|dir| {
                 // Later than the RECORD, so that its time of change tells.
                 std::thread::sleep(std::time::Duration::from_millis(20));
                 fs::write(dir.join("lib/site-packages/m.py"), "x = 2\n").unwrap();
+            }),
+            ("an edited module in a copy that keeps all times", &|dir| {
+                let site = dir.join("lib/site-packages");
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                fs::write(site.join("m.py"), "x = 2\n").unwrap();
+                // As `cp -a` would: the RECORD is made last, with the time that it had.
+                let record = site.join("m-1.dist-info/RECORD");
+                let time = fs::metadata(&record).unwrap().modified().unwrap();
+                fs::copy(&record, site.join("copy")).unwrap();
+                fs::rename(site.join("copy"), &record).unwrap();
+                let file = fs::File::options().write(true).open(&record).unwrap();
+                file.set_modified(time).unwrap();
             }),
             ("a longer module", &|dir| {
                 fs::write(dir.join("lib/site-packages/m.py"), "x = 1000\n").unwrap();

@@ -217,6 +217,12 @@ fn advice(status: ExitStatus, printed: &str, program: &Program, limits: &Limits)
             "{why}it may have {gigabytes:.1} GB, and `memory` sets another limit"
         ));
     }
+    if says(&["cannot fork", "fork: retry", "can't start new thread"]) {
+        return Some(format!(
+            "it may have {} processes and threads at once, and `processes` sets another limit",
+            limits.processes
+        ));
+    }
     const NETWORK: &[&str] = &[
         "network is unreachable",
         "name resolution",
