@@ -181,11 +181,11 @@ fn finished(
 
 /// Two gigabytes of vectors, written: the table is in memory, and what comes on top is the store's.
 fn large() -> Result<(), store::Error> {
-    let (rows, size) = (2_000_000, 256);
+    let (rows, size) = (2_000_000, 256_i32);
     let numbers = (0..rows * size).map(|n| (n as f32).sin());
     let numbers = Arc::new(Float32Array::from_iter_values(numbers));
     let item = Arc::new(Field::new("item", DataType::Float32, true));
-    let column = FixedSizeListArray::new(item, size as i32, numbers, None);
+    let column = FixedSizeListArray::new(item, size, numbers, None);
     let table = RecordBatch::try_from_iter([("v", Arc::new(column) as ArrayRef)]).expect("a table");
     let dir = tempfile::tempdir_in(".").expect("a temporary folder");
     let store = Store::open(dir.path())?;

@@ -235,9 +235,9 @@ impl Dice {
             2 => format!("SELECT {p} AS p, {q} AS q FROM t WHERE {condition}"),
             3 => format!("SELECT t.g AS g, {p} AS p FROM t GROUP BY t.g HAVING {q} < 3"),
             4 => format!("SELECT {x} AS x, u.c - t.g AS y FROM t JOIN u ON t.g = u.k"),
-            5 => format!(
-                "SELECT t.id AS id, COUNT(u.c) - COUNT(*) AS n FROM t LEFT JOIN u ON t.g = u.k GROUP BY t.id"
-            ),
+            5 => "SELECT t.id AS id, COUNT(u.c) - COUNT(*) AS n \
+                  FROM t LEFT JOIN u ON t.g = u.k GROUP BY t.id"
+                .to_owned(),
             6 => format!(
                 "SELECT t.id AS id, ROW_NUMBER() OVER (PARTITION BY t.g ORDER BY t.id) - LENGTH(s) AS r, \
                  {x} AS x FROM t"
@@ -251,10 +251,9 @@ impl Dice {
                 "WITH n AS (SELECT t.g AS g, {p} AS p FROM t GROUP BY t.g) \
                  SELECT n.p - t.id AS d, {y} AS y FROM n JOIN t ON n.g = t.g"
             ),
-            _ => format!(
-                "SELECT t.id AS id, COUNT(*) OVER (PARTITION BY t.g) - t.id AS n, \
-                 RANK() OVER (ORDER BY t.g) - 4 AS r FROM t"
-            ),
+            _ => "SELECT t.id AS id, COUNT(*) OVER (PARTITION BY t.g) - t.id AS n, \
+                  RANK() OVER (ORDER BY t.g) - 4 AS r FROM t"
+                .to_owned(),
         }
     }
 }
