@@ -313,7 +313,11 @@ fn a_virtual_environment_counts_by_its_packages() {
         .unwrap();
     assert!(used.status.success() && lib.join("__pycache__").is_dir());
     lab.run().ran([]);
+    // As long and as old as before: Python would take its bytecode for up to date.
+    let before = std::fs::metadata(&module).unwrap().modified().unwrap();
     std::fs::write(&module, "x = 'other'\n").unwrap();
+    let file = std::fs::File::options().write(true).open(&module).unwrap();
+    file.set_modified(before).unwrap();
     lab.run().ran(["c"]);
     let log = lab.ablate(&["show", "c", "--log"]).good().stdout;
     assert!(log.contains("other"), "{log}");

@@ -155,7 +155,7 @@ fn the_last_weights_are_kept_whatever_dev_says_if_that_is_asked_for() {
     let error = fit(&model, model.init(1), &train, &dev, &both, None, &mut go_on).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "restarts must be 0 with keep = last, got 1"
+        "restarts is 1: expected 0 with keep = last"
     );
 }
 

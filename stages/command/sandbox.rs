@@ -135,6 +135,7 @@ impl Sandbox {
             .to_vec();
         let progress = status.join("progress");
         let log = tempfile::tempfile_in(&root).map_err(|e| failed("make a file in", &root, &e))?;
+        let bytecode = tmp.join("bytecode");
         let mut env: BTreeMap<String, OsString> = [
             ("HOME", home.into()),
             ("TMPDIR", tmp.into()),
@@ -142,6 +143,9 @@ impl Sandbox {
             // Python seeds the order of its sets by chance unless it is told not to.
             ("PYTHONHASHSEED", "0".into()),
             ("PYTHONDONTWRITEBYTECODE", "1".into()),
+            // Python takes a source for unchanged if its length and the second of its last change
+            // are: what it compiled before, which is in no key, must not be found.
+            ("PYTHONPYCACHEPREFIX", bytecode.into()),
             ("ABLATE_IN", input.clone().into()),
             ("ABLATE_OUT", out.clone().into()),
             ("ABLATE_SEED", task.seed.to_string().into()),

@@ -140,7 +140,7 @@ fn the_environment_is_clean() {
     let env = Value::Table([("MODE".to_owned(), Value::Text("fast".into()))].into());
     let case = program(&["sh", "-c", &format!("env | cut -d= -f1 | sort; {COPY}")]).set("env", env);
     case.run().unwrap();
-    let expected = "ABLATE_IN ABLATE_OUT ABLATE_PROGRESS ABLATE_SEED HOME LANG MODE PATH PWD PYTHONDONTWRITEBYTECODE PYTHONHASHSEED TMPDIR";
+    let expected = "ABLATE_IN ABLATE_OUT ABLATE_PROGRESS ABLATE_SEED HOME LANG MODE PATH PWD PYTHONDONTWRITEBYTECODE PYTHONHASHSEED PYTHONPYCACHEPREFIX TMPDIR";
     // `PWD`, and `_`, `SHLVL`, `OLDPWD` in some, are the shell's own.
     let log = case.log();
     let names: Vec<&str> = log
