@@ -54,7 +54,7 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         run,
         figures: &figures,
         examples: arguments.examples,
-        part: 0,
+        part: None,
         served: false,
     };
     if let Err(why) = &request.claims {

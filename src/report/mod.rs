@@ -48,8 +48,8 @@ pub struct Request<'a> {
     pub figures: &'a [Asked],
     /// The most examples that are embedded.
     pub examples: usize,
-    /// Which part of a large graph is drawn, from 0.
-    pub part: usize,
+    /// Which part of a large graph is drawn, from 0; `None`: all that a file can show.
+    pub part: Option<usize>,
     /// Whether the page is served, beside others.
     pub served: bool,
 }

@@ -72,16 +72,20 @@ const TEXT: (usize, usize) = (70, 190);
 /// The sizes of letters, line by line; the style sheet has the same.
 const LETTERS: [usize; 3] = [13, 11, 11];
 
-/// The most stages that are drawn at once.
-pub const MOST: usize = 500;
+/// The most stages of a part.
+pub const PART: usize = 500;
+/// The most stages of a page that is written to a file, where there is no next part to go to.
+const WHOLE: usize = 5_000;
 
-/// Lays a part of the graph out: stages in the order in which they are made, [`MOST`] at a time.
-pub fn lay_out(recorded: &Recorded, part: usize) -> Graph {
+/// Lays the graph out, stages in the order in which they are made: a part of it, or all that a
+/// file can show.
+pub fn lay_out(recorded: &Recorded, part: Option<usize>) -> Graph {
     let (mut nodes, node_of) = folded(recorded);
     let all = nodes.len();
-    let parts = all.div_ceil(MOST).max(1);
-    let part = part.min(parts - 1);
-    let shown = part * MOST..(part * MOST + MOST).min(all);
+    let most = if part.is_some() { PART } else { WHOLE };
+    let parts = all.div_ceil(most).max(1);
+    let part = part.unwrap_or(0).min(parts - 1);
+    let shown = part * most..(part * most + most).min(all);
     let mut reads: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); shown.len()];
     for (at, step) in recorded.steps.iter().enumerate() {
         let to = node_of[at];

@@ -170,7 +170,7 @@ async fn report(
             run,
             figures: &figures,
             examples: site.examples,
-            part,
+            part: Some(part),
             served: true,
         };
         within_size(super::make(store, request)?.html, id)
