@@ -222,3 +222,70 @@ fn an_acceptance_that_nobody_sealed_is_not_believed() {
     assert_eq!(database(&lab).execute(change, []).unwrap(), 1);
     lab.run().ran(["base"]);
 }
+
+#[test]
+fn a_tag_that_was_moved_beside_the_log_names_no_run() {
+    let lab = lab();
+    lab.ablate(&["tag", "paper", "2"]).good();
+    assert_eq!(lab.ablate(&["show", "scores", "--run", "paper"]).code, 0);
+    let moved = "UPDATE tags SET run = 1 WHERE name = 'paper'";
+    database(&lab).execute_batch(moved).unwrap();
+    for command in [
+        &["show", "scores", "--run", "paper"][..],
+        &["claims", "--run", "paper"],
+        &["export", "scores", "--csv", "--run", "paper"],
+    ] {
+        let said = lab.ablate(command);
+        assert_eq!(said.code, 1, "{command:?}: {}", said.stdout);
+        let expected = "the tag `paper` was altered: it was not given to run 1";
+        assert!(said.stderr.contains(expected), "{}", said.stderr);
+    }
+    // Moved by the program, it names the other run.
+    lab.ablate(&["tag", "paper", "1"]).good();
+    assert_eq!(lab.ablate(&["show", "scores", "--run", "paper"]).code, 0);
+}
+
+/// `tag` refused these, and `run --tag` took them.
+#[test]
+fn a_tag_is_never_mistaken_for_a_run() {
+    let lab = lab();
+    for (name, why) in [
+        ("last", "`last` would be mistaken for a run"),
+        ("3", "`3` would be mistaken for a run"),
+        ("", "a tag needs a name"),
+    ] {
+        for command in [&["run", "--tag", name][..], &["tag", name, "1"]] {
+            let said = lab.ablate(command);
+            assert_eq!(said.code, 2, "{command:?}");
+            assert!(said.stderr.contains(why), "{command:?}: {}", said.stderr);
+        }
+    }
+}
+
+/// A pipe in the place of an object was waited for.
+#[test]
+fn a_pipe_in_the_place_of_an_object_stops_nobody() {
+    let lab = lab();
+    let object = lab.object("scores");
+    std::fs::remove_file(&object).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(&object).status();
+    assert!(made.unwrap().success());
+    for command in [
+        &["show", "scores", "--run", "2"][..],
+        &["audit", "scores"],
+        &["report"],
+    ] {
+        let mut child = lab.command(command).spawn().unwrap();
+        let mut ended = false;
+        for _ in 0..3_000 {
+            ended = child.try_wait().unwrap().is_some();
+            if ended {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+        assert!(ended, "{command:?} waits for ever");
+    }
+}

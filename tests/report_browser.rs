@@ -157,7 +157,7 @@ fn on_paper_nothing_is_cut_in_silence() {
         return;
     };
     let lab = quick_start(&["--profile", "smoke"]);
-    report(&lab, &[]);
+    report(&lab, &["--profile", "smoke"]);
     browser.media("dark", "print");
     browser.resize(700, 1000);
     browser.open_file(&lab.path("report.html"));

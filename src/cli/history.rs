@@ -230,17 +230,23 @@ pub fn diff(global: &Global, arguments: &DiffArguments) -> Result<(), Exit> {
     }
 }
 
-/// Names a run.
-pub fn tag(global: &Global, arguments: &TagArguments) -> Result<(), Exit> {
-    let store = global.needed_store()?;
-    let run = which::named(global, &store, &arguments.run)?;
-    let name = &arguments.name;
+/// Refuses tags that would be mistaken for something else.
+pub fn check_tag(name: &str) -> Result<(), Exit> {
     if name.trim().is_empty() {
         return Err(Diagnostic::new("a tag needs a name").into());
     }
     if name.parse::<i64>().is_ok() || name == "last" || name == "prev" {
         return Err(Diagnostic::new(format!("`{name}` would be mistaken for a run")).into());
     }
+    Ok(())
+}
+
+/// Names a run.
+pub fn tag(global: &Global, arguments: &TagArguments) -> Result<(), Exit> {
+    let store = global.needed_store()?;
+    let run = which::named(global, &store, &arguments.run)?;
+    let name = &arguments.name;
+    check_tag(name)?;
     match store.tag(run.id, name)? {
         Some(before) if before != run.id => out!("{name}: run {} (before: run {before})", run.id),
         _ => out!("{name}: run {}", run.id),

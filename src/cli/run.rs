@@ -45,6 +45,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     if arguments.no_sandbox {
         stages::command::let_loose();
     }
+    if let Some(tag) = &arguments.tag {
+        super::history::check_tag(tag)?;
+    }
     let pipeline = global.pipeline()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = arguments.jobs.map_or(cores, usize::from);

@@ -90,6 +90,11 @@ fn by_number_or_tag(global: &Global, store: &Store, name: &str) -> Result<Run, E
     let found = match name.parse::<i64>() {
         Ok(id) => store.run(RunId(id))?,
         Err(_) => match store.tags()?.into_iter().find(|(tag, _)| tag == name) {
+            Some((_, id)) if store.altered_tag(name, id)? => {
+                let what = format!("the tag `{name}` was altered: it was not given to run {id}");
+                let help = "`ablate fsck` checks the whole store; `ablate runs` lists the runs";
+                return Err(Exit::Failed(Diagnostic::new(what).help(help)));
+            }
             Some((_, id)) => store.run(id)?,
             None => None,
         },

@@ -125,7 +125,9 @@ fn upstream<'a>(recorded: &'a Recorded, at: usize, kind: &str) -> Option<&'a Ste
 pub fn channels(store: &Store, recorded: &Recorded, step: &Step) -> Option<usize> {
     let read = step.read_by("rows")?;
     let output = recorded.steps[read.step?].outputs().get(read.output?)?;
-    let file = std::fs::File::open(store.object_path(&output.digest)).ok()?;
+    let path = store.object_path(&output.digest);
+    // A pipe in the place of an object would be waited for.
+    let file = path.is_file().then(|| std::fs::File::open(path).ok())??;
     let found = ArrowReaderMetadata::load(&file, Default::default()).ok()?;
     let metadata = found.schema().metadata();
     stages::signal_channels(metadata.get("ablate.shape")?)

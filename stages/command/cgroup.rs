@@ -31,6 +31,11 @@ impl Groups {
                 sweep(place);
                 let group = place.join(&name);
                 fs::create_dir(&group).ok()?;
+                // The folder above a hierarchy is none, and would keep what is written to it.
+                if !group.join("cgroup.procs").exists() {
+                    let _ = fs::remove_dir(&group);
+                    return None;
+                }
                 let amount = |file: &str| match PROCESSES.contains(&file) {
                     true => processes,
                     false => memory,
@@ -136,6 +141,16 @@ fn folder(line: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// It made plain folders beside the hierarchies, one for every program, and left them there.
+    #[test]
+    fn groups_are_groups_and_go_away() {
+        let groups = Groups::new(1 << 40, 4096);
+        let made = groups.0.clone();
+        assert!(made.iter().all(|group| group.join("cgroup.procs").exists()));
+        drop(groups);
+        assert!(made.iter().all(|group| !group.exists()));
+    }
 
     #[test]
     fn the_limits_of_a_hierarchy_are_known() {

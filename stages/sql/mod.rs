@@ -10,6 +10,7 @@ mod integers;
 mod limits;
 mod order;
 mod query;
+mod refused;
 #[cfg(test)]
 mod tests;
 mod unions;

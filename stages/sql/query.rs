@@ -11,7 +11,7 @@ use sqlparser::ast::{
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 
-use super::limits;
+use super::{limits, refused};
 use crate::ParamError;
 
 /// What must be known of a query besides its text.
@@ -118,6 +118,7 @@ fn parse_anew(query: &str) -> Result<Parsed, ParamError> {
             Some("results must be repeatable: pass the value as a column of an input"),
         ));
     }
+    refused::check(query)?;
     Ok(Parsed {
         ordered: is_ordered(query),
         tables: tables(query),

@@ -27,6 +27,10 @@ impl Digest {
 
     /// The digest of a file's contents. Large files are mapped and hashed on all threads.
     pub fn of_file(path: &Path) -> io::Result<Digest> {
+        // A pipe in the place of a file would be waited for.
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(io::Error::other("it is not a plain file"));
+        }
         let mut hasher = blake3::Hasher::new();
         hasher.update_mmap_rayon(path)?;
         Ok(Digest(hasher.finalize().into()))

@@ -249,6 +249,10 @@ const ORPHANS: &[&str] = &[
 fn check(digest: &Digest, path: &Path) -> Result<u64, String> {
     // Through a fixed buffer: an object may be larger than the memory.
     let mut hasher = blake3::Hasher::new();
+    // A pipe in the place of a file would be waited for.
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err("is not a plain file".to_owned());
+    }
     let file = fs::File::open(path).map_err(|error| format!("cannot be opened: {error}"))?;
     hasher
         .update_reader(file)

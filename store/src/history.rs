@@ -8,6 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Serialize, Serializer};
 
+use crate::chain;
 use crate::columns::Json;
 use crate::error::At;
 use crate::open::lock;
@@ -128,6 +129,24 @@ impl Store {
             rows.prepare_cached(&sql)?
                 .query_map([limit], run)?
                 .collect()
+        })
+    }
+
+    /// Whether a tag names a run that the log does not say it names.
+    pub fn altered_tag(&self, name: &str, run: RunId) -> Result<bool, Error> {
+        self.query("read the log in", |rows| {
+            let mut entries = rows.prepare_cached(
+                "SELECT row, content FROM log WHERE what = 'tag' ORDER BY id DESC",
+            )?;
+            let mut entries = entries.query([])?;
+            while let Some(entry) = entries.next()? {
+                let (row, content): (i64, Digest) = (entry.get(0)?, entry.get(1)?);
+                // The newest entry about this name decides. Older tags are not in the log.
+                if chain::tag(name, row) == content {
+                    return Ok(row != run.0);
+                }
+            }
+            Ok(false)
         })
     }
 
