@@ -182,7 +182,9 @@ fn finished(
 /// Two gigabytes of vectors, written: the table is in memory, and what comes on top is the store's.
 fn large() -> Result<(), store::Error> {
     let (rows, size) = (2_000_000, 256_i32);
-    let numbers = (0..rows * size).map(|n| (n as f32).sin());
+    // Noise, which no compression makes smaller.
+    let noise = |n: i32| (n as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+    let numbers = (0..rows * size).map(|n| noise(n) as f32 / 1e6);
     let numbers = Arc::new(Float32Array::from_iter_values(numbers));
     let item = Arc::new(Field::new("item", DataType::Float32, true));
     let column = FixedSizeListArray::new(item, size, numbers, None);
