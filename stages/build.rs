@@ -19,7 +19,12 @@ use std::path::Path;
 use tokens::Source;
 
 /// The files of `store` that decide the bytes of an artifact, or how a foreign one is read.
-const ENCODER: &[&str] = &["canonical.rs", "content.rs", "foreign.rs", "table.rs"];
+const ENCODER: &[&str] = &[
+    "tables/canonical.rs",
+    "tables/codec.rs",
+    "tables/content_size.rs",
+    "tables/foreign.rs",
+];
 
 /// Files beside the kinds that are no modules of the crate.
 const NO_MODULES: &[&str] = &["build.rs", "lib.rs", "names.rs", "tokens.rs"];

@@ -107,7 +107,7 @@ mod tests {
             "stages/sql/mod.rs",
             "stages/lib.rs",
             "stages/describe.rs",
-            "store/src/table.rs",
+            "store/src/tables/codec.rs",
         ] {
             assert!(sql.contains_key(name), "{name} is missing: {sql:#?}");
         }

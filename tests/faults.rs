@@ -1,6 +1,6 @@
 //! Every file operation of a run goes wrong in turn; the next run always ends as if nothing had
 //! happened. The store counts its operations and obeys `ABLATE_FAULT` in builds with debug
-//! assertions, see `store/src/disk.rs`.
+//! assertions, see `store/src/files/disk.rs`.
 //!
 //! `ABLATE_SOAK=1 cargo test --test pipelines faults -- --nocapture` tries a larger pipeline on
 //! two threads as well, which takes long.

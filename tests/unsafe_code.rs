@@ -22,7 +22,7 @@ const PLACES: &[(&str, &str)] = &[
         "tables cross to polars by the C data interface",
     ),
     (
-        "store/src/disk.rs",
+        "store/src/files/disk.rs",
         "a test's fault ends the process as a power cut would",
     ),
     (

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Digest;
+use crate::digest::Digest;
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]

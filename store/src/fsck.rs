@@ -15,10 +15,14 @@ use rayon::prelude::*;
 use rusqlite::Connection;
 use serde::Serialize;
 
-use crate::error::At;
-use crate::listing::{Entry, list};
-use crate::open::lock;
-use crate::{ChainReport, Digest, Error, Output, RunId, Store, chain, migrations};
+use crate::database::migrations;
+use crate::digest::Digest;
+use crate::error::{At, Error};
+use crate::files::listing::{ObjectFile, list};
+use crate::mutex::lock;
+use crate::records::{Output, RunId};
+use crate::run_log::{self, LogReport};
+use crate::store::Store;
 
 /// What the check found.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -36,7 +40,7 @@ pub struct FsckReport {
     /// What SQLite says is wrong with the database.
     pub database: Vec<String>,
     /// How the run log is found.
-    pub log: ChainReport,
+    pub log: LogReport,
     /// Whether another process is making something right now.
     pub in_use: bool,
 }
@@ -86,8 +90,8 @@ impl Store {
         let mut objects = Vec::new();
         for entry in list(&self.objects())? {
             match entry {
-                Entry::Object { digest, path } => objects.push((digest, path)),
-                Entry::Foreign(path) => report.foreign.push(path),
+                ObjectFile::Object { digest, path } => objects.push((digest, path)),
+                ObjectFile::Foreign(path) => report.foreign.push(path),
             }
         }
         let (total, done) = (objects.len() as u64, AtomicU64::new(0));
@@ -134,7 +138,7 @@ impl Store {
             if report.database.is_empty() {
                 report.database = orphans(rows)?;
                 report.database.extend(migrations::misfits(rows)?);
-                report.log = chain::check(rows)?;
+                report.log = run_log::check(rows)?;
             }
             outputs(rows)
         })

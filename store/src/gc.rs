@@ -10,10 +10,11 @@ use std::time::{Duration, UNIX_EPOCH};
 use rusqlite::Connection;
 use serde::Serialize;
 
-use crate::error::At;
-use crate::listing::{Entry, list};
-use crate::open::{alone, connections, database};
-use crate::{Digest, Error, disk, scratch};
+use crate::digest::Digest;
+use crate::error::{At, Error};
+use crate::files::listing::{ObjectFile, list};
+use crate::files::{disk, scratch};
+use crate::store::{alone, connections, database};
 
 /// What gc kept and removed, or would remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -47,7 +48,7 @@ pub fn gc(root: &Path, keep_runs: usize, dry_run: bool) -> Result<GcReport, Erro
     let mut folders = HashSet::new();
     for entry in list(&root.join("objects"))? {
         // Files that are not objects are somebody's: fsck names them.
-        let Entry::Object { digest, path } = entry else {
+        let ObjectFile::Object { digest, path } = entry else {
             continue;
         };
         let bytes = fs::metadata(&path).at("look at", &path)?.len();

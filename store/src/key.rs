@@ -4,7 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CodeFiles, Digest, Params};
+use crate::digest::Digest;
+use crate::value::Params;
+
+/// The source files behind a code fingerprint, with their digests.
+pub type CodeFiles = BTreeMap<String, Digest>;
 
 /// The tag of this version of a code fingerprint's record.
 const CODE: &str = "code/1";

@@ -12,9 +12,10 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crate::error::At;
-use crate::open::lock;
-use crate::{Digest, Error, disk};
+use crate::digest::Digest;
+use crate::error::{At, Error};
+use crate::files::disk;
+use crate::mutex::lock;
 
 /// The right to make one result. Given back when dropped.
 #[derive(Debug)]

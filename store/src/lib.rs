@@ -2,61 +2,51 @@
 //! the action cache and the provenance of every execution in SQLite, leases, gc and fsck.
 //! Knows nothing of stages, pipelines or the terminal.
 //!
-//! In reading order: `canonical` and `table` say what an object's bytes are, `objects` where they
-//! lie, `lease` who may make them, `record` and `provenance` what is remembered of it, `lookup`,
-//! `history`, `lineage` and `nearest` read that back, `gc` and `fsck` keep the house.
+//! In reading order: `tables` says what an object's bytes are, `files` and `database` what lies in the folder,
+//! `records` what is remembered, `store` opens it. On it stand `objects`, `run_log` (seals), `recording`
+//! (writes), `history`, `lineage`, `lookup` and `nearest` (read back), `gc` and `fsck`.
 
-mod accept;
-mod canonical;
-mod chain;
-mod columns;
-mod content;
+mod acceptance;
+mod database;
 mod digest;
-mod disk;
 mod error;
-mod fixed;
-mod foreign;
+mod files;
 mod fsck;
 mod gc;
 mod history;
 mod key;
 mod lease;
 mod lineage;
-mod listing;
 mod lookup;
-mod migrations;
+mod mutex;
 mod nearest;
 mod objects;
-mod open;
-mod provenance;
-mod record;
-mod scratch;
-mod spool;
-mod table;
+mod recording;
+mod records;
+mod run_log;
+mod store;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod value;
-mod watched;
 
-pub use accept::Acceptance;
-pub use canonical::{METADATA_PREFIX, canonical, schema_text};
-pub use chain::ChainReport;
+pub use acceptance::Acceptance;
 pub use digest::Digest;
 pub use error::Error;
-pub use foreign::{decode_foreign, read_foreign};
+pub use files::Scratch;
 pub use fsck::{FsckReport, Inspected, LostOutput, Problem, Repaired};
 pub use gc::{GcReport, empty_damaged, gc};
-pub use history::{CodeFiles, Execution, MadeBy, Run, UseRecord};
-pub use key::{StageKey, code_digest};
+pub use key::{CodeFiles, StageKey, code_digest};
 pub use lease::Lease;
 pub use lineage::{Answer, Lineage, Link, Outputs};
 pub use lookup::Snapshot;
-pub use objects::Staged;
-pub use open::Store;
-pub use record::{
-    Environment, Facts, Finished, Found, InputUsed, NewRun, Output, RawFile, RunId, RunOutcome,
-    Status, Use, Work,
+pub use records::{
+    Environment, Execution, Facts, Finished, Found, InputUsed, MadeBy, NewRun, Output, RawFile,
+    Run, RunId, RunOutcome, Staged, Status, Use, UseRecord, Work,
 };
-pub use scratch::Scratch;
-pub use table::{decode, encode};
+pub use run_log::LogReport;
+pub use store::Store;
+pub use tables::{
+    METADATA_PREFIX, canonical, decode, decode_foreign, encode, read_foreign, schema_text,
+};
 pub use value::{Params, Value};

@@ -5,8 +5,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::history::{Environments, one_execution};
-use crate::{CodeFiles, Digest, Error, Execution, InputUsed, Store};
+use crate::digest::Digest;
+use crate::error::Error;
+use crate::key::CodeFiles;
+use crate::records::rows::{Environments, files_of, one_execution};
+use crate::records::{Execution, InputUsed};
+use crate::store::Store;
 
 /// Executions and what they have of each other.
 #[derive(Clone, Debug, Default)]
@@ -186,7 +190,7 @@ fn walk(rows: &Connection, asked: &[i64]) -> rusqlite::Result<Lineage> {
     for link in &lineage.links {
         let code = link.execution.key.code;
         if !lineage.codes.contains_key(&code)
-            && let Some(files) = crate::history::files_of(rows, &code)?
+            && let Some(files) = files_of(rows, &code)?
         {
             lineage.codes.insert(code, files);
         }

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::accept::accepted;
-use crate::chain;
-use crate::error::At;
-use crate::open::lock;
-use crate::{Digest, Error, Found, Store, Work};
+use crate::acceptance::accepted;
+use crate::digest::Digest;
+use crate::error::{At, Error};
+use crate::mutex::lock;
+use crate::records::{Found, Work};
+use crate::run_log;
+use crate::store::Store;
 
 /// While this lives, look-ups see the store as it was when the first of them was made.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ impl Drop for Snapshot<'_> {
 
 /// What was made for a key or, failing that, what somebody said may stand for it.
 fn newest(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
-    match chain::newest(rows, key) {
+    match run_log::newest(rows, key) {
         Ok(None) => {}
         Err(error) => {
             return unreadable(rows, key)
@@ -51,7 +53,7 @@ fn newest(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
     }
     // An acceptance lets other code stand in, and nothing else: whoever wrote the row.
     match accepted(rows, key)? {
-        Some(execution) => chain::one(rows, execution),
+        Some(execution) => run_log::one(rows, execution),
         None => Ok(None),
     }
 }
@@ -64,7 +66,7 @@ fn unreadable(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>
     let Some(execution) = made else {
         return Ok(None);
     };
-    let altered = chain::altered(rows, execution)?;
+    let altered = run_log::altered(rows, execution)?;
     Ok(altered.map(|why| Found {
         execution,
         outputs: Vec::new(),

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use rusqlite::Row;
 
-use crate::columns::Json;
-use crate::{CodeFiles, Error, StageKey, Store};
+use crate::error::Error;
+use crate::key::{CodeFiles, StageKey};
+use crate::records::columns::Json;
+use crate::store::Store;
 
 impl Store {
     /// The stored key to compare a missed one with, and the sources behind its code: among the

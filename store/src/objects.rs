@@ -13,26 +13,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use arrow::array::RecordBatch;
 use parquet::errors::ParquetError;
 
-use crate::error::At;
-use crate::open::lock;
-use crate::scratch::Scratch;
-use crate::spool::{Spool, Spooled};
-use crate::table::decode_columns;
-use crate::table::write;
-use crate::{Digest, Error, Store, canonical, decode, disk, schema_text};
-
-/// A table that is written, but not yet safe from a power cut: [`Store::commit`] makes it so.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Staged {
-    /// The digest of its bytes.
-    pub digest: Digest,
-    /// How many rows it has.
-    pub rows: u64,
-    /// The size of its file.
-    pub bytes: u64,
-    /// Its columns in words: `x: Int64, t: Utf8`.
-    pub schema: String,
-}
+use crate::digest::Digest;
+use crate::error::{At, Error};
+use crate::files::disk;
+use crate::files::scratch::Scratch;
+use crate::files::spool::{Spool, Spooled};
+use crate::mutex::lock;
+use crate::records::Staged;
+use crate::store::Store;
+use crate::tables::{canonical, decode, decode_columns, schema_text, write};
 
 impl Store {
     /// Where the object with this digest is, once it is committed.

@@ -6,20 +6,20 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::accept::accepted;
-use crate::chain::{self, Pen, What};
-use crate::columns::Json;
-use crate::error::At;
-use crate::history::{Environments, one_execution};
-use crate::open::lock;
-use crate::{
-    Digest, Environment, Error, Finished, NewRun, RunId, RunOutcome, Status, Store, Use, disk,
-    migrations,
-};
+use crate::acceptance::accepted;
+use crate::database::migrations;
+use crate::digest::Digest;
+use crate::error::{At, Error};
+use crate::mutex::lock;
+use crate::records::columns::Json;
+use crate::records::rows::{Environments, environment_digest, one_execution};
+use crate::records::time::{micros, now};
+use crate::records::{Environment, Finished, NewRun, RunId, RunOutcome, Status, Use};
+use crate::run_log::{EntryKind, LogWriter, contents, is_sealed};
+use crate::store::Store;
 
 impl Store {
     /// Records that a run begins. It counts as under way until it ends or its process does.
@@ -28,7 +28,7 @@ impl Store {
         let id = self.transaction("record a run in", |rows| {
             let id = insert_run(rows, run)?;
             // Before others can see the run: it must never look dead.
-            taken = self.take_up(id);
+            taken = self.mark_running(id);
             Ok(id)
         })?;
         taken.map(|()| id)
@@ -53,13 +53,13 @@ impl Store {
                 "UPDATE runs SET ended = ?2, outcome = ?3 WHERE id = ?1",
                 params![run.0, now(), outcome],
             )?;
-            let Some(content) = chain::end(rows, run.0)? else {
+            let Some(content) = contents::end(rows, run.0)? else {
                 return Ok(None);
             };
-            Pen::new(rows)?.add(What::End, run.0, content)?;
+            LogWriter::new(rows)?.add(EntryKind::End, run.0, content)?;
             Ok(Some(content))
         });
-        self.lay_down(run);
+        self.unmark_running(run);
         match ended? {
             None => Err(Error::NoSuchRun(run.0)),
             Some(content) => self.can_be_found(run, content),
@@ -71,8 +71,8 @@ impl Store {
     fn can_be_found(&self, run: RunId, end: Digest) -> Result<(), Error> {
         let path = self.database();
         let found = migrations::open_reader(&path).and_then(|anew| {
-            let now = chain::end(&anew, run.0).at("read back", &path)?;
-            let sealed = chain::is_sealed(&anew, What::End, run.0).at("read back", &path)?;
+            let now = contents::end(&anew, run.0).at("read back", &path)?;
+            let sealed = is_sealed(&anew, EntryKind::End, run.0).at("read back", &path)?;
             Ok(now == Some(end) && sealed)
         });
         // What happened to the file says more than what SQLite makes of it.
@@ -112,40 +112,6 @@ impl Store {
             insert_results(rows, batch, uses)
         })
     }
-
-    /// All that is written, in the file that has the database's name; or an error.
-    fn written<T>(
-        &self,
-        doing: &'static str,
-        writer: &mut Connection,
-        write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T, Error> {
-        self.watched.check()?;
-        let done = in_transaction(writer, write).at(doing, self.watched.path());
-        self.watched.check()?;
-        done
-    }
-
-    pub(crate) fn transaction<T>(
-        &self,
-        doing: &'static str,
-        write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
-    ) -> Result<T, Error> {
-        self.written(doing, &mut lock(&self.writer), write)
-    }
-}
-
-/// All that is written, or nothing.
-fn in_transaction<T>(
-    writer: &mut Connection,
-    write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
-) -> rusqlite::Result<T> {
-    disk::pass_database("begin a transaction")?;
-    let rows = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let value = write(&rows)?;
-    disk::pass_database("commit a transaction")?;
-    rows.commit()?;
-    Ok(value)
 }
 
 fn insert_run(rows: &Transaction<'_>, run: &NewRun) -> rusqlite::Result<RunId> {
@@ -171,17 +137,12 @@ fn insert_run(rows: &Transaction<'_>, run: &NewRun) -> rusqlite::Result<RunId> {
         ],
     )?;
     let id = RunId(rows.last_insert_rowid());
-    let content = chain::run(rows, id.0)?.expect("just inserted");
-    Pen::new(rows)?.add(What::Run, id.0, content)?;
+    let content = contents::run(rows, id.0)?.expect("just inserted");
+    LogWriter::new(rows)?.add(EntryKind::Run, id.0, content)?;
     if let Some(name) = &run.tag {
         set_tag(rows, id, name)?;
     }
     Ok(id)
-}
-
-/// What tells machines and commits apart. Runs are sealed with it.
-pub(crate) fn environment_digest(environment: &Environment) -> Digest {
-    Digest::of(Json(environment).text().as_bytes())
 }
 
 fn insert_environment(rows: &Transaction<'_>, e: &Environment) -> rusqlite::Result<i64> {
@@ -221,7 +182,7 @@ fn set_tag(rows: &Transaction<'_>, run: RunId, name: &str) -> rusqlite::Result<O
         "INSERT OR REPLACE INTO tags (name, run) VALUES (?1, ?2)",
         params![name, run.0],
     )?;
-    Pen::new(rows)?.add(What::Tag, run.0, chain::tag(name, run.0))?;
+    LogWriter::new(rows)?.add(EntryKind::Tag, run.0, contents::tag(name, run.0))?;
     Ok(before.map(RunId))
 }
 
@@ -231,7 +192,7 @@ fn insert_results(
     uses: &[Use],
 ) -> rusqlite::Result<()> {
     let mut codes = HashMap::new();
-    let mut pen = Pen::new(rows)?;
+    let mut log = LogWriter::new(rows)?;
     let mut environments = Environments::new();
     let mut places = Vec::new();
     for one in batch {
@@ -251,7 +212,7 @@ fn insert_results(
         // As it is in the database, not as we meant it.
         let written = one_execution(rows, id, &mut environments)?;
         let written = written.expect("just inserted");
-        pen.add(What::Execution, id, chain::execution(&written))?;
+        log.add(EntryKind::Execution, id, contents::execution(&written))?;
     }
     uses.iter().try_for_each(|one| insert_use(rows, one))
 }
@@ -381,17 +342,4 @@ fn insert_use(rows: &Transaction<'_>, one: &Use) -> rusqlite::Result<()> {
         micros(one.wall)
     ])?;
     Ok(())
-}
-
-pub(crate) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    micros(since.unwrap_or_default())
-}
-
-fn micros(duration: Duration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
-}
-
-pub(crate) fn duration(micros: i64) -> Duration {
-    Duration::from_micros(micros.max(0) as u64)
 }

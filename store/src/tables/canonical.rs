@@ -21,7 +21,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, IntervalUnit, Metadata, Schema};
 use arrow::error::ArrowError;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Metadata keys with this start belong to the table's content; all others are dropped.
 pub const METADATA_PREFIX: &str = "ablate.";

@@ -4,9 +4,13 @@
 use rusqlite::{Connection, Row, params};
 use serde::{Deserialize, Serialize};
 
-use crate::chain::{self, Pen, What};
-use crate::provenance::now;
-use crate::{Digest, Error, StageKey, Store};
+use crate::digest::Digest;
+use crate::error::Error;
+use crate::key::StageKey;
+use crate::records::columns::Json;
+use crate::records::time::now;
+use crate::run_log::{EntryKind, LogWriter, contents, is_sealed};
+use crate::store::Store;
 
 /// A change of code that somebody has accepted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,8 +62,8 @@ impl Store {
                 ],
             )?;
             let id = rows.last_insert_rowid();
-            let content = chain::accept(rows, id)?.expect("just inserted");
-            Pen::new(rows)?.add(What::Accept, id, content)
+            let content = contents::accept(rows, id)?.expect("just inserted");
+            LogWriter::new(rows)?.add(EntryKind::Accept, id, content)
         })
     }
 
@@ -88,7 +92,7 @@ impl Store {
             )?;
             let mut found = query.query([instance, &key.kind])?;
             while let Some(row) = found.next()? {
-                let crate::columns::Json(old): crate::columns::Json<StageKey> = row.get(1)?;
+                let Json(old): Json<StageKey> = row.get(1)?;
                 let code = old.code;
                 let same = StageKey {
                     code: key.code,
@@ -126,11 +130,11 @@ pub(crate) fn accepted(rows: &Connection, key: &Digest) -> rusqlite::Result<Opti
     )?;
     let mut found = query.query([key])?;
     while let Some(row) = found.next()? {
-        let crate::columns::Json(old): crate::columns::Json<StageKey> = row.get(2)?;
+        let Json(old): Json<StageKey> = row.get(2)?;
         let code = row.get(1)?;
         // Nor is one that the log has not, or not so.
         if (StageKey { code, ..old }).digest() == *key
-            && chain::is_sealed(rows, What::Accept, row.get(3)?)?
+            && is_sealed(rows, EntryKind::Accept, row.get(3)?)?
         {
             return row.get(0).map(Some);
         }

@@ -8,8 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::Error;
-use crate::error::At;
+use crate::error::{At, Error};
 
 /// The file that is open, as it was found under its name.
 #[derive(Debug)]

@@ -16,14 +16,14 @@ use parquet::errors::Result;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 /// A reader of such columns of one file.
-pub struct Fixed {
+pub struct FixedLists {
     file: SerializedFileReader<Bytes>,
 }
 
-impl Fixed {
+impl FixedLists {
     /// Of a whole Parquet file.
-    pub fn new(bytes: Bytes) -> Result<Fixed> {
-        Ok(Fixed {
+    pub fn new(bytes: Bytes) -> Result<FixedLists> {
+        Ok(FixedLists {
             file: SerializedFileReader::new(bytes)?,
         })
     }
@@ -154,7 +154,7 @@ mod tests {
                 let bytes = Bytes::from(crate::encode(&table).unwrap());
                 let read = crate::decode(bytes.clone()).unwrap();
                 assert_eq!(read, crate::canonical(&table).unwrap());
-                let fixed = Fixed::new(bytes).unwrap();
+                let fixed = FixedLists::new(bytes).unwrap();
                 let column = fixed.column(1, read.schema().field(1)).unwrap();
                 let nulls = null.is_some() && rows > 0;
                 match column {

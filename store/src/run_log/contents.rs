@@ -1,76 +1,13 @@
-//! The run log: every run, execution, end, tag and acceptance in the order of recording, each
-//! entry sealed together with the one before. Whoever changes or removes a row afterwards breaks
-//! a seal. It shows tampering to those who know the last seal; it does not prevent it.
-//! What is sealed is here, [`check`] tests all of it, and [`row`] one execution.
+//! What the log seals of each record, as a digest of what is in the database.
 
-mod check;
-mod row;
-
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension};
 use serde::Serialize;
 
-pub use check::ChainReport;
-pub(crate) use check::{check, is_sealed};
-pub(crate) use row::{altered, newest, one};
+use crate::digest::Digest;
+use crate::records::Execution;
+use crate::records::columns::Json;
 
-use crate::columns::Json;
-use crate::{Digest, Execution};
-
-/// What an entry is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
-    Run,
-    Execution,
-    End,
-    Tag,
-    Accept,
-    /// Somebody has seen a fault.
-    Note,
-}
-
-impl What {
-    fn name(self) -> &'static str {
-        match self {
-            What::Run => "run",
-            What::Execution => "execution",
-            What::End => "end",
-            What::Tag => "tag",
-            What::Accept => "accept",
-            What::Note => "note",
-        }
-    }
-}
-
-/// Adds entries to the log, and knows the last seal meanwhile.
-pub(crate) struct Pen<'a> {
-    rows: &'a Transaction<'a>,
-    last: Option<Digest>,
-}
-
-impl<'a> Pen<'a> {
-    pub(crate) fn new(rows: &'a Transaction<'a>) -> rusqlite::Result<Pen<'a>> {
-        let last = rows
-            .prepare_cached("SELECT seal FROM log ORDER BY id DESC LIMIT 1")?
-            .query_row([], |row| row.get(0))
-            .optional()?;
-        Ok(Pen { rows, last })
-    }
-
-    pub(crate) fn add(&mut self, what: What, row: i64, content: Digest) -> rusqlite::Result<()> {
-        let seal = seal(self.last, what.name(), row, content);
-        self.rows
-            .prepare_cached("INSERT INTO log (what, row, content, seal) VALUES (?1, ?2, ?3, ?4)")?
-            .execute(params![what.name(), row, content, seal])?;
-        self.last = Some(seal);
-        Ok(())
-    }
-}
-
-fn seal(before: Option<Digest>, what: &str, row: i64, content: Digest) -> Digest {
-    digest(&("log/1", before, what, row, content))
-}
-
-fn digest(record: &impl Serialize) -> Digest {
+pub(super) fn digest(record: &impl Serialize) -> Digest {
     Digest::of(Json(record).text().as_bytes())
 }
 

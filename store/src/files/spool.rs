@@ -6,7 +6,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::{Digest, disk};
+use super::disk;
+use crate::digest::Digest;
 
 /// Up to here bytes stay in memory; from here on they are written this many at a time.
 const PIECE: usize = 8 << 20;

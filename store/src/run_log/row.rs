@@ -11,11 +11,15 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row};
 use serde::Serialize;
 
-use super::check::{Beginning, changed, unlogged_execution};
-use super::{What, execution, seal};
-use crate::history::{Environments, inputs, one_execution, outputs, work};
-use crate::provenance::duration;
-use crate::{Digest, Error, Found, InputUsed, Output, Store, Work};
+use super::contents::execution;
+use super::entry::{EntryKind, seal};
+use super::fault::{Beginning, changed, unlogged_execution};
+use crate::digest::Digest;
+use crate::error::Error;
+use crate::records::rows::{Environments, inputs, one_execution, outputs, work};
+use crate::records::time::duration;
+use crate::records::{Found, InputUsed, Output, Work};
+use crate::store::Store;
 
 /// What a look needs of an execution and of its entry in the log.
 macro_rules! columns {
@@ -113,7 +117,8 @@ impl Looked {
             None => None,
             Some(content) => Some(Sealed {
                 content,
-                fits: seal(row.get(18)?, What::Execution.name(), id, content) == row.get(17)?,
+                fits: seal(row.get(18)?, EntryKind::Execution.name(), id, content)
+                    == row.get(17)?,
             }),
         };
         let outputs = outputs(rows, id)?;
@@ -159,7 +164,7 @@ impl Looked {
     }
 }
 
-/// The digest that [`super::execution`] gives, by the columns alone.
+/// The digest that [`execution`] gives, by the columns alone.
 fn content(row: &Row<'_>, inputs: &[InputUsed], outputs: &[Output]) -> rusqlite::Result<Digest> {
     let mut record = Vec::with_capacity(2048);
     let text = |record: &mut Vec<u8>, column: usize| -> rusqlite::Result<()> {

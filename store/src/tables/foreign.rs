@@ -12,10 +12,9 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 
-use crate::Error;
-use crate::canonical::canonical;
-use crate::error::At;
-use crate::table::collect;
+use super::canonical::canonical;
+use super::codec::collect;
+use crate::error::{At, Error};
 
 /// The table in a Parquet file of any program, in canonical form.
 pub fn read_foreign(path: &Path) -> Result<RecordBatch, Error> {

@@ -5,7 +5,8 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Digest, RunOutcome, Status};
+use super::run::{RunOutcome, Status};
+use crate::digest::Digest;
 
 /// A value that is stored as JSON.
 pub(crate) struct Json<T>(pub T);

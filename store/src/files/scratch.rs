@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-use crate::error::At;
-use crate::{Error, disk};
+use super::disk;
+use crate::error::{At, Error};
 
 /// A process's own folder for temporary files. Removed when dropped, or by the next process that
 /// makes one beside it, should this one be killed.

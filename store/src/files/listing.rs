@@ -5,11 +5,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::At;
-use crate::{Digest, Error};
+use crate::digest::Digest;
+use crate::error::{At, Error};
 
 /// A file in the objects' folder.
-pub(crate) enum Entry {
+pub(crate) enum ObjectFile {
     /// A file in its place under a proper name.
     Object { digest: Digest, path: PathBuf },
     /// Anything else: not an object, or not where it belongs.
@@ -17,14 +17,14 @@ pub(crate) enum Entry {
 }
 
 /// Everything in the objects' folder, in the order of the names.
-pub(crate) fn list(objects: &Path) -> Result<Vec<Entry>, Error> {
+pub(crate) fn list(objects: &Path) -> Result<Vec<ObjectFile>, Error> {
     let mut entries = Vec::new();
     for folder in children(objects)? {
         let real_folder = fs::symlink_metadata(&folder)
             .at("look at", &folder)?
             .is_dir();
         if !real_folder {
-            entries.push(Entry::Foreign(folder));
+            entries.push(ObjectFile::Foreign(folder));
             continue;
         }
         for path in children(&folder)? {
@@ -34,8 +34,8 @@ pub(crate) fn list(objects: &Path) -> Result<Vec<Entry>, Error> {
                 found => found.at("look at", &path)?.is_file(),
             };
             entries.push(match digest_of_name(&path) {
-                Some(digest) if is_file => Entry::Object { digest, path },
-                _ => Entry::Foreign(path),
+                Some(digest) if is_file => ObjectFile::Object { digest, path },
+                _ => ObjectFile::Foreign(path),
             });
         }
     }

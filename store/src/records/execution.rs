@@ -1,99 +1,18 @@
-//! What provenance records: runs, executions, what they read and wrote, and where they ran.
-//! Plain data; `provenance.rs` writes it and `history.rs` reads it back.
+//! An execution: as it has ended, as it is recorded, and as it is found in the cache.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{CodeFiles, Digest, Lease, StageKey, Staged};
-
-/// The number of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct RunId(pub i64);
-
-impl fmt::Display for RunId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
+use super::run::{Environment, RunId};
+use crate::digest::Digest;
+use crate::key::{CodeFiles, StageKey};
+use crate::lease::Lease;
 
 /// How much an execution did, by unit: `items`, `forward`. For rates; never part of a result.
 pub type Work = BTreeMap<String, u64>;
-
-/// A run that begins.
-#[derive(Clone, Debug, Default)]
-pub struct NewRun {
-    /// The pipeline's name.
-    pub pipeline: String,
-    /// The pipeline file's name, without its folder.
-    pub file: String,
-    /// The text of that file.
-    pub source: String,
-    /// The profile, if one was chosen.
-    pub profile: Option<String>,
-    /// What `--set` changed, as JSON.
-    pub settings: String,
-    /// The targets asked for; empty means all.
-    pub targets: Vec<String>,
-    /// Where it runs.
-    pub environment: Environment,
-    /// A name that keeps the run's artifacts from gc.
-    pub tag: Option<String>,
-}
-
-/// Where something ran. Nothing secret: no environment variables, no paths.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Environment {
-    /// The commit that is checked out beside the pipeline file.
-    pub git_commit: Option<String>,
-    /// Whether files differ from that commit.
-    pub git_dirty: Option<bool>,
-    /// This program's version.
-    pub ablate: String,
-    /// Versions of the crates that compute.
-    pub crates: BTreeMap<String, String>,
-    /// The compiler's version.
-    pub rustc: String,
-    /// The machine's name.
-    pub host: String,
-    /// The operating system and its version.
-    pub os: String,
-    /// The processor's name.
-    pub cpu_model: String,
-    /// Its instruction sets that matter to numbers.
-    pub cpu_features: Vec<String>,
-    /// How many threads may run at once.
-    pub threads: u32,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum RunOutcome {
-    /// Everything asked for is there.
-    Ok,
-    /// At least one stage failed.
-    Failed,
-    /// Somebody stopped it.
-    Interrupted,
-}
-
-/// What became of a stage instance in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Status {
-    /// It was executed in this run.
-    Ran,
-    /// Its result was found in the cache.
-    Hit,
-    /// It was executed in this run and failed.
-    Failed,
-    /// It was not executed, because something that it needs failed.
-    Skipped,
-}
 
 /// One execution that has ended, well or badly.
 #[derive(Debug)]
@@ -191,21 +110,6 @@ pub struct Output {
     pub schema: String,
 }
 
-/// What became of one stage instance in a run; the execution behind it is found by the key.
-#[derive(Clone, Debug)]
-pub struct Use {
-    /// The run.
-    pub run: RunId,
-    /// The stage instance.
-    pub instance: String,
-    /// What became of it.
-    pub status: Status,
-    /// Its key, where its inputs were known.
-    pub key: Option<Digest>,
-    /// How long this run spent on it.
-    pub wall: Duration,
-}
-
 /// A result in the cache. Whether its objects are still there is another question, and whether its
 /// record is still what was recorded is in `altered`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -221,4 +125,72 @@ pub struct Found {
     /// What was changed of the record after it was sealed in the log: then nothing of it may be
     /// believed.
     pub altered: Option<String>,
+}
+
+/// A table that is written, but not yet safe from a power cut: `Store::commit` makes it so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Staged {
+    /// The digest of its bytes.
+    pub digest: Digest,
+    /// How many rows it has.
+    pub rows: u64,
+    /// The size of its file.
+    pub bytes: u64,
+    /// Its columns in words: `x: Int64, t: Utf8`.
+    pub schema: String,
+}
+
+/// An execution, as recorded, with everything needed to say how a table was made.
+#[derive(Clone, Debug, Serialize)]
+pub struct Execution {
+    /// Its number.
+    pub id: i64,
+    /// The run that it belongs to.
+    pub run: RunId,
+    /// The stage instance.
+    pub instance: String,
+    /// What decided the result.
+    pub key: StageKey,
+    /// The digest of `key`.
+    pub key_digest: Digest,
+    /// When it started, in microseconds since 1970.
+    pub started: i64,
+    /// How long it took.
+    pub wall: Duration,
+    /// Processor time, where it could be told.
+    pub cpu: Option<Duration>,
+    /// The most memory used, in bytes, where it could be told.
+    pub peak_memory: Option<u64>,
+    /// What it counted.
+    pub work: Work,
+    /// The message of the failure, if it failed.
+    pub failure: Option<String>,
+    /// What it printed.
+    pub log: String,
+    /// What it read.
+    pub inputs: Vec<InputUsed>,
+    /// What it made, in order.
+    pub outputs: Vec<Output>,
+    /// What else is known of it.
+    pub facts: Facts,
+    /// Where it ran.
+    #[serde(serialize_with = "shared")]
+    pub environment: Arc<Environment>,
+}
+
+fn shared<S: Serializer>(value: &Arc<Environment>, serializer: S) -> Result<S::Ok, S::Error> {
+    value.as_ref().serialize(serializer)
+}
+
+/// An execution that made a certain table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MadeBy {
+    /// The execution's number.
+    pub execution: i64,
+    /// The run that it belongs to.
+    pub run: RunId,
+    /// The stage instance.
+    pub instance: String,
+    /// Which of its outputs the table is.
+    pub output: String,
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use crate::error::At;
-use crate::{Error, disk};
+use crate::error::{At, Error};
+use crate::files::disk;
 
 /// Step `n` takes a file from format `n` to format `n + 1`. Steps are only ever added.
 const STEPS: &[&str] = &[
@@ -47,7 +47,7 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection, Error> {
 }
 
 /// Opens a database that may not be written. Its format must be ours: it cannot be upgraded.
-pub(crate) fn open_to_look(path: &Path) -> Result<Connection, Error> {
+pub(crate) fn open_read_only(path: &Path) -> Result<Connection, Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
@@ -211,7 +211,7 @@ mod tests {
         let mut old = connect(&path, OpenFlags::SQLITE_OPEN_CREATE).unwrap();
         migrate(&mut old, &path, &STEPS[..1]).unwrap();
         drop(old);
-        let error = open_to_look(&path).unwrap_err().to_string();
+        let error = open_read_only(&path).unwrap_err().to_string();
         let known = STEPS.len();
         let expected = format!("has format 1, and this program reads format {known}: ");
         assert!(error.contains(&expected), "{error}");

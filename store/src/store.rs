@@ -14,15 +14,19 @@ use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::error::At;
-use crate::lease::Leases;
-use crate::scratch::{self, Scratch};
-use crate::watched::Watched;
-use crate::{Digest, Error, Lease, RunId, disk, migrations};
+use crate::database::migrations;
+use crate::database::watched::Watched;
+use crate::digest::Digest;
+use crate::error::{At, Error};
+use crate::files::disk;
+use crate::files::scratch::{self, Scratch};
+use crate::lease::{Lease, Leases};
+use crate::mutex::lock;
+use crate::records::RunId;
 
 /// An open store, to be shared by threads.
 #[derive(Debug)]
@@ -72,7 +76,7 @@ impl Store {
         }
         match Store::connect(root) {
             Err(empty @ Error::EmptyDatabase { .. }) => Err(empty),
-            Err(refused) => match Store::look_only(root) {
+            Err(refused) => match Store::open_read_only(root) {
                 // Says more than that it may not be written.
                 Err(older @ Error::OlderSchema { .. }) => Err(older),
                 looked => looked.map_err(|_| refused).map(Some),
@@ -81,10 +85,10 @@ impl Store {
         }
     }
 
-    fn look_only(root: &Path) -> Result<Store, Error> {
+    fn open_read_only(root: &Path) -> Result<Store, Error> {
         let shared = lock_file(&root.join("store.lock"));
         let shared = shared.ok().filter(|file| file.lock_shared().is_ok());
-        let connection = || migrations::open_to_look(&database(root));
+        let connection = || migrations::open_read_only(&database(root));
         let writer = connection()?;
         Ok(Store {
             root: root.to_owned(),
@@ -121,14 +125,14 @@ impl Store {
         }
     }
 
-    /// Lets others see that a run is under way, until [`Store::lay_down`] or the process ends.
-    pub(crate) fn take_up(&self, run: RunId) -> Result<(), Error> {
-        let lease = self.try_lease(&sign(run))?;
+    /// Lets others see that a run is under way, until [`Store::unmark_running`] or the process ends.
+    pub(crate) fn mark_running(&self, run: RunId) -> Result<(), Error> {
+        let lease = self.try_lease(&running_key(run))?;
         lock(&self.under_way).extend(lease.map(|lease| (run, lease)));
         Ok(())
     }
 
-    pub(crate) fn lay_down(&self, run: RunId) {
+    pub(crate) fn unmark_running(&self, run: RunId) {
         lock(&self.under_way).remove(&run);
     }
 
@@ -136,7 +140,9 @@ impl Store {
     /// that cannot be told, because the store may only be looked at.
     pub fn is_under_way(&self, run: RunId) -> Result<Option<bool>, Error> {
         let leases = self.leases.as_ref();
-        leases.map(|leases| leases.is_held(&sign(run))).transpose()
+        leases
+            .map(|leases| leases.is_held(&running_key(run)))
+            .transpose()
     }
 
     fn connect(root: &Path) -> Result<Store, Error> {
@@ -160,10 +166,54 @@ impl Store {
     pub(crate) fn database(&self) -> PathBuf {
         database(&self.root)
     }
+
+    /// Reads rows, without waiting for a commit.
+    pub(crate) fn query<T>(
+        &self,
+        doing: &'static str,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        read(&lock(&self.reader)).at(doing, &self.database())
+    }
+
+    /// All that is written, in the file that has the database's name; or an error.
+    pub(crate) fn written<T>(
+        &self,
+        doing: &'static str,
+        writer: &mut Connection,
+        write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        self.watched.check()?;
+        let done = in_transaction(writer, write).at(doing, self.watched.path());
+        self.watched.check()?;
+        done
+    }
+
+    /// Writes rows: all of them or, after an error, none.
+    pub(crate) fn transaction<T>(
+        &self,
+        doing: &'static str,
+        write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, Error> {
+        self.written(doing, &mut lock(&self.writer), write)
+    }
+}
+
+/// All that is written, or nothing.
+fn in_transaction<T>(
+    writer: &mut Connection,
+    write: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    disk::pass_database("begin a transaction")?;
+    let rows = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let value = write(&rows)?;
+    disk::pass_database("commit a transaction")?;
+    rows.commit()?;
+    Ok(value)
 }
 
 /// What stands for a run among the leases. No key has it: those are digests of records.
-fn sign(run: RunId) -> Digest {
+fn running_key(run: RunId) -> Digest {
     Digest::of(format!("run {run}").as_bytes())
 }
 
@@ -206,11 +256,6 @@ fn has_objects(root: &Path) -> bool {
     let folders = fs::read_dir(root.join("objects"));
     let mut folders = folders.into_iter().flatten().flatten();
     folders.any(|folder| fs::read_dir(folder.path()).is_ok_and(|mut files| files.next().is_some()))
-}
-
-/// A guard even after a panic: nothing here is left half changed by one.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn lock_file(path: &Path) -> Result<File, Error> {

@@ -20,10 +20,10 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
 use parquet::schema::types::SchemaDescriptor;
 
-use crate::Error;
-use crate::canonical::canonical;
-use crate::content::content_size;
-use crate::fixed::Fixed;
+use super::canonical::canonical;
+use super::content_size::content_size;
+use super::fixed_lists::FixedLists;
+use crate::error::Error;
 
 /// The table's bytes: the same content gives the same bytes, whoever made it.
 pub fn encode(table: &RecordBatch) -> Result<Vec<u8>, Error> {
@@ -89,7 +89,7 @@ fn whole_columns(bytes: Bytes, schema: &Schema) -> Result<Vec<Option<ArrayRef>>,
     let fixed = |field: &FieldRef| matches!(field.data_type(), DataType::FixedSizeList(..));
     let mut columns = vec![None; schema.fields().len()];
     if schema.fields().iter().any(fixed) {
-        let file = Fixed::new(bytes)?;
+        let file = FixedLists::new(bytes)?;
         for (n, field) in schema.fields().iter().enumerate() {
             columns[n] = file.column(n, field)?;
         }

@@ -259,7 +259,7 @@ mod some {
                 (number == *from || *on && number > *from).then_some(*fault)
             }
             Wish::Count(file) => {
-                let _ = writeln!(crate::open::lock(file), "{number} {name}");
+                let _ = writeln!(crate::mutex::lock(file), "{number} {name}");
                 None
             }
         }
