@@ -10,7 +10,7 @@ use crate::recall::{Fault, Recalled, recall};
 /// One field that differs.
 #[derive(Debug, serde::Serialize)]
 pub struct Difference {
-    /// The field: `params.query`, `inputs.t`, `code stages/sql/mod.rs`.
+    /// The field: `params.query`, `inputs.t`, `code stages/kinds/sql/mod.rs`.
     pub field: String,
     /// What the stored key has.
     pub was: Option<String>,

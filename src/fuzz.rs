@@ -273,7 +273,7 @@ fn queries_of_claims() {
     fuzz("claims SQL", &seeds, 600, |bytes| {
         let query = String::from_utf8_lossy(bytes);
         let tables = BTreeMap::from([("t".to_owned(), table.clone())]);
-        let _ = stages::sql::query(tables, &query, || false);
+        let _ = stages::kinds::sql::query(tables, &query, || false);
     });
 }
 

@@ -71,7 +71,7 @@ cell     total = 6 (row 1)
              t = [3] scaled[scale=3] [digest]
     outputs  rows [digest] (3 rows, "#;
     assert!(shown.contains(last), "{shown}");
-    assert!(said.contains("stages/sql/mod.rs "), "{said}");
+    assert!(said.contains("stages/kinds/sql/mod.rs "), "{said}");
     let end = "\nmachine A: [machine]\nablate: 5 steps, 1 machines, 0 doubts";
     assert!(shown.ends_with(end), "{shown}");
 }
@@ -100,7 +100,7 @@ fn json_has_every_field_and_defaults_are_marked() {
     assert_eq!(step["inputs"][0]["step"], 0);
     assert_eq!(step["outputs"][0]["object"], "checked");
     let code = text(&step["code"]);
-    assert!(audit["codes"][code]["stages/command/mod.rs"].is_string());
+    assert!(audit["codes"][code]["stages/kinds/command/mod.rs"].is_string());
     assert_eq!(audit["machines"]["A"]["git_dirty"], Value::Null);
     assert_eq!(
         audit["doubts"],

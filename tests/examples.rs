@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::lab::{Lab, text};
 
-/// Folders of `stages/` that have an example.
+/// Folders of `stages/kinds/` that have an example.
 fn kinds() -> Vec<PathBuf> {
-    let stages = Path::new(env!("CARGO_MANIFEST_DIR")).join("stages");
+    let stages = Path::new(env!("CARGO_MANIFEST_DIR")).join("stages/kinds");
     let entries = std::fs::read_dir(stages).unwrap();
     let mut kinds: Vec<PathBuf> = entries
         .map(|entry| entry.unwrap().path())
@@ -30,7 +30,11 @@ fn every_example_runs() {
         let name = folder.file_name().unwrap().to_str().unwrap();
         let lab = Lab::new(&std::fs::read_to_string(folder.join("example.toml")).unwrap());
         let said = lab.ablate(&["run"]);
-        assert_eq!(said.code, 0, "stages/{name}/example.toml: {}", said.stderr);
+        assert_eq!(
+            said.code, 0,
+            "stages/kinds/{name}/example.toml: {}",
+            said.stderr
+        );
         if FIXED.contains(&name) {
             forgotten.extend(undocumented(&lab, &folder, name));
         }
@@ -43,7 +47,7 @@ fn undocumented(lab: &Lab, folder: &Path, name: &str) -> Vec<String> {
     let mut readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
     if name == "adversarial_retrain" {
         // Its README says that these tables are those of a train stage.
-        readme += include_str!("../stages/train/README.md");
+        readme += include_str!("../stages/kinds/train/README.md");
     }
     let kind = format!("\"{}\"", name.replace('_', "-"));
     let example = std::fs::read_to_string(lab.path("pipeline.toml")).unwrap();
@@ -73,7 +77,7 @@ fn undocumented(lab: &Lab, folder: &Path, name: &str) -> Vec<String> {
             let column = text(&column["name"]);
             if !readme.contains(&format!("`{column}`")) {
                 forgotten.push(format!(
-                    "stages/{name}/README.md does not name `{column}`, a column of {output}"
+                    "stages/kinds/{name}/README.md does not name `{column}`, a column of {output}"
                 ));
             }
         }

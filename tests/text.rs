@@ -4,14 +4,14 @@ use crate::lab::{Lab, text};
 
 fn example(kind: &str) -> Lab {
     let root = env!("CARGO_MANIFEST_DIR");
-    Lab::new(&std::fs::read_to_string(format!("{root}/stages/{kind}/example.toml")).unwrap())
+    Lab::new(&std::fs::read_to_string(format!("{root}/stages/kinds/{kind}/example.toml")).unwrap())
 }
 
 #[test]
 fn the_example_of_tokenize_makes_what_its_readme_says() {
     let lab = example("tokenize");
     lab.run().ran(["reviews", "tokens"]);
-    let readme = include_str!("../stages/tokenize/README.md");
+    let readme = include_str!("../stages/kinds/tokenize/README.md");
     for row in lab.rows("tokens.tokens") {
         let ids: Vec<String> = row["ids"]
             .as_array()

@@ -14,11 +14,11 @@ const PLACES: &[(&str, &str)] = &[
         "vector instructions, after a check at run time",
     ),
     (
-        "stages/command/enter.rs",
+        "stages/kinds/command/enter.rs",
         "system calls of a child between fork and exec",
     ),
     (
-        "stages/sql/bridge.rs",
+        "stages/kinds/sql/bridge.rs",
         "tables cross to polars by the C data interface",
     ),
     (

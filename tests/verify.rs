@@ -216,7 +216,8 @@ fn a_store_that_contradicts_itself_is_named() {
 #[test]
 fn a_stored_attack_is_recomputed_by_another_process() {
     let root = env!("CARGO_MANIFEST_DIR");
-    let example = std::fs::read_to_string(format!("{root}/stages/attack/example.toml")).unwrap();
+    let example =
+        std::fs::read_to_string(format!("{root}/stages/kinds/attack/example.toml")).unwrap();
     let lab = Lab::new(&example);
     lab.run();
     let said = lab.ablate(&["replay"]).good().stdout;

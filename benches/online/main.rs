@@ -12,8 +12,8 @@ use std::time::Instant;
 use nn::model::{Model, Reads, Spec};
 use nn::models::{CellKind, RecurrentSpec};
 use rayon::prelude::*;
-use stages::attack::Live;
-use stages::weights::{Card, Numbers, Tensor, table};
+use stages::kinds::attack::AttackStream;
+use stages::tables::weights::{Card, Numbers, Tensor, table};
 use store::{Params, Value};
 
 /// The program's own, so that what is measured is what a user gets.
@@ -110,11 +110,11 @@ fn images() {
 }
 
 /// The model with weights from a seed, and the attack with the parameters that the peer has too.
-fn live(model: (&str, CellKind, usize, usize, usize), attack: &str) -> Live {
+fn live(model: (&str, CellKind, usize, usize, usize), attack: &str) -> AttackStream {
     live_of(model, attack, 0.15)
 }
 
-fn live_of(model: (&str, CellKind, usize, usize, usize), attack: &str, alpha: f64) -> Live {
+fn live_of(model: (&str, CellKind, usize, usize, usize), attack: &str, alpha: f64) -> AttackStream {
     let (_, cell, units, dim, classes) = model;
     let spec = Spec::Recurrent(RecurrentSpec::new(
         cell,
@@ -143,7 +143,7 @@ fn live_of(model: (&str, CellKind, usize, usize, usize), attack: &str, alpha: f6
         ("alpha".to_owned(), Value::Float(alpha)),
     ]
     .into();
-    Live::open(&table(&card, &tensors), given).expect("weights of that model")
+    AttackStream::open(&table(&card, &tensors), given).expect("weights of that model")
 }
 
 /// So many sequences of so many steps, in groups. Signals are there before the clock starts, as the peer's are.
@@ -172,7 +172,7 @@ impl Case {
     }
 
     /// Seconds that all take once, of as many times as last twenty milliseconds; groups in parallel.
-    fn seconds(&self, live: &Live) -> f64 {
+    fn seconds(&self, live: &AttackStream) -> f64 {
         let group = |signal: &Vec<f32>| {
             let items = signal.len() / self.steps / self.width;
             let mut run = live.start_many(&vec![Some(0); items]).expect("a goal");

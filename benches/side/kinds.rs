@@ -120,10 +120,10 @@ pub fn named(home: &DataHome, name: &str) -> Result<RecordBatch, String> {
 
 /// Whether a set is here: its files are looked for, not read.
 pub fn here(home: &DataHome, name: &str) -> Result<Json, String> {
-    let set = stages::dataset::find(name).ok_or("no such set")?;
+    let set = stages::kinds::dataset::find(name).ok_or("no such set")?;
     let whole = set.form.iter().any(|form| {
         let mut files = form.files.iter();
-        files.all(|file| stages::dataset::place(home, file).is_some())
+        files.all(|file| stages::kinds::dataset::place(home, file).is_some())
     });
     match whole {
         true => Ok(json!({ "wall": 0.0, "cpu": 0.0, "made": null })),

@@ -41,8 +41,8 @@ fn imdb(home: &DataHome) -> Result<RecordBatch, String> {
 
 /// The tar out of its gzip, and nothing else: what no reader of it can be faster than.
 fn inflate(home: &DataHome) -> Result<Json, String> {
-    let set = stages::dataset::find("imdb").ok_or("no such set")?;
-    let path = stages::dataset::place(home, &set.form[0].files[0]).ok_or("not here")?;
+    let set = stages::kinds::dataset::find("imdb").ok_or("no such set")?;
+    let path = stages::kinds::dataset::place(home, &set.form[0].files[0]).ok_or("not here")?;
     timed(|| {
         let file = File::open(path).map_err(|error| error.to_string())?;
         let packed = io::BufReader::with_capacity(1 << 18, file);
@@ -87,8 +87,8 @@ fn glove(home: &DataHome) -> Result<RecordBatch, String> {
 
 /// Writes GloVe as text, for whoever reads it.
 fn glove_text(home: &DataHome, to: &Path) -> Result<Json, String> {
-    let set = stages::dataset::find("glove-6b-50d").ok_or("no such set")?;
-    let from = stages::dataset::place(home, &set.form[0].files[0]).ok_or("not here")?;
+    let set = stages::kinds::dataset::find("glove-6b-50d").ok_or("no such set")?;
+    let from = stages::kinds::dataset::place(home, &set.form[0].files[0]).ok_or("not here")?;
     timed(|| {
         let copied = File::open(from).and_then(|from| {
             let mut decoder = bzip2::read::MultiBzDecoder::new(io::BufReader::new(from));

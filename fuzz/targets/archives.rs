@@ -2,7 +2,7 @@
 #![no_main]
 #![allow(dead_code)]
 
-#[path = "../../stages/dataset/archive.rs"]
+#[path = "../../stages/kinds/dataset/archive.rs"]
 mod archive;
 mod failure;
 

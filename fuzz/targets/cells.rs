@@ -2,10 +2,10 @@
 #![no_main]
 #![allow(dead_code)]
 
-#[path = "../../stages/dataset/own/cells.rs"]
+#[path = "../../stages/kinds/dataset/own/cells.rs"]
 mod cells;
 mod failure;
-#[path = "../../stages/dataset/text.rs"]
+#[path = "../../stages/kinds/dataset/text.rs"]
 mod text;
 
 /// The readers name each other by their places in the crate.

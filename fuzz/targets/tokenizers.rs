@@ -2,17 +2,17 @@
 #![no_main]
 #![allow(dead_code)]
 
-#[path = "../../stages/tokenize/basic.rs"]
+#[path = "../../stages/kinds/tokenize/basic.rs"]
 mod basic;
-#[path = "../../stages/tokenize/interner.rs"]
+#[path = "../../stages/kinds/tokenize/interner.rs"]
 mod interner;
-#[path = "../../stages/tokenize/numbers.rs"]
+#[path = "../../stages/kinds/tokenize/numbers.rs"]
 mod numbers;
-#[path = "../../stages/pages.rs"]
+#[path = "../../stages/tables/pages.rs"]
 mod pages;
-#[path = "../../stages/tokenize/split.rs"]
+#[path = "../../stages/kinds/tokenize/split.rs"]
 mod split;
-#[path = "../../stages/tokenize/words.rs"]
+#[path = "../../stages/kinds/tokenize/words.rs"]
 mod words;
 
 use std::collections::HashMap;

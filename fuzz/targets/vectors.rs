@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 mod failure;
-#[path = "../../stages/embed/formats.rs"]
+#[path = "../../stages/kinds/embed/formats.rs"]
 mod formats;
 
 /// As much of the tables as the readers use.

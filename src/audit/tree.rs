@@ -173,7 +173,7 @@ fn sources(audit: &Audit, step: &Execution, line: &mut impl FnMut(&str, &str)) {
         "code",
         &format!("{} ({} sources)", step.key.code, files.len()),
     );
-    let own = format!("stages/{}/", step.key.kind.replace('-', "_"));
+    let own = format!("stages/kinds/{}/", step.key.kind.replace('-', "_"));
     let mut shown = 0;
     let mut sources: Vec<_> = (files.iter())
         .filter(|(name, _)| name.starts_with(&own))

@@ -215,7 +215,7 @@ fn ask(
     let wrong = |what: String| {
         Diagnostic::new(format!("the query of claim `{id}` {what}")).at(claim.query_span, "")
     };
-    let row = stages::sql::query(tables, &claim.query, || false).map_err(|failure| {
+    let row = stages::kinds::sql::query(tables, &claim.query, || false).map_err(|failure| {
         wrong(format!("failed: {}", failure.message)).maybe_help(failure.help)
     })?;
     match row.num_rows() {

@@ -219,7 +219,7 @@ fn read_tables(
     span: Span,
     tables: Option<&[Table]>,
 ) -> Result<Vec<usize>, Vec<Diagnostic>> {
-    let read = stages::sql::tables_of(query).map_err(|error| {
+    let read = stages::kinds::sql::tables_of(query).map_err(|error| {
         let problem = Diagnostic::new(error.message).at(span, "");
         vec![problem.maybe_help(error.help)]
     })?;

@@ -295,7 +295,7 @@ fn whole_run(
 
 /// Writes the file and says so. A file that is there is left alone.
 pub fn safetensors(table: &RecordBatch, label: &str, path: &Path, json: bool) -> Result<(), Exit> {
-    let bytes = stages::weights::to_safetensors(table).map_err(|failure| {
+    let bytes = stages::tables::weights::to_safetensors(table).map_err(|failure| {
         Diagnostic::new(format!("`{label}` holds no weights"))
             .help(failure.message)
             .help(

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use indicatif::HumanBytes;
 use serde_json::json;
 use stages::DataHome;
-use stages::dataset::{self, Set};
+use stages::kinds::dataset::{self, Set};
 
 use super::eyes::Eyes;
 use super::{Exit, Global, note, out};
@@ -145,7 +145,7 @@ fn list(global: &Global, home: &DataHome) -> Result<(), Exit> {
             set.licence
         );
     }
-    for set in dataset::EMBEDDED {
+    for set in dataset::SYNTHETIC {
         let (name, schema, title) = (set.name, set.schema.name(), set.title);
         match global.json {
             true => out!(
@@ -289,7 +289,7 @@ fn shown(path: &Path) -> String {
 fn chosen(names: &[String]) -> Result<Vec<&'static Set>, Exit> {
     let find = |name: &String| {
         dataset::find(name).ok_or_else(|| {
-            if dataset::EMBEDDED.iter().any(|set| set.name == name) {
+            if dataset::SYNTHETIC.iter().any(|set| set.name == name) {
                 return Exit::from(
                     Diagnostic::new(format!("`{name}` is made from a seed: it has no files"))
                         .help("use it with kind = \"dataset\""),

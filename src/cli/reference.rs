@@ -46,7 +46,7 @@ fn one(kind: &dyn Stage) -> String {
     let folder = name.replace('-', "_");
     text.push_str(&format!(
         "\nInputs: {inputs}. Outputs: {outputs}. The seed {seeded}. \
-         More in [its README](../stages/{folder}/README.md).\n"
+         More in [its README](../stages/kinds/{folder}/README.md).\n"
     ));
     text
 }

@@ -43,7 +43,7 @@ pub struct Arguments {
 /// Reads, plans, runs, records.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     if arguments.no_sandbox {
-        stages::command::let_loose();
+        stages::kinds::command::let_loose();
     }
     if let Some(tag) = &arguments.tag {
         super::history::check_tag(tag)?;
@@ -186,7 +186,7 @@ pub fn stop_flag() -> Arc<AtomicBool> {
     std::thread::spawn(move || {
         for _ in signals.forever() {
             if raised.swap(true, Ordering::Relaxed) {
-                stages::command::kill_all();
+                stages::kinds::command::kill_all();
                 std::process::exit(130);
             }
         }

@@ -5,7 +5,7 @@ use std::io::{BufRead, Read, Write};
 
 use clap::Args;
 use serde::Serialize;
-use stages::attack::{Live, Run};
+use stages::kinds::attack::{AttackStream, Run};
 
 use super::{Exit, Global, in_pipeline, unprinted, which};
 use crate::diagnostic::Diagnostic;
@@ -111,7 +111,7 @@ pub fn stream(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 }
 
 /// The model and the parameters of an attack stage.
-fn open(global: &Global, arguments: &Arguments) -> Result<Live, Exit> {
+fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
     let stage = arguments.stage.as_str();
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
@@ -152,7 +152,7 @@ fn open(global: &Global, arguments: &Arguments) -> Result<Live, Exit> {
         return Err(which::unshown(&plan, &standings, weights.instance));
     };
     let table = store.read(&outputs[weights.output])?;
-    let live = Live::open(&table, instance.params.as_ref().clone());
+    let live = AttackStream::open(&table, instance.params.as_ref().clone());
     live.map_err(|failure| {
         Diagnostic::new(failure.message)
             .maybe_help(failure.help)

@@ -44,7 +44,7 @@ pub struct Arguments {
 /// Executes stored results again, in a store that goes away.
 pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     if arguments.no_sandbox {
-        stages::command::let_loose();
+        stages::kinds::command::let_loose();
     }
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use stages::command::environment;
+use stages::kinds::command::environment;
 use stages::{Stage, Type};
 use store::{Digest, Params};
 

@@ -215,7 +215,7 @@ fn asked_for(store: &Store, recorded: &Recorded, asked: &Asked) -> Result<Figure
     let table = match &asked.query {
         Some(query) => {
             let tables = [("t".to_owned(), table)].into();
-            stages::sql::query(tables, query, || false)
+            stages::kinds::sql::query(tables, query, || false)
                 .map_err(|failure| format!("its query failed: {}", failure.message))?
         }
         None => table,

@@ -109,15 +109,15 @@ struct Counting;
 
 impl Stage for Counting {
     fn describe(&self) -> &'static Description {
-        stages::table::Table.describe()
+        stages::kinds::table::Table.describe()
     }
 
     fn ports(&self, params: &Params) -> Ports {
-        stages::table::Table.ports(params)
+        stages::kinds::table::Table.ports(params)
     }
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
-        let outputs = stages::table::Table.run(task)?;
+        let outputs = stages::kinds::table::Table.run(task)?;
         for table in outputs.values() {
             task.watch.work("items", table.num_rows() as u64);
         }

@@ -159,7 +159,7 @@ fn one(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<Asked> {
                 }
             }
             ("query", Raw::Scalar(Value::Text(sql))) => {
-                match stages::sql::tables_of(sql) {
+                match stages::kinds::sql::tables_of(sql) {
                     Ok(read) if read.iter().any(|name| name != "t") => problems.push(
                         Diagnostic::new(format!(
                             "the query of figure `{id}` reads another table than `t`"

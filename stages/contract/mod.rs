@@ -1,0 +1,10 @@
+//! What a stage kind promises the engine, and what it is given. Knows no kind.
+
+pub mod data_home;
+pub mod description;
+pub mod determinism;
+pub mod expected;
+pub mod failure;
+pub mod replayed;
+pub mod stage;
+pub mod task;

@@ -1,0 +1,99 @@
+//! What a stage kind is: it describes itself, and makes tables from tables. Knows no kind by name.
+
+use store::Params;
+
+use super::description::{Description, Ports, Type};
+use super::determinism::Determinism;
+use super::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
+use super::failure::{Failure, ParamError};
+use super::replayed::Replayed;
+use super::task::{Outputs, Task};
+use crate::fingerprint::{self, Code};
+
+/// A stage kind.
+pub trait Stage: Sync {
+    /// What the kind is called, does and takes.
+    fn describe(&self) -> &'static Description;
+
+    /// The tables it reads and makes, given its checked parameters.
+    fn ports(&self, params: &Params) -> Ports;
+
+    /// What the description's types cannot say: ranges, combinations, syntax.
+    /// Parameters have the declared types and their defaults when this is called.
+    fn check(&self, params: &Params) -> Result<(), ParamError> {
+        let _ = params;
+        Ok(())
+    }
+
+    /// What the file tells of the outputs, given what it tells of the inputs; or what of them does not fit.
+    /// Parameters were checked, and required inputs are connected, when this is called. Decides no result.
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        let _ = (params, inputs);
+        Ok(Vec::new())
+    }
+
+    /// The files beside the pipeline file that these parameters name, each with the parameter
+    /// to blame if it cannot be read. Their contents enter the key.
+    fn files<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
+        let declared = self
+            .describe()
+            .params
+            .iter()
+            .filter(|p| p.ty == Type::Files);
+        let named =
+            declared.filter_map(|param| Some((param.name, params.get(param.name)?.as_list()?)));
+        named
+            .flat_map(|(param, names)| {
+                names
+                    .iter()
+                    .filter_map(move |n| Some((param, n.as_text()?)))
+            })
+            .collect()
+    }
+
+    /// The folders that these parameters open to a program, each with the parameter to blame: the
+    /// digest of each enters the key, see [`command::environment`].
+    fn environments<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
+        let _ = params;
+        Vec::new()
+    }
+
+    /// The parameters that only say when to give up: a result that was made within a limit is the
+    /// same within any other, so they stay out of the key.
+    fn limits(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The code that decides the result. A kind whose parameters choose between sources
+    /// (one attack or another) narrows this, so that editing one leaves the others cached.
+    fn code(&self, params: &Params) -> Code {
+        let _ = params;
+        fingerprint::of_kind(self.describe().kind)
+    }
+
+    /// What the kind promises of its bytes. Recorded with every result; `ablate verify` holds
+    /// it to that.
+    fn determinism(&self, params: &Params) -> Determinism {
+        let _ = params;
+        Determinism::Exact
+    }
+
+    /// Recomputes from its inputs what its outputs say of themselves, for kinds whose outputs can
+    /// be held to that. `exact`: on the instruction sets that they were made on.
+    fn replay(
+        &self,
+        task: &Task<'_>,
+        outputs: &Outputs,
+        exact: bool,
+    ) -> Option<Result<Replayed, Failure>> {
+        let _ = (task, outputs, exact);
+        None
+    }
+
+    /// Makes the outputs that [`Stage::ports`] promised.
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure>;
+}

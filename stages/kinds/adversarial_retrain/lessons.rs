@@ -1,0 +1,117 @@
+//! Adversarial rows made while a network learns, against the weights of the moment.
+
+use nn::batch::Example;
+use nn::fit::Lessons;
+use nn::params::Params;
+
+use super::adversarial;
+use crate::kinds::attack::{Among, AttackInputs};
+use crate::params::settings::Settings;
+use crate::{Failure, Task};
+
+/// When adversarial rows are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mix {
+    /// Once, against the old model.
+    Append,
+    /// For every batch.
+    Batch,
+    /// For every epoch.
+    Epoch,
+}
+
+/// The teacher of a network that learns from attacks on itself.
+pub struct Regenerated<'a> {
+    task: &'a Task<'a>,
+    inputs: &'a AttackInputs,
+    mix: Mix,
+    /// For `epoch`: the rows that are attacked.
+    places: Vec<usize>,
+    /// For `batch`: the row of each training example, by its position.
+    rows: Vec<usize>,
+    share: f64,
+    failure: Option<Failure>,
+}
+
+impl<'a> Regenerated<'a> {
+    /// With the rows that it will attack.
+    pub fn new(
+        task: &'a Task<'a>,
+        inputs: &'a AttackInputs,
+        mix: Mix,
+        items: usize,
+        share: f64,
+    ) -> Result<Regenerated<'a>, Failure> {
+        let split = Settings(task.params).text("train").unwrap_or("train");
+        Ok(Regenerated {
+            task,
+            inputs,
+            mix,
+            places: inputs.places((split, "train"), items, task.seed, Among::default())?,
+            rows: inputs.rows.split(split),
+            share,
+            failure: None,
+        })
+    }
+
+    /// The failure behind an error of the fit, if it was an attack's.
+    pub fn blame(&mut self, other: Failure) -> Failure {
+        self.failure.take().unwrap_or(other)
+    }
+
+    fn attack(&mut self, params: &Params<f32>, places: &[usize]) -> nn::Result<Vec<Example>> {
+        let quiet = Quiet(self.task.watch);
+        let made =
+            self.inputs
+                .attack_with(params, places, self.task.params, self.task.seed, &quiet);
+        match made {
+            Ok(outcomes) => Ok(outcomes.into_iter().map(adversarial).collect()),
+            Err(failure) => {
+                let why = failure.message.clone();
+                self.failure = Some(failure);
+                Err(nn::Error::Lessons { why })
+            }
+        }
+    }
+}
+
+impl Lessons for Regenerated<'_> {
+    fn epoch(&mut self, _: usize, params: &Params<f32>) -> nn::Result<Vec<Example>> {
+        match self.mix {
+            Mix::Epoch => {
+                let places = self.places.clone();
+                self.attack(params, &places)
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    fn batch(&mut self, _: u64, params: &Params<f32>, batch: &[usize]) -> nn::Result<Vec<Example>> {
+        if self.mix != Mix::Batch {
+            return Ok(Vec::new());
+        }
+        // A share that is asked for is at least one row.
+        let wanted = ((batch.len() as f64 * self.share).round() as usize).max(1);
+        let places: Vec<usize> = batch.iter().take(wanted).map(|n| self.rows[*n]).collect();
+        self.attack(params, &places)
+    }
+}
+
+/// The watch of attacks inside a training: the progress shown is the training's.
+struct Quiet<'a>(&'a dyn crate::Watch);
+
+impl crate::Watch for Quiet<'_> {
+    fn progress(&self, _: u64, _: u64) {}
+    fn log(&self, line: &str) {
+        self.0.log(line);
+    }
+    fn work(&self, unit: &'static str, amount: u64) {
+        self.0.work(unit, amount);
+    }
+    fn child(&self, usage: crate::Usage) {
+        self.0.child(usage);
+    }
+    fn stopped(&self) -> bool {
+        self.0.stopped()
+    }
+}

@@ -1,0 +1,387 @@
+//! `adversarial-retrain`: a model trained again, on its own weaknesses too.
+//!
+//! Mixes adversarial rows into training and measures what that was worth: the accuracy of the old
+//! and the new model on clean rows, and on rows that the attack made against each of them.
+//! Attacks by the code of `attack`, trains by the code of `train`.
+
+mod lessons;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use arrow::datatypes::Metadata;
+use arrow::record_batch::RecordBatch;
+use nn::batch::{Example, Target};
+use nn::fit::FitSpec;
+use store::{Params, Value};
+
+use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::contract::determinism::{Determinism, Within, within};
+use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::fingerprint;
+use crate::fingerprint::Code;
+use crate::kinds::attack;
+use crate::kinds::attack::{Among, AttackInputs, Outcome};
+use crate::models::loaded::{Loaded, vectors};
+use crate::params::settings;
+use crate::params::settings::{Settings, failure};
+use crate::tables::weights::with_metadata;
+use crate::training;
+use crate::training::{Lesson, Trained};
+use crate::{Failure, Outputs, ParamError, Stage, Task, models};
+use lessons::{Mix, Regenerated};
+
+/// The kind `adversarial-retrain`.
+pub struct AdversarialRetrain;
+
+const MIXES: &[(&str, Mix)] = &[
+    ("append", Mix::Append),
+    ("batch", Mix::Batch),
+    ("epoch", Mix::Epoch),
+];
+
+static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
+    let param = |name, ty, presence, help| Param {
+        name,
+        ty,
+        presence,
+        help,
+    };
+    let default = Presence::Default;
+    let own = [
+        param(
+            "attack",
+            Type::Text,
+            Presence::Required,
+            "The attack to learn from: none, tack-on, swap, jsma, word-mapping, gradient-sign, fixed-point, dynamic or optimal-control.",
+        ),
+        param(
+            "mix",
+            Type::Text,
+            default(|| Value::Text("append".into())),
+            "append (once, against the old model), epoch or batch (against the model of the moment).",
+        ),
+        param(
+            "items",
+            Type::Int,
+            default(|| Value::Int(1000)),
+            "For append and epoch: training rows that are attacked, drawn by seed and id; 0 for all.",
+        ),
+        param(
+            "share",
+            Type::Float,
+            default(|| Value::Float(0.5)),
+            "For batch: the share of a batch's rows that are attacked and added to it.",
+        ),
+        param(
+            "from",
+            Type::Text,
+            default(|| Value::Text("scratch".into())),
+            "scratch (fresh weights) or weights (go on from the old model).",
+        ),
+        param(
+            "test",
+            Type::Text,
+            default(|| Value::Text("test".into())),
+            "The split that both models are measured on.",
+        ),
+        param(
+            "test_items",
+            Type::Int,
+            default(|| Value::Int(0)),
+            "How many of its rows are attacked; 0 for all.",
+        ),
+    ];
+    let base: Vec<Param> = own
+        .into_iter()
+        .chain(training::PARAMS.iter().copied())
+        .collect();
+    Description {
+        kind: "adversarial-retrain",
+        summary: "A model trained again with adversarial rows, and its accuracies before and after.",
+        params: settings::union(&base, &attack::attacks::params()),
+        seeded: true,
+    }
+});
+
+impl Stage for AdversarialRetrain {
+    fn describe(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn ports(&self, _: &Params) -> Ports {
+        let port = |name: &'static str, holds, required| Port {
+            name: name.to_owned(),
+            holds,
+            required,
+        };
+        Ports {
+            inputs: Inputs::Named(vec![
+                port("weights", "weights", true),
+                port("rows", "tokens", true),
+                port("vectors", "vectors", false),
+                port("vocab", "vocab", false),
+                port("bayes", "weights", false),
+                port("language", "ngrams", false),
+            ]),
+            outputs: vec![
+                port("weights", "weights", true),
+                port("history", "history", true),
+                port("model", "model", true),
+                port("comparison", "comparison", true),
+            ],
+        }
+    }
+
+    fn check(&self, params: &Params) -> Result<(), ParamError> {
+        attack::attacks::check(params)?;
+        let s = Settings(params);
+        s.one_of("mix", MIXES)?;
+        s.one_of("from", &[("scratch", ()), ("weights", ())])?;
+        s.whole("items", 1000, 0)?;
+        s.whole("test_items", 0, 0)?;
+        s.number("share", 0.5, 1e-6, 1.0)?;
+        // A setting without an effect would be taken for one that has it.
+        let idle = match s.one_of("mix", MIXES)? {
+            Mix::Batch => ("items", "append or epoch"),
+            Mix::Append | Mix::Epoch => ("share", "batch"),
+        };
+        let default = DESCRIPTION.params.iter().find(|p| p.name == idle.0);
+        settings::idle(params, default, || format!("it is for mix = {}", idle.1))?;
+        training::idle(params, "")?;
+        training::spec(params, 0).map(drop)
+    }
+
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        attack::expect_inputs(params, inputs)?;
+        training::expect_splits(params, inputs)?;
+        let test = Settings(params).text("test").unwrap_or("test");
+        inputs.has_split("rows", "test", test)?;
+        let old = inputs
+            .of("weights")
+            .and_then(|weights| weights.model.clone());
+        if let Some(old) = &old {
+            check_model(params, &old.name)?;
+        }
+        let weights = Expected {
+            model: old,
+            ..Expected::default()
+        };
+        let [history, model] = training::expected();
+        Ok(vec![
+            weights,
+            history,
+            model,
+            Expected::of_columns(COMPARISON),
+        ])
+    }
+
+    fn code(&self, params: &Params) -> Code {
+        let name = Settings(params).text("attack").unwrap_or_default();
+        fingerprint::with_chosen(
+            "adversarial-retrain",
+            attack::attacks::file(name).as_slice(),
+        )
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[within("weights", "values", 1e-2), within("*", "*", 3e-2)];
+        Determinism::Rounding(ROUNDED)
+    }
+
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
+        let old = AttackInputs::open(task)?;
+        let plan = Retraining::read(task, &old)?;
+        let settings = Settings(task.params);
+        let test = settings.text("test").unwrap_or("test");
+        let limit = settings.whole("test_items", 0, 0).map_err(failure)?;
+        let places = old.places((test, "test"), limit, task.seed, Among::default())?;
+        let all = old.places((test, "test"), 0, task.seed, Among::default())?;
+        let before = Side {
+            name: "before",
+            clean: old.accuracy(&all)?,
+            attacked: old.attack(&places, task.params, task.seed, task.watch)?,
+        };
+        let trained = plan.train(task, &old)?;
+        let connected = task.inputs.get("vectors").map(vectors).transpose()?;
+        let new = Loaded::open(&trained.weights, connected.as_ref())?;
+        let new = AttackInputs::with(task, new, connected)?;
+        let after = Side {
+            name: "after",
+            clean: new.accuracy(&all)?,
+            attacked: new.attack(&places, task.params, task.seed, task.watch)?,
+        };
+        let lesson = Lesson {
+            train: &plan.train,
+            dev: &[],
+            vectors: None,
+            seed: task.seed,
+        };
+        Ok([
+            (
+                "comparison".to_owned(),
+                comparison(&[before, after], all.len()),
+            ),
+            ("history".to_owned(), training::history(&trained.history)),
+            ("model".to_owned(), training::model(&trained, &lesson)),
+            ("weights".to_owned(), trained.weights),
+        ]
+        .into())
+    }
+}
+
+/// What the new model learns from, and how. Read before anything is attacked: what is wrong with it must
+/// not cost an attack to find out.
+struct Retraining {
+    train: Vec<Example>,
+    dev: Vec<Example>,
+    spec: FitSpec,
+    mix: Mix,
+    items: usize,
+    share: f64,
+    goes_on: bool,
+}
+
+impl Retraining {
+    fn read(task: &Task<'_>, old: &AttackInputs) -> Result<Retraining, Failure> {
+        let settings = Settings(task.params);
+        let split = |param: &'static str| settings.text(param).unwrap_or(param);
+        let train = old.rows.examples(&old.rows.split(split("train")))?;
+        if train.is_empty() {
+            return Err(old.rows.no_split(split("train"), "train"));
+        }
+        let dev = old.rows.examples(&old.rows.split(split("dev")))?;
+        if dev.is_empty() && split("dev") != "dev" {
+            return Err(old.rows.no_split(split("dev"), "dev"));
+        }
+        training::needs_dev(task.params, !dev.is_empty(), split("dev")).map_err(failure)?;
+        let model = models::named(old.card());
+        check_model(task.params, model).map_err(failure)?;
+        Ok(Retraining {
+            train,
+            dev,
+            spec: training::spec(task.params, task.seed).map_err(failure)?,
+            mix: settings.one_of("mix", MIXES).map_err(failure)?,
+            items: settings.whole("items", 1000, 0).map_err(failure)?,
+            share: settings.number("share", 0.5, 1e-6, 1.0).map_err(failure)?,
+            goes_on: settings.text("from") == Some("weights"),
+        })
+    }
+
+    /// Trains the old model's architecture on clean and adversarial rows.
+    fn train(&self, task: &Task<'_>, old: &AttackInputs) -> Result<Trained, Failure> {
+        let connected = task.inputs.get("vectors").map(vectors).transpose()?;
+        let lesson = |train| Lesson {
+            train,
+            dev: &self.dev,
+            vectors: connected.as_ref(),
+            seed: task.seed,
+        };
+        let start = self.goes_on.then_some(old.loaded());
+        if self.mix != Mix::Append {
+            let mut lessons = Regenerated::new(task, old, self.mix, self.items, self.share)?;
+            let lesson = lesson(&self.train);
+            let trained = training::train_with(
+                old.card(),
+                &lesson,
+                &self.spec,
+                start,
+                &mut lessons,
+                task.watch,
+            );
+            return trained.map_err(|failure| lessons.blame(failure));
+        }
+        let split = Settings(task.params).text("train").unwrap_or("train");
+        let places = old.places((split, "train"), self.items, task.seed, Among::default())?;
+        let outcomes = old.attack(&places, task.params, task.seed, task.watch)?;
+        let mut train = self.train.clone();
+        train.extend(outcomes.into_iter().map(adversarial));
+        let lesson = lesson(&train);
+        training::train(old.card(), &lesson, &self.spec, start, task.watch)
+    }
+}
+
+/// Refuses settings that the model has no use for.
+fn check_model(params: &Params, model: &str) -> Result<(), ParamError> {
+    if !models::MACHINES.contains(&model) {
+        return training::idle(params, model);
+    }
+    let s = Settings(params);
+    if s.one_of("mix", MIXES)? != Mix::Append {
+        let message = format!("`{model}` is trained in one go, not batch by batch");
+        return Err(settings::wrong("mix", message, "choose mix = \"append\""));
+    }
+    if s.text("from") == Some("weights") {
+        let message = format!("`{model}` is trained in one go, and cannot go on from weights");
+        return Err(settings::wrong(
+            "from",
+            message,
+            "choose from = \"scratch\"",
+        ));
+    }
+    let why = format!("`{model}` is trained again with the settings that it had");
+    let epochs = training::PARAMS.iter().find(|param| param.name == "epochs");
+    settings::idle(params, epochs, || why.clone())?;
+    training::idle_all(params, &why)
+}
+
+/// An attacked row as an example with its true class.
+fn adversarial(outcome: Outcome) -> Example {
+    Example {
+        target: Target::Class(outcome.label),
+        input: outcome.trace.input,
+    }
+}
+
+/// One model's numbers.
+struct Side {
+    name: &'static str,
+    clean: f64,
+    attacked: Vec<Outcome>,
+}
+
+/// The columns of the output `comparison`.
+pub const COMPARISON: &[&str] = &[
+    "model",
+    "clean_accuracy",
+    "clean_items",
+    "attacked_accuracy",
+    "success_rate",
+    "items",
+];
+
+/// A row for each model, as [`COMPARISON`] says.
+fn comparison(sides: &[Side], clean_items: usize) -> RecordBatch {
+    let count =
+        |side: &Side, test: fn(&Outcome) -> bool| side.attacked.iter().filter(|o| test(o)).count();
+    // Of nothing there is no share: null, as in the summary of an attack, and not NaN.
+    let share = |part: usize, whole: usize| (whole > 0).then(|| part as f64 / whole as f64);
+    let float = |get: &dyn Fn(&Side) -> Option<f64>| -> ArrayRef {
+        Arc::new(Float64Array::from_iter(sides.iter().map(get)))
+    };
+    let whole = |get: &dyn Fn(&Side) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(sides.iter().map(get)))
+    };
+    let names = StringArray::from_iter_values(sides.iter().map(|side| side.name));
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("model", Arc::new(names)),
+        ("clean_accuracy", float(&|side| Some(side.clean))),
+        ("clean_items", whole(&|_| clean_items as i64)),
+        (
+            "attacked_accuracy",
+            float(&|side| share(count(side, Outcome::right_after), side.attacked.len())),
+        ),
+        (
+            "success_rate",
+            float(&|side| share(count(side, Outcome::success), count(side, Outcome::tried))),
+        ),
+        ("items", whole(&|side| side.attacked.len() as i64)),
+    ];
+    with_metadata(columns, Metadata::default())
+}

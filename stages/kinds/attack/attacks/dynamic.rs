@@ -1,0 +1,204 @@
+//! Dynamic fixed-point (P1, equation 18): the perturbation follows the fixed point instead of solving for it.
+//!
+//! Paper: Deka, Stipanovic, Tomlin, "Dynamically computed adversarial perturbations for recurrent
+//! neural networks": `eps dd/dt = alpha B(h2, x, d)^T v - d`, by Euler's method with one step a sample.
+//!
+//! ```text
+//! h2 = h(0), d = 0;  for each sample x(k):
+//!     h2' = F(h2, x(k) + d)
+//!     d = d + rho (alpha B(h2, x(k), d)^T v - d)     # v as in fixed-point, rho = dt / eps
+//!     h2 = h2'
+//! ```
+//!
+//! So the perturbation of a sample comes from the sample before, and one `B` a sample is all it costs.
+//! With `substeps` the equation is followed more closely, for the theory: so many steps of
+//! `rho / substeps` on the sample itself before it is perturbed, so that a smaller eps (a larger rho)
+//! comes nearer to the fixed point. `start` draws `d(0)` from (-start, start) for each item.
+
+use nn::Real;
+use nn::online::{Moment, Quadrature, Rule};
+
+use crate::contract::description::{Param, Type};
+use crate::kinds::attack::context::{AttackContext, Item, Trace};
+use crate::kinds::attack::entry::{
+    Attack, AttackEntry, Begun, Changes, PreparedAttack, Victims, param,
+};
+use crate::kinds::attack::online::signs::Signs;
+use crate::kinds::attack::online::{
+    self, ALPHA, CLIP01, EPS, POINTS, Pursuit, Push, TARGET, THRESHOLD, V,
+};
+use crate::params::settings::{Settings, failure, wrong};
+use crate::{Failure, ParamError, models};
+
+const RHO: Param = param(
+    "rho",
+    Type::Float,
+    "For dynamic: the time of a sample divided by eps of equation 18 (1).",
+);
+const SUBSTEPS: Param = param(
+    "substeps",
+    Type::Int,
+    "For dynamic: 0 takes one step for the next sample; more are taken on the sample itself (0).",
+);
+const START: Param = param(
+    "start",
+    Type::Float,
+    "For dynamic: the first perturbation is drawn from (-start, start) (0).",
+);
+
+/// The attack.
+pub struct Dynamic;
+
+/// The equation and where it has come to.
+pub struct Follower<T> {
+    pub alpha: f64,
+    pub push: Push,
+    pub points: Quadrature,
+    pub rho: f64,
+    pub substeps: usize,
+    /// The perturbation (items, input); before the first sample empty, or what to begin with.
+    pub delta: Vec<T>,
+}
+
+impl<T: Real> Follower<T> {
+    /// One step of so much of `rho` towards the right side of the equation.
+    fn follow(&mut self, now: &mut Moment<'_, '_, T>, v: &[T], rate: f64) -> nn::Result<()> {
+        let all: Vec<usize> = (0..now.items()).collect();
+        let pulled = now.pull(&all, v, &self.delta, &self.points)?;
+        let (alpha, rate) = (T::of(self.alpha), T::of(rate));
+        for (d, g) in self.delta.iter_mut().zip(pulled) {
+            *d += rate * (alpha * g - *d);
+        }
+        Ok(())
+    }
+}
+
+impl<T: Real> Rule<T> for Follower<T> {
+    fn perturb(&mut self, now: &mut Moment<'_, '_, T>) -> nn::Result<Vec<T>> {
+        if now.sample() == 0 && self.delta.is_empty() {
+            self.delta = vec![T::ZERO; now.inputs().len()];
+        }
+        let mut d = self.delta.clone();
+        let v = match self.push {
+            Push::Gradient => now.ascent()?,
+            // Without a kick nothing would ever move; one that has begun elsewhere needs none.
+            Push::Error if now.sample() == 0 && d.iter().all(|d| *d == T::ZERO) => {
+                d = Signs::new(self.alpha)?.perturb(now)?;
+                return Ok(d);
+            }
+            Push::Error => now.error(),
+        };
+        for _ in 0..self.substeps {
+            self.follow(now, &v, self.rho / self.substeps as f64)?;
+            d.clone_from(&self.delta);
+        }
+        if self.substeps == 0 {
+            self.follow(now, &v, self.rho)?;
+        }
+        Ok(d)
+    }
+
+    fn follows_nominal(&self) -> bool {
+        self.push == Push::Error
+    }
+
+    fn keep(&mut self, items: usize, width: usize) {
+        self.delta.truncate(items * width);
+    }
+}
+
+struct Prepared<'a> {
+    pursuit: Pursuit<'a>,
+}
+
+fn rates(s: Settings<'_>) -> Result<(f64, usize, f64), ParamError> {
+    let substeps = s.whole("substeps", 0, 0)?;
+    let rho = s.number("rho", 1.0, 1e-9, 1e9)?;
+    let most = substeps.max(1) as f64;
+    if rho > most {
+        let message = format!("`rho` is {rho}, and a step would go past the fixed point");
+        let help = format!("it is at most {most}, or take more `substeps`");
+        return Err(wrong("rho", message, help));
+    }
+    Ok((rho, substeps, s.number("start", 0.0, 0.0, 1e9)?))
+}
+
+/// The equation before the first sample. `streams` are of the items, if their starts are drawn.
+fn follower(
+    s: Settings<'_>,
+    streams: &[nn::Stream],
+    channels: usize,
+) -> Result<Follower<f32>, Failure> {
+    let (rho, substeps, start) = rates(s).map_err(failure)?;
+    let mut delta = Vec::new();
+    for stream in streams.iter().filter(|_| start > 0.0) {
+        let draw = |k| (start * (2.0 * stream.uniform(k) - 1.0)) as f32;
+        delta.extend((0..channels as u64).map(draw));
+    }
+    let points = s.whole("points", 4, 1).map_err(failure)?;
+    Ok(Follower {
+        alpha: online::alpha(s, 1.0)?,
+        push: Push::read(s).map_err(failure)?,
+        points: Quadrature::new(points).map_err(models::failure)?,
+        rho,
+        substeps,
+        delta,
+    })
+}
+
+impl Attack for Dynamic {
+    fn entry(&self) -> AttackEntry {
+        AttackEntry {
+            name: "dynamic",
+            file: "stages/kinds/attack/attacks/dynamic.rs",
+            summary: "Every sample of a signal gets a perturbation that follows the fixed point, one step a sample.",
+            params: &[
+                ALPHA, EPS, TARGET, THRESHOLD, CLIP01, POINTS, V, RHO, SUBSTEPS, START,
+            ],
+            changes: Changes::Numbers,
+            victims: Victims::Recurrent,
+            needs: &[],
+        }
+    }
+
+    fn check(&self, settings: Settings<'_>) -> Result<(), ParamError> {
+        rates(settings)?;
+        online::check(settings)
+    }
+
+    fn draws(&self, settings: Settings<'_>) -> bool {
+        rates(settings).is_ok_and(|(_, _, start)| start > 0.0)
+    }
+
+    fn rule(&self, settings: Settings<'_>) -> Result<Option<Begun>, Failure> {
+        let (_, _, start) = rates(settings).map_err(failure)?;
+        if start > 0.0 {
+            return Err(Failure::new(
+                "`start` is drawn for each row of a table, and a stream has none",
+            )
+            .help("leave it out: --set STAGE.start=0"));
+        }
+        Ok(Some((Box::new(follower(settings, &[], 0)?), None)))
+    }
+
+    fn prepare<'a>(
+        &self,
+        context: &'a AttackContext<'a>,
+    ) -> Result<Box<dyn PreparedAttack + 'a>, Failure> {
+        rates(context.settings()).map_err(failure)?;
+        let pursuit = Pursuit::new("dynamic", context, None)?;
+        Ok(Box::new(Prepared { pursuit }))
+    }
+}
+
+impl PreparedAttack for Prepared<'_> {
+    fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
+        let context = self.pursuit.context;
+        let rule = |items: &[&Item<'_>]| {
+            let streams = items.iter().map(|item| context.stream("dynamic", item));
+            let channels = items.first().map_or(Ok(0), |item| item.channels())?;
+            follower(context.settings(), &streams.collect::<Vec<_>>(), channels)
+        };
+        self.pursuit.run(items, rule, |_, _| None)
+    }
+}

@@ -1,0 +1,103 @@
+//! JSMA for texts (P0, after Papernot et al. 2016): word by word from the end, each replaced by the
+//! word of the whole dictionary that pushes the logit of the predicted class down most.
+//!
+//! ```text
+//! y = argmax f(x);  i = last token, the one before, ...
+//! while argmax f(x) == y and fewer than M words are changed:
+//!     p = -sign(d z_y / d e_{x[i]})                    # or -gradient
+//!     x[i] = argmax over z in D, z != x[i], of (e_z - e_{x[i]}) . p
+//! ```
+//!
+//! Rows that the model gets wrong before are left alone: they count as errors already.
+
+use crate::contract::description::{Param, Type};
+use crate::kinds::attack::context::{AttackContext, Item, Trace};
+use crate::kinds::attack::entry::{Attack, AttackEntry, Changes, PreparedAttack, Victims, param};
+use crate::kinds::attack::goals::Goal;
+use crate::kinds::attack::search::greedy::walk;
+use crate::kinds::attack::search::moves::{Direction, Steepest};
+use crate::params::settings::{Settings, failure};
+use crate::{Failure, ParamError};
+
+const PARAMS: &[Param] = &[
+    param(
+        "max_words",
+        Type::Int,
+        "For jsma: the most words that are changed (35).",
+    ),
+    param(
+        "direction",
+        Type::Text,
+        "For jsma: sign (the default) or gradient.",
+    ),
+];
+
+const DIRECTIONS: &[(&str, Direction)] =
+    &[("sign", Direction::Sign), ("gradient", Direction::Gradient)];
+
+/// The attack.
+pub struct Jsma;
+
+struct Prepared<'a> {
+    context: &'a AttackContext<'a>,
+    steepest: Steepest,
+    words: usize,
+}
+
+impl Attack for Jsma {
+    fn entry(&self) -> AttackEntry {
+        AttackEntry {
+            name: "jsma",
+            file: "stages/kinds/attack/attacks/jsma.rs",
+            summary: "Word by word from the end, by the sign of the gradient and the whole dictionary.",
+            params: PARAMS,
+            changes: Changes::Words,
+            victims: Victims::Networks,
+            needs: &[],
+        }
+    }
+
+    fn check(&self, settings: Settings<'_>) -> Result<(), ParamError> {
+        settings.one_of("direction", DIRECTIONS).map(drop)
+    }
+
+    fn prepare<'a>(
+        &self,
+        context: &'a AttackContext<'a>,
+    ) -> Result<Box<dyn PreparedAttack + 'a>, Failure> {
+        let settings = context.settings();
+        let direction = settings.one_of("direction", DIRECTIONS).map_err(failure)?;
+        context.network("jsma")?;
+        Ok(Box::new(Prepared {
+            context,
+            steepest: Steepest::new(context.vectors("jsma")?, direction, &context.special)?,
+            words: settings.whole("max_words", 35, 1).map_err(failure)?,
+        }))
+    }
+}
+
+impl PreparedAttack for Prepared<'_> {
+    fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
+        let right: Vec<Item<'_>> = items.iter().filter(|i| i.right()).cloned().collect();
+        let text = |tokens: &[u32], place: &usize| tokens[*place] != self.context.pad;
+        let from_the_end = |tokens: &[u32]| {
+            let places = (0..tokens.len()).rev();
+            places.filter(|place| text(tokens, place)).collect()
+        };
+        let goal = |item: &Item<'_>| Goal::Leave(item.predicted());
+        let walked = walk(
+            self.context,
+            &right,
+            goal,
+            from_the_end,
+            self.words,
+            &self.steepest,
+        )?;
+        let mut walked = walked.into_iter();
+        let trace = |item: &Item<'_>| match item.right() {
+            true => walked.next().unwrap_or_else(|| Trace::untouched(item)),
+            false => Trace::untouched(item),
+        };
+        Ok(items.iter().map(trace).collect())
+    }
+}

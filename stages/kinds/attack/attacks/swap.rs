@@ -1,0 +1,82 @@
+//! N Strongest Words Swap (P0): the words that speak most for the true class become words that
+//! speak for another.
+//!
+//! The text's tokens are ranked by `phi[w | y] / phi[w | other]`, ties by earlier position; each of
+//! the first `n` becomes a word drawn evenly and on its own from the `k` strongest of the other
+//! class. Occurrences count, not words; a text shorter than `n` is changed everywhere.
+
+use crate::Failure;
+use crate::contract::description::{Param, Type};
+use crate::kinds::attack::candidates::class_words::{Opposed, STRONGEST};
+use crate::kinds::attack::context::{AttackContext, Change, Item, Trace};
+use crate::kinds::attack::entry::{Attack, AttackEntry, Changes, PreparedAttack, Victims, param};
+use crate::models::sway::Sway;
+use crate::params::settings::{Settings, failure};
+
+const PARAMS: &[Param] = &[
+    param("n", Type::Int, "For swap: how many words are swapped (1)."),
+    STRONGEST,
+];
+
+/// The attack.
+pub struct Swap;
+
+struct Prepared<'a> {
+    context: &'a AttackContext<'a>,
+    sway: Sway<'a>,
+    opposed: Opposed,
+    words: usize,
+}
+
+impl Attack for Swap {
+    fn entry(&self) -> AttackEntry {
+        AttackEntry {
+            name: "swap",
+            file: "stages/kinds/attack/attacks/swap.rs",
+            summary: "The words that speak most for the true class become words of another.",
+            params: PARAMS,
+            changes: Changes::Words,
+            victims: Victims::All,
+            needs: &["bayes", "vocab"],
+        }
+    }
+
+    fn draws(&self, _: Settings<'_>) -> bool {
+        true
+    }
+
+    fn prepare<'a>(
+        &self,
+        context: &'a AttackContext<'a>,
+    ) -> Result<Box<dyn PreparedAttack + 'a>, Failure> {
+        let (opposed, sway) = Opposed::new("swap", context)?;
+        Ok(Box::new(Prepared {
+            context,
+            sway,
+            opposed,
+            words: context.settings().whole("n", 1, 1).map_err(failure)?,
+        }))
+    }
+}
+
+impl PreparedAttack for Prepared<'_> {
+    fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
+        let one = |item: &Item<'_>| {
+            let stream = self.context.stream("swap", item);
+            let tokens = item.tokens()?;
+            let mut places = self.sway.ranked(item.label, tokens);
+            places.retain(|place| tokens[*place] != self.context.pad);
+            let swap = |(k, place): (usize, usize)| {
+                let new = self.opposed.draw(item.label, &stream, k as u64)?;
+                Some(Change {
+                    position: place,
+                    old: tokens[place],
+                    new,
+                })
+            };
+            let places = places.into_iter().take(self.words).enumerate();
+            Trace::of(item, places.filter_map(swap).collect())
+        };
+        items.iter().map(one).collect()
+    }
+}

@@ -1,0 +1,319 @@
+//! Word mapping (P1, section on IMDb): word by word as a text arrives, each becomes one of a few that
+//! could stand there, whichever the continuous perturbation points at.
+//!
+//! Paper: Deka, Stipanovic, Tomlin, "Dynamically computed adversarial perturbations for recurrent
+//! neural networks".
+//!
+//! ```text
+//! h2 = h(0);  for each word w(k) with vector x(k):
+//!     S = M words like w(k), of its part of speech, by how well they follow w(k-4) .. w(k-1)
+//!     x~ = x(k) + d,  d the fixed point of d = alpha B(h2, x(k), d)^T v
+//!     z = the word of S with (z - x(k)) . (x~ - x(k)) >= 0 that is nearest to x~; w(k) if there is none
+//!     h2 = F(h2, z)
+//! ```
+//!
+//! One pass from left to right; a word is decided once, by what came before it. With
+//! `rule = "exhaustive"` there is no `d`: every word of S is tried, and the one whose next state is worst
+//! for the true class stands, or w(k) if none is worse than it. With `rule = "random"`, a control that is not in
+//! the paper, any word of S stands, whatever the model says. Differs: an n-gram model, a Brill tagger and
+//! a cosine make S where the paper has GPT-2 and NLTK; "nearest to x~" is the paper's text,
+//! `nearest_to = "original"` its printed formula.
+
+use nn::online::{Goal, Limits, Moment, Online, Rule};
+
+use crate::contract::description::{Param, Type};
+use crate::kinds::attack::candidates::language_model::{Candidates, Taste};
+use crate::kinds::attack::context::{AttackContext, Change, Item, Trace};
+use crate::kinds::attack::entry::{Attack, AttackEntry, Changes, PreparedAttack, Victims, param};
+use crate::kinds::attack::online::solver::solver;
+use crate::kinds::attack::online::{self, ALPHA, ITERATIONS, POINTS};
+use crate::models::failure as refused;
+use crate::models::loaded::Subject;
+use crate::params::settings::{Settings, failure, wrong};
+use crate::{Failure, ParamError};
+
+const NAME: &str = "word-mapping";
+
+const RULE: Param = param(
+    "rule",
+    Type::Text,
+    "For word-mapping: direction (the default), where the perturbation points; exhaustive, the worst of all candidates; or random, any of them.",
+);
+const NEAREST_TO: Param = param(
+    "nearest_to",
+    Type::Text,
+    "For word-mapping by direction: the word nearest to the adversarial vector (the default) or to the original one.",
+);
+const CANDIDATES: Param = param(
+    "candidates",
+    Type::Int,
+    "For word-mapping: words to choose from, at most (20).",
+);
+const SIMILARITY: Param = param(
+    "similarity",
+    Type::Float,
+    "For word-mapping: the cosine that a candidate's vector must be above (0.4).",
+);
+
+/// How a word is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Direction { nearest: Nearest },
+    Exhaustive,
+    Random,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Nearest {
+    Adversarial,
+    Original,
+}
+
+/// The attack.
+pub struct WordMapping;
+
+struct Prepared<'a> {
+    context: &'a AttackContext<'a>,
+    candidates: Candidates<'a>,
+    choice: Choice,
+}
+
+impl Choice {
+    fn read(s: Settings<'_>) -> Result<Choice, ParamError> {
+        let nearest = &[
+            ("adversarial", Nearest::Adversarial),
+            ("original", Nearest::Original),
+        ];
+        let nearest = s.one_of("nearest_to", nearest)?;
+        let direction = Choice::Direction { nearest };
+        let rules = [
+            ("direction", direction),
+            ("exhaustive", Choice::Exhaustive),
+            ("random", Choice::Random),
+        ];
+        let rule = s.one_of("rule", &rules)?;
+        let idle = ["alpha", "points", "iterations", "nearest_to"];
+        match idle.into_iter().find(|name| s.0.contains_key(*name)) {
+            Some(name) if rule != direction => {
+                let rule = s.text("rule").unwrap_or_default();
+                let message = format!("`{name}` would have no effect with rule = \"{rule}\"");
+                Err(wrong(
+                    name,
+                    message,
+                    "leave it out: there is no perturbation",
+                ))
+            }
+            _ => Ok(rule),
+        }
+    }
+}
+
+fn taste(s: Settings<'_>) -> Result<Taste, ParamError> {
+    Ok(Taste {
+        most: s.whole("candidates", 20, 1)?,
+        similarity: s.number("similarity", 0.4, -1.0, 1.0)? as f32,
+    })
+}
+
+impl Attack for WordMapping {
+    fn entry(&self) -> AttackEntry {
+        AttackEntry {
+            name: NAME,
+            file: "stages/kinds/attack/attacks/word_mapping.rs",
+            summary: "Word by word as a text arrives, each becomes a fitting one where the perturbation points.",
+            params: &[
+                RULE, NEAREST_TO, CANDIDATES, SIMILARITY, ALPHA, POINTS, ITERATIONS,
+            ],
+            changes: Changes::Words,
+            victims: Victims::Recurrent,
+            needs: &["language", "vocab"],
+        }
+    }
+
+    fn check(&self, settings: Settings<'_>) -> Result<(), ParamError> {
+        Choice::read(settings)?;
+        taste(settings)?;
+        settings.whole("iterations", 30, 1)?;
+        online::check(settings)
+    }
+
+    fn draws(&self, settings: Settings<'_>) -> bool {
+        matches!(Choice::read(settings), Ok(Choice::Random))
+    }
+
+    fn prepare<'a>(
+        &self,
+        context: &'a AttackContext<'a>,
+    ) -> Result<Box<dyn PreparedAttack + 'a>, Failure> {
+        let settings = context.settings();
+        let taste = taste(settings).map_err(failure)?;
+        Ok(Box::new(Prepared {
+            candidates: Candidates::new(NAME, context, taste)?,
+            choice: Choice::read(settings).map_err(failure)?,
+            context,
+        }))
+    }
+}
+
+/// No perturbation: candidates are tried one by one instead.
+struct Still;
+
+impl Rule<f32> for Still {
+    fn perturb(&mut self, now: &mut Moment<'_, '_, f32>) -> nn::Result<Vec<f32>> {
+        Ok(vec![0.0; now.inputs().len()])
+    }
+}
+
+impl PreparedAttack for Prepared<'_> {
+    fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
+        let Subject::Network(network) = self.context.subject else {
+            return Err(
+                Failure::new(format!("the attack `{NAME}` needs a recurrent network"))
+                    .help("connect a train stage with model = \"rnn\", \"gru\" or \"lstm\""),
+            );
+        };
+        let (model, weights) = network.parts();
+        // The longest first, so that those still going are always the first ones.
+        let mut places: Vec<usize> = (0..items.len()).collect();
+        places.sort_by_key(|place| std::cmp::Reverse(items[*place].input.len()));
+        let texts = places.iter().map(|place| items[*place].tokens());
+        let texts: Vec<&[u32]> = texts.collect::<Result<_, _>>()?;
+        let goals = places
+            .iter()
+            .map(|place| Goal::leave(items[*place].label as usize));
+        let rule: Box<dyn Rule<f32>> = match self.choice {
+            Choice::Direction { .. } => Box::new(solver(self.context.settings())?),
+            Choice::Exhaustive | Choice::Random => Box::new(Still),
+        };
+        let none = Limits::default();
+        let online = Online::new(model, weights, rule, goals.collect(), none);
+        let mut online = online.map_err(refused)?;
+        let streams = places
+            .iter()
+            .map(|place| self.context.stream(NAME, &items[*place]));
+        let streams: Vec<nn::Stream> = streams.collect();
+        let mut changes: Vec<Vec<Change>> = vec![Vec::new(); texts.len()];
+        for k in 0..texts.first().map_or(0, |text| text.len()) {
+            let left = texts.iter().take_while(|text| text.len() > k).count();
+            online.keep(left);
+            let old: Vec<u32> = texts[..left].iter().map(|text| text[k]).collect();
+            let sets = texts[..left].iter().map(|text| self.set(text, k));
+            let sets: Vec<Vec<u32>> = sets.collect();
+            let mut new = old.clone();
+            let samples = self.vectors(&old);
+            let read = online.push_as(&samples, &mut |now, moved| {
+                new = match self.choice {
+                    Choice::Direction { nearest } => self.pointed(&old, &sets, moved, nearest),
+                    Choice::Exhaustive => self.worst(&old, &sets, now)?,
+                    Choice::Random => any(&old, &sets, &streams, k),
+                };
+                Ok(self.vectors(&new))
+            });
+            read.map_err(refused)?;
+            for (changes, (old, new)) in changes.iter_mut().zip(old.into_iter().zip(new)) {
+                if new != old {
+                    let position = k;
+                    changes.push(Change { position, old, new });
+                }
+            }
+        }
+        let mut traces: Vec<Trace> = items.iter().map(Trace::untouched).collect();
+        let bills = online.bill().iter().zip(changes);
+        for (place, (bill, changes)) in places.into_iter().zip(bills) {
+            traces[place] = Trace {
+                forward: bill.forwards,
+                backward: bill.backwards,
+                ..Trace::of(&items[place], changes)?
+            };
+        }
+        Ok(traces)
+    }
+}
+
+/// Of each set any word, by the numbers of its item.
+fn any(old: &[u32], sets: &[Vec<u32>], streams: &[nn::Stream], k: usize) -> Vec<u32> {
+    let one = |((old, set), stream): ((&u32, &Vec<u32>), &nn::Stream)| match set.len() {
+        0 => *old,
+        words => set[stream.below(k as u64, words)],
+    };
+    old.iter().zip(sets).zip(streams).map(one).collect()
+}
+
+impl Prepared<'_> {
+    /// What could stand at `k`; nothing for padding and unknown words.
+    fn set(&self, text: &[u32], k: usize) -> Vec<u32> {
+        match self.context.special.contains(&text[k]) {
+            true => Vec::new(),
+            false => self.candidates.of(&text[..k], text[k]),
+        }
+    }
+
+    /// Of each set the word nearest to the perturbed vector, or to the word's own, among those that lie where it went.
+    fn pointed(&self, old: &[u32], sets: &[Vec<u32>], moved: &[f32], nearest: Nearest) -> Vec<u32> {
+        let wide = |x: &f32| f64::from(*x);
+        let one = |((old, set), moved): ((&u32, &Vec<u32>), &[f32])| {
+            let x: Vec<f64> = self.vector(*old).iter().map(wide).collect();
+            let moved: Vec<f64> = moved.iter().map(wide).collect();
+            let to = if nearest == Nearest::Original {
+                &x
+            } else {
+                &moved
+            };
+            let mut best: Option<(f64, u32)> = None;
+            for token in set {
+                let z = self.vector(*token).iter().map(wide);
+                let (mut along, mut distance) = (0.0, 0.0);
+                for (((z, x), moved), to) in z.zip(&x).zip(&moved).zip(to) {
+                    along += (z - x) * (moved - x);
+                    distance += (z - to) * (z - to);
+                }
+                let nearer = best.is_none_or(|(least, _)| distance < least);
+                if along >= 0.0 && nearer {
+                    best = Some((distance, *token));
+                }
+            }
+            best.map_or(*old, |(_, token)| token)
+        };
+        let rows = moved.chunks_exact(moved.len() / old.len());
+        old.iter().zip(sets).zip(rows).map(one).collect()
+    }
+
+    /// Of each set, and the word itself, the one after which the goal has the best odds; the first of equals.
+    fn worst(
+        &self,
+        old: &[u32],
+        sets: &[Vec<u32>],
+        now: &mut Moment<'_, '_, f32>,
+    ) -> nn::Result<Vec<u32>> {
+        let pairs = old.iter().zip(sets).enumerate();
+        let tried = pairs.filter(|(_, (_, set))| !set.is_empty());
+        let tried: Vec<(usize, u32)> = tried
+            .flat_map(|(item, (old, set))| {
+                let words = std::iter::once(old).chain(set);
+                words.map(move |token| (item, *token))
+            })
+            .collect();
+        let which: Vec<usize> = tried.iter().map(|(item, _)| *item).collect();
+        let tokens: Vec<u32> = tried.iter().map(|(_, token)| *token).collect();
+        let odds = now.odds(&which, &self.vectors(&tokens))?;
+        let mut best: Vec<Option<f64>> = vec![None; old.len()];
+        let mut new = old.to_vec();
+        for ((item, token), odds) in tried.into_iter().zip(odds) {
+            if best[item].is_none_or(|most| odds > most) {
+                best[item] = Some(odds);
+                new[item] = token;
+            }
+        }
+        Ok(new)
+    }
+
+    /// The vectors of some tokens, one after another.
+    fn vectors(&self, tokens: &[u32]) -> Vec<f32> {
+        let vectors = tokens.iter().flat_map(|token| self.vector(*token));
+        vectors.copied().collect()
+    }
+
+    fn vector(&self, token: u32) -> &[f32] {
+        self.candidates.vector(token)
+    }
+}

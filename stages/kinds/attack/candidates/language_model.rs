@@ -1,0 +1,179 @@
+//! Words that could stand in a place: like the one that is there, of its part of speech, and in the order in
+//! which a language model expects them after the words before. Looks at nothing that comes later.
+//!
+//! What stands in for the paper's tools: an n-gram model for GPT-2, the tagger of `harper-brill` for
+//! NLTK's, and the cosine of the victim's own word vectors for "similar".
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{Array, StringArray};
+use harper_brill::{BrillTagger, FreqDict, Tagger, UPOS, brill_tagger};
+use nn::dictionary::similar;
+use nn::models::{KneserNey, Vectors};
+
+use crate::Failure;
+use crate::kinds::attack::context::AttackContext;
+
+/// How sets are made.
+#[derive(Clone, Copy, Debug)]
+pub struct Taste {
+    /// Words in a set, at most.
+    pub most: usize,
+    /// The cosine that a word must be above.
+    pub similarity: f32,
+}
+
+/// Sets of words for places of texts.
+pub struct Candidates<'a> {
+    language: &'a KneserNey,
+    words: &'a StringArray,
+    vectors: &'a Vectors,
+    tagger: Arc<BrillTagger<FreqDict>>,
+    taste: Taste,
+    /// Words that may be put in, ascending, and their vectors at length 1.
+    eligible: Vec<u32>,
+    units: Vec<f32>,
+    /// The eligible words that are like a word, once it has been asked for.
+    like: Vec<OnceLock<Vec<u32>>>,
+    /// The usual part of speech of words that no patch of the tagger names.
+    usual: Vec<Option<UPOS>>,
+}
+
+impl<'a> Candidates<'a> {
+    /// From the inputs `language`, `vocab` and `vectors` of an attack.
+    pub fn new(
+        attack: &str,
+        context: &AttackContext<'a>,
+        taste: Taste,
+    ) -> Result<Candidates<'a>, Failure> {
+        let (language, words) = (context.language(attack)?, context.words(attack)?);
+        let vectors = context.vectors(attack)?;
+        let tagger = brill_tagger();
+        // A word that the tagger does not know, or that no text had, is never put in.
+        let fits = |token: &u32| {
+            !context.special.contains(token)
+                && tag(&tagger, &[words.value(*token as usize)]).is_some()
+        };
+        let eligible: Vec<u32> = language.seen().iter().copied().filter(fits).collect();
+        let units = eligible.iter().flat_map(|token| unit(vectors, *token));
+        let units = units.collect();
+        let like = (0..words.len()).map(|_| OnceLock::new()).collect();
+        let usual = usual(&tagger, words)?;
+        Ok(Candidates {
+            language,
+            words,
+            vectors,
+            tagger,
+            taste,
+            eligible,
+            units,
+            like,
+            usual,
+        })
+    }
+
+    /// Words for the place of `word`, the best first; `before` is the text up to there.
+    pub fn of(&self, before: &[u32], word: u32) -> Vec<u32> {
+        let back = before.len().min(self.language.order() - 1);
+        let before = &before[before.len() - back..];
+        let mut sentence: Vec<&str> = before.iter().map(|token| self.text(*token)).collect();
+        sentence.push(self.text(word));
+        let Some(part) = tag(&self.tagger, &sentence) else {
+            return Vec::new();
+        };
+        let like = self.like[word as usize].get_or_init(|| self.like(word));
+        // What patches of the tagger do not name is told apart by its usual part of speech alone.
+        let mut told: BTreeMap<UPOS, bool> = BTreeMap::new();
+        let mut set = Vec::with_capacity(self.taste.most);
+        for token in self.language.ranked(before, like) {
+            if set.len() == self.taste.most {
+                break;
+            }
+            sentence[back] = self.text(token);
+            let same = || tag(&self.tagger, &sentence) == Some(part);
+            let same = match self.usual[token as usize] {
+                Some(usual) => *told.entry(usual).or_insert_with(same),
+                None => same(),
+            };
+            if same {
+                set.push(token);
+            }
+        }
+        set
+    }
+
+    /// The vector of a word.
+    pub fn vector(&self, token: u32) -> &'a [f32] {
+        let at = token as usize * self.vectors.dim;
+        &self.vectors.data[at..at + self.vectors.dim]
+    }
+
+    /// Eligible words whose vectors have a cosine above the limit with that of a word, which is not one of them.
+    fn like(&self, word: u32) -> Vec<u32> {
+        let unit = unit(self.vectors, word);
+        let places = similar(&self.units, &unit, self.taste.similarity);
+        let tokens = places.into_iter().map(|place| self.eligible[place]);
+        tokens.filter(|token| *token != word).collect()
+    }
+
+    fn text(&self, token: u32) -> &'a str {
+        self.words.value(token as usize)
+    }
+}
+
+/// The part of speech of the last word, if it is known.
+fn tag(tagger: &BrillTagger<FreqDict>, sentence: &[&str]) -> Option<UPOS> {
+    let sentence: Vec<String> = sentence.iter().map(|word| (*word).to_owned()).collect();
+    tagger.tag_sentence(&sentence).pop().flatten()
+}
+
+/// The part of speech that a word has before patches, unless a patch compares words with it: those go by their first
+/// letters, as many as both have.
+fn usual(
+    tagger: &BrillTagger<FreqDict>,
+    words: &StringArray,
+) -> Result<Vec<Option<UPOS>>, Failure> {
+    let wrong = |error: serde_json::Error| Failure::new(format!("the tagger: {error}"));
+    let whole = serde_json::to_value(tagger).map_err(wrong)?;
+    let base: FreqDict = serde_json::from_value(whole["base"].clone()).map_err(wrong)?;
+    let mut named = Vec::new();
+    name(&whole["patches"], &mut named);
+    let begins = |a: &str, b: &str| {
+        let mut pairs = a.chars().zip(b.chars());
+        pairs.all(|(a, b)| a.eq_ignore_ascii_case(&b))
+    };
+    let of = |word: Option<&str>| {
+        let word = word.unwrap_or_default();
+        let known = base.get(word)?;
+        let compared = named.iter().any(|named| begins(word, named));
+        (!compared).then_some(known)
+    };
+    Ok(words.iter().map(of).collect())
+}
+
+/// The words that patches name, wherever they do.
+fn name(value: &serde_json::Value, named: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Array(list) => list.iter().for_each(|value| name(value, named)),
+        serde_json::Value::Object(map) => {
+            if let Some(word) = map.get("word").and_then(|word| word.as_str()) {
+                named.push(word.to_owned());
+            }
+            map.values().for_each(|value| name(value, named));
+        }
+        _ => {}
+    }
+}
+
+/// A word's vector at length 1; zeros stay.
+fn unit(vectors: &Vectors, token: u32) -> Vec<f32> {
+    let at = token as usize * vectors.dim;
+    let vector = &vectors.data[at..at + vectors.dim];
+    let square: f64 = vector.iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
+    let length = if square > 0.0 { square.sqrt() } else { 1.0 };
+    vector
+        .iter()
+        .map(|x| (f64::from(*x) / length) as f32)
+        .collect()
+}

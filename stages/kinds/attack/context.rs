@@ -1,0 +1,207 @@
+//! What an attack sees: the victim, the items, the words, and where its random numbers come from.
+
+use arrow::array::StringArray;
+use nn::Stream;
+use nn::batch::Sequence;
+use nn::evaluate::argmax;
+use nn::models::{KneserNey, NaiveBayes, Vectors};
+use nn::victim::Neural;
+use store::Params;
+
+use crate::Failure;
+use crate::models::loaded::Subject;
+use crate::params::settings::Settings;
+
+/// Everything but the items.
+pub struct AttackContext<'a> {
+    /// The model.
+    pub subject: &'a Subject<'a>,
+    /// The stage's parameters.
+    pub params: &'a Params,
+    /// Names every random choice, with the attack and the item's id.
+    pub seed: u64,
+    /// The words by id, if a vocabulary is connected.
+    pub words: Option<&'a StringArray>,
+    /// The words' vectors, if connected.
+    pub vectors: Option<&'a Vectors>,
+    /// Counts of words by class, if connected.
+    pub bayes: Option<&'a NaiveBayes>,
+    /// What words follow others, if connected.
+    pub language: Option<&'a KneserNey>,
+    /// Tokens that are no words: padding and unknown. Attacks put neither into a text.
+    pub special: [u32; 2],
+    /// Padding: where it stands there is no text to change.
+    pub pad: u32,
+    /// How many classes there are.
+    pub classes: usize,
+}
+
+impl<'a> AttackContext<'a> {
+    /// The parameters, to be asked by name.
+    pub fn settings(&self) -> Settings<'a> {
+        Settings(self.params)
+    }
+
+    /// The random numbers of one item. They do not depend on its place or its company.
+    pub fn stream(&self, purpose: &str, item: &Item<'_>) -> Stream {
+        let digest = store::Digest::of(item.id.as_bytes()).to_string();
+        let number = u64::from_str_radix(&digest[..16], 16).unwrap_or_default();
+        Stream::new(self.seed, purpose).item(number)
+    }
+
+    /// The network, for attacks that follow gradients.
+    pub fn network(&self, attack: &str) -> Result<&'a Neural<'a>, Failure> {
+        match self.subject {
+            Subject::Network(network) => Ok(network),
+            Subject::Machine(_) => Err(Failure::new(format!(
+                "the attack `{attack}` follows gradients, and this model is no network"
+            ))
+            .help("connect `weights` to a network, or choose tack-on or swap")),
+        }
+    }
+
+    /// The vectors, or what to connect.
+    pub fn vectors(&self, attack: &str) -> Result<&'a Vectors, Failure> {
+        self.vectors
+            .ok_or_else(|| missing(attack, "vectors", "an embed stage"))
+    }
+
+    /// The words, or what to connect.
+    pub fn words(&self, attack: &str) -> Result<&'a StringArray, Failure> {
+        self.words
+            .ok_or_else(|| missing(attack, "vocab", "the tokenize stage (its output `vocab`)"))
+    }
+
+    /// The counts, or what to connect.
+    pub fn bayes(&self, attack: &str) -> Result<&'a NaiveBayes, Failure> {
+        self.bayes.ok_or_else(|| {
+            missing(
+                attack,
+                "bayes",
+                "a train stage with model = \"naive-bayes\"",
+            )
+        })
+    }
+
+    /// The language model, or what to connect.
+    pub fn language(&self, attack: &str) -> Result<&'a KneserNey, Failure> {
+        self.language
+            .ok_or_else(|| missing(attack, "language", "an ngrams stage"))
+    }
+}
+
+fn missing(attack: &str, port: &str, from: &str) -> Failure {
+    Failure::new(format!("the attack `{attack}` needs the input `{port}`"))
+        .help(format!("connect it to {from}"))
+}
+
+/// One row under attack.
+#[derive(Clone, Debug)]
+pub struct Item<'a> {
+    /// What names it.
+    pub id: &'a str,
+    /// What the model reads.
+    pub input: &'a Sequence,
+    /// The true class.
+    pub label: u32,
+    /// The model's probabilities before the attack.
+    pub before: Vec<f32>,
+}
+
+impl<'a> Item<'a> {
+    /// The class that the model says.
+    pub fn predicted(&self) -> u32 {
+        argmax(&self.before) as u32
+    }
+
+    /// Whether the model is right before the attack.
+    pub fn right(&self) -> bool {
+        self.predicted() == self.label
+    }
+
+    /// The numbers step by step, for attacks on signals.
+    pub fn signal(&self) -> Result<&'a [f32], Failure> {
+        match self.input {
+            Sequence::Vectors { data, .. } => Ok(data),
+            _ => Err(Failure::new(
+                "this attack moves the numbers of signals, and these rows have none",
+            )
+            .help("connect a data set of signals: rows with a column `x`")),
+        }
+    }
+
+    /// Numbers in a step of a signal.
+    pub fn channels(&self) -> Result<usize, Failure> {
+        let steps = self.input.len().max(1);
+        Ok(self.signal()?.len() / steps)
+    }
+
+    /// The tokens, for attacks on words.
+    pub fn tokens(&self) -> Result<&'a [u32], Failure> {
+        match self.input {
+            Sequence::Tokens(ids) => Ok(ids),
+            _ => Err(
+                Failure::new("this attack changes words, and these rows have none")
+                    .help("connect the output `tokens` of a tokenize stage"),
+            ),
+        }
+    }
+}
+
+/// One word for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Which token.
+    pub position: usize,
+    /// What it was.
+    pub old: u32,
+    /// What it is now.
+    pub new: u32,
+}
+
+/// What an attack did to one item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// What the model reads now.
+    pub input: Sequence,
+    /// What was changed, in order.
+    pub changes: Vec<Change>,
+    /// Whether the attack tried at all.
+    pub attacked: bool,
+    /// Forward passes that it asked for.
+    pub forward: u64,
+    /// Backward passes that it asked for.
+    pub backward: u64,
+    /// At how many samples a gain had to be made smaller than it was asked for; nothing if it never is.
+    pub halved: Option<u64>,
+}
+
+impl Trace {
+    /// Nothing was done.
+    pub fn untouched(item: &Item<'_>) -> Trace {
+        Trace {
+            input: item.input.clone(),
+            changes: Vec::new(),
+            attacked: false,
+            forward: 0,
+            backward: 0,
+            halved: None,
+        }
+    }
+
+    /// Changes that were chosen without asking the model.
+    pub fn of(item: &Item<'_>, changes: Vec<Change>) -> Result<Trace, Failure> {
+        let mut tokens = item.tokens()?.to_vec();
+        for change in &changes {
+            tokens[change.position] = change.new;
+        }
+        Ok(Trace {
+            input: Sequence::Tokens(tokens),
+            changes,
+            attacked: true,
+            forward: 0,
+            backward: 0,
+            halved: None,
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! What an attack is: an entry that describes it, and how it is prepared and run. Knows none by name.
+
+use nn::online::Rule;
+
+use super::context::{AttackContext, Item, Trace};
+use crate::contract::description::{Param, Presence, Type};
+use crate::params::settings::Settings;
+use crate::{Failure, ParamError};
+
+/// How an attack introduces itself.
+pub struct AttackEntry {
+    /// The name after `attack =`.
+    pub name: &'static str,
+    /// The file it is in.
+    pub file: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Its own parameters.
+    pub params: &'static [Param],
+    /// What it changes.
+    pub changes: Changes,
+    /// The models that it can attack.
+    pub victims: Victims,
+    /// Inputs that it needs beside `weights` and `rows`.
+    pub needs: &'static [&'static str],
+}
+
+/// What an attack changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Changes {
+    /// Nothing: rows of any kind will do.
+    Nothing,
+    /// The words of texts.
+    Words,
+    /// The numbers of signals.
+    Numbers,
+}
+
+/// The models that an attack can ask what it needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Victims {
+    /// Any: it asks for answers, or for nothing.
+    All,
+    /// Those with gradients.
+    Networks,
+    /// Recurrent networks that read one step after the other.
+    Recurrent,
+}
+
+/// An attack.
+pub trait Attack: Sync {
+    /// Its name, file, summary and parameters.
+    fn entry(&self) -> AttackEntry;
+
+    /// Looks at parameters that their types do not tell enough about.
+    fn check(&self, _: Settings<'_>) -> Result<(), ParamError> {
+        Ok(())
+    }
+
+    /// Whether it draws random numbers, so that a second attack on a row is another one.
+    fn draws(&self, _: Settings<'_>) -> bool {
+        false
+    }
+
+    /// Its rule before the first sample, if it perturbs signals as they arrive, and its own limit
+    /// on the change of a number.
+    fn rule(&self, settings: Settings<'_>) -> Result<Option<Begun>, Failure> {
+        let _ = settings;
+        Ok(None)
+    }
+
+    /// Reads parameters and makes what all items share.
+    fn prepare<'a>(
+        &self,
+        context: &'a AttackContext<'a>,
+    ) -> Result<Box<dyn PreparedAttack + 'a>, Failure>;
+}
+
+/// A rule before the first sample, and the largest change of a number that it stands for.
+pub type Begun = (Box<dyn Rule<f32>>, Option<f64>);
+
+/// An attack with its parameters.
+pub trait PreparedAttack: Sync {
+    /// What becomes of each item. Items of one call share batches and nothing else.
+    fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure>;
+}
+
+/// A parameter of an attack: absent unless it is written, so that a new one changes no key.
+pub const fn param(name: &'static str, ty: Type, help: &'static str) -> Param {
+    Param {
+        name,
+        ty,
+        presence: Presence::Optional,
+        help,
+    }
+}

@@ -1,0 +1,187 @@
+//! What the file tells of an attack before it runs: which inputs it needs, and whether model, rows and attack
+//! fit together. Shared with `adversarial-retrain`. Decides no result.
+
+use std::mem::discriminant;
+
+use store::Params;
+
+use super::attacks::find;
+use super::entry::{Attack, Changes, Victims};
+use crate::contract::expected::{
+    Blamed, Expected, ExpectedInputs, ExpectedModel, ExpectedOutputs, ExpectedRows, Mismatch,
+};
+use crate::models::{MACHINES, STEPPING};
+use crate::params::settings::Settings;
+
+/// The columns of the output `summary`.
+pub const SUMMARY: &[&str] = &[
+    "attack",
+    "items",
+    "attacked",
+    "accuracy_before",
+    "accuracy_after",
+    "successes",
+    "success_rate",
+    "median_words",
+    "mean_words",
+    "forward",
+    "backward",
+];
+
+/// The columns of the output `traces`.
+pub const TRACES: &[&str] = &["id", "label", "run", "step", "series", "channel", "value"];
+
+/// Refuses inputs that do not fit the attack or each other, and the lack of one that it needs.
+pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
+    let name = Settings(params).text("attack").unwrap_or_default();
+    let Some(attack) = find(name) else {
+        return Ok(());
+    };
+    let entry = attack.entry();
+    if let Some(port) = entry.needs.iter().find(|port| !inputs.has(port)) {
+        let message = format!("the attack `{name}` needs the input `{port}`");
+        let help = format!(
+            "connect it to {}: inputs = {{ {port} = \"STAGE\" }}",
+            maker(port)
+        );
+        return Err(Mismatch::new(Blamed::Param("attack"), message, help));
+    }
+    inputs.one_text("rows")?;
+    let fits: fn(ExpectedRows) -> bool = match entry.changes {
+        Changes::Nothing => |rows| rows != ExpectedRows::Texts,
+        Changes::Words => |rows| matches!(rows, ExpectedRows::Tokens { .. }),
+        Changes::Numbers => |rows| rows == ExpectedRows::Signals,
+    };
+    let reads = match entry.changes {
+        Changes::Nothing => "tokens or signals",
+        Changes::Words => "tokens",
+        Changes::Numbers => "signals",
+    };
+    inputs.hold("rows", &format!("the attack `{name}`"), reads, fits)?;
+    if let Some(bayes) = model(inputs, "bayes").filter(|model| model.name != "naive-bayes") {
+        let message = format!("the input `bayes` is the model `{}`", bayes.name);
+        let help = "connect a train stage with model = \"naive-bayes\"";
+        return Err(Mismatch::new(
+            Blamed::Input("bayes".to_owned()),
+            message,
+            help,
+        ));
+    }
+    match model(inputs, "weights") {
+        Some(victim) => attackable(attack, victim, inputs),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a model that the attack cannot use, or that cannot be used without more inputs.
+fn attackable(
+    attack: &dyn Attack,
+    victim: &ExpectedModel,
+    inputs: &ExpectedInputs<'_>,
+) -> Result<(), Mismatch> {
+    let (name, model) = (attack.entry().name, &victim.name);
+    let blamed = || Blamed::Input("weights".to_owned());
+    let recurrent = || {
+        format!(
+            "connect a train stage with model = \"{}\"",
+            STEPPING.join("\", \"")
+        )
+    };
+    match attack.entry().victims {
+        Victims::Networks if MACHINES.contains(&model.as_str()) => {
+            let message = format!("the attack `{name}` follows gradients, and `{model}` has none");
+            let help = "connect `weights` to a network, or choose tack-on or swap";
+            return Err(Mismatch::new(blamed(), message, help));
+        }
+        Victims::Recurrent if !STEPPING.contains(&model.as_str()) => {
+            let message = format!(
+                "the attack `{name}` needs a recurrent network, and `weights` is `{model}`"
+            );
+            return Err(Mismatch::new(blamed(), message, recurrent()));
+        }
+        Victims::Recurrent if !victim.steps => {
+            let message = format!(
+                "the attack `{name}` follows a sequence as it arrives, and this `{model}` reads the whole of it at once"
+            );
+            let help = "train without `bidirectional` and `attention`";
+            return Err(Mismatch::new(blamed(), message, help));
+        }
+        _ => {}
+    }
+    if victim.outside_vectors && !inputs.has("vectors") {
+        let message = format!("`{model}` reads word vectors that are not among its weights");
+        let help = "connect the input `vectors` to what the train stage read";
+        return Err(Mismatch::new(blamed(), message, help));
+    }
+    let rows = inputs.of("rows").and_then(|rows| rows.rows);
+    let kinds = victim.reads.zip(rows);
+    // Padding is not another kind of row.
+    match kinds.filter(|(reads, rows)| discriminant(reads) != discriminant(rows)) {
+        Some((reads, rows)) => {
+            let message = format!(
+                "`{model}` was trained on {}, and `rows` are {}",
+                reads.name(),
+                rows.name()
+            );
+            let help = "connect the rows that the train stage reads, or others like them";
+            Err(Mismatch::new(
+                Blamed::Input("rows".to_owned()),
+                message,
+                help,
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses traces of what has none.
+pub fn traces(inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
+    let rows = inputs.of("rows").and_then(|rows| rows.rows);
+    if let Some(rows) = rows.filter(|rows| *rows != ExpectedRows::Signals) {
+        let message = format!("`traces` are of signals, and `rows` are {}", rows.name());
+        return Err(Mismatch::new(
+            Blamed::Param("traces"),
+            message,
+            "leave it out",
+        ));
+    }
+    match model(inputs, "weights").filter(|model| !model.steps) {
+        Some(model) => {
+            let name = &model.name;
+            let message = format!(
+                "`traces` follow a recurrent network step by step, and this `{name}` has no steps"
+            );
+            let help = "leave it out, or train \"lstm\", \"gru\" or \"rnn\" without `bidirectional` and `attention`";
+            Err(Mismatch::new(Blamed::Param("traces"), message, help))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What is known of the outputs.
+pub fn outputs() -> ExpectedOutputs {
+    // Signals have more columns than words: metrics are what people take of examples.
+    let examples = Expected {
+        examples: true,
+        ..Expected::default()
+    };
+    vec![
+        examples,
+        Expected::of_columns(SUMMARY),
+        Expected::of_columns(TRACES),
+    ]
+}
+
+fn model<'a>(inputs: &'a ExpectedInputs<'_>, port: &str) -> Option<&'a ExpectedModel> {
+    inputs.of(port).and_then(|weights| weights.model.as_ref())
+}
+
+/// What makes the table of a port.
+fn maker(port: &str) -> &'static str {
+    match port {
+        "bayes" => "a train stage with model = \"naive-bayes\"",
+        "vocab" => "the tokenize stage (its output `vocab`)",
+        "language" => "an ngrams stage",
+        _ => "the stage that makes it",
+    }
+}

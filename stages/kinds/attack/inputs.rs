@@ -1,0 +1,344 @@
+//! The inputs of an attack, taken apart once: which rows there are, the model, the words; and the
+//! loop that attacks groups of rows in parallel and measures what is left of them.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{AsArray, StringArray};
+use arrow::record_batch::RecordBatch;
+use nn::batch::Sequence;
+use nn::model::Model;
+use nn::models::{KneserNey, Vectors};
+use nn::victim::Neural;
+use rayon::prelude::*;
+use store::{Params, Value};
+
+use super::attacks::find;
+use super::context::{AttackContext, Item, Trace};
+use super::entry::PreparedAttack;
+use super::outcome::Outcome;
+use crate::models::loaded::{Loaded, Subject, accuracy, probabilities, vectors};
+use crate::params::settings::{Settings, failure};
+use crate::tables::sequences::{Form, Labelled};
+use crate::tables::weights::Card;
+use crate::tables::{ngrams, vocabulary};
+use crate::{Failure, Task, Watch, models};
+
+/// Which rows of a split there are to draw from; all of them by default.
+#[derive(Clone, Copy, Default)]
+pub struct Among {
+    /// Only those that the model gets right.
+    pub right: bool,
+    /// Only those of this class.
+    pub label: Option<i64>,
+}
+
+/// The inputs of an attack, taken apart once.
+pub struct AttackInputs {
+    /// The rows.
+    pub rows: Labelled,
+    loaded: Loaded,
+    bayes: Option<Loaded>,
+    language: Option<KneserNey>,
+    /// The words by id, if a vocabulary is connected.
+    pub words: Option<StringArray>,
+    vectors: Option<Vectors>,
+}
+
+/// Items that share batches: two groups of 16, one for each of two classes.
+const GROUP: usize = 32;
+
+impl AttackInputs {
+    /// From the ports `weights`, `rows`, `vectors`, `vocab`, `bayes` and `language`.
+    pub fn open(task: &Task<'_>) -> Result<AttackInputs, Failure> {
+        let connected = task.inputs.get("vectors").map(vectors).transpose()?;
+        let loaded = Loaded::open(&task.inputs["weights"], connected.as_ref())?;
+        AttackInputs::with(task, loaded, connected)
+    }
+
+    /// The same inputs with another model.
+    pub fn with(
+        task: &Task<'_>,
+        loaded: Loaded,
+        connected: Option<Vectors>,
+    ) -> Result<AttackInputs, Failure> {
+        let bayes = task.inputs.get("bayes");
+        let bayes = bayes.map(|table| Loaded::open(table, None)).transpose()?;
+        if let Some(other) = bayes.as_ref().filter(|loaded| loaded.bayes().is_none()) {
+            let name = models::named(&other.card);
+            return Err(
+                Failure::new(format!("the input `bayes` is the model `{name}`"))
+                    .help("connect a train stage with model = \"naive-bayes\""),
+            );
+        }
+        let rows = Labelled::read(&task.inputs["rows"])?;
+        // The vectors that the model reads, also when they were trained with it.
+        let own = loaded.network();
+        let own = own.and_then(|(model, params)| own_vectors(model, params));
+        let words = task.inputs.get("vocab").map(words).transpose()?;
+        let ours = rows.form.words();
+        vocabulary::agree(ours, loaded.card.words(), "weights")?;
+        for port in ["vectors", "vocab"] {
+            let listed = task.inputs.get(port).and_then(vocabulary::listed);
+            vocabulary::agree(ours, listed.as_deref(), port)?;
+        }
+        let counted = bayes.as_ref().and_then(|bayes| bayes.card.words());
+        vocabulary::agree(ours, counted, "bayes")?;
+        let language = task.inputs.get("language").map(ngrams::read).transpose()?;
+        let theirs = language.as_ref().map(|(_, words)| words.as_str());
+        vocabulary::agree(ours, theirs, "language")?;
+        Ok(AttackInputs {
+            rows,
+            loaded,
+            bayes,
+            language: language.map(|(model, _)| model),
+            words,
+            vectors: own.or(connected),
+        })
+    }
+
+    /// The rows of a split, or some of them; at most so many, drawn by seed and id, in their order.
+    /// The split comes with the parameter that names it.
+    pub fn places(
+        &self,
+        (split, param): (&str, &'static str),
+        limit: usize,
+        seed: u64,
+        among: Among,
+    ) -> Result<Vec<usize>, Failure> {
+        let mut places = self.rows.split(split);
+        if places.is_empty() {
+            return Err(self.rows.no_split(split, param));
+        }
+        if let Some(label) = among.label {
+            places.retain(|row| self.rows.label(*row).map(i64::from) == Some(label));
+        }
+        if among.right && !places.is_empty() {
+            let examples = self.rows.examples(&places)?;
+            let texts: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
+            let said = probabilities(self.loaded.subject()?.victim(), &texts)?;
+            let mut said = said.iter();
+            places.retain(|row| {
+                let answer = said.next().map(|p| nn::evaluate::argmax(p) as u32);
+                answer == self.rows.label(*row)
+            });
+        }
+        if places.is_empty() {
+            let which = if among.right {
+                " that the model gets right"
+            } else {
+                ""
+            };
+            let class = among
+                .label
+                .map_or("".to_owned(), |label| format!(" of class {label}"));
+            return Err(Failure::new(format!(
+                "the split `{split}` has no row{class}{which}: there is nothing to attack"
+            ))
+            .help("draw from other rows: `split`, `label` and `among` say which"));
+        }
+        if limit > 0 && limit < places.len() {
+            // A hash of the id, so that a bigger draw holds the smaller one.
+            places.sort_by_key(|row| {
+                let name = format!("{seed}/{}", self.rows.ids[*row]);
+                (store::Digest::of(name.as_bytes()).to_string(), *row)
+            });
+            places.truncate(limit);
+            places.sort_unstable();
+        }
+        Ok(places)
+    }
+
+    /// The model.
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    /// What the model is.
+    pub fn card(&self) -> &Card {
+        &self.loaded.card
+    }
+
+    /// The model's accuracy on these rows as they are.
+    pub fn accuracy(&self, places: &[usize]) -> Result<f64, Failure> {
+        let subject = self.loaded.subject()?;
+        accuracy(subject.victim(), &self.rows.examples(places)?)
+    }
+
+    /// Attacks these rows.
+    pub fn attack(
+        &self,
+        places: &[usize],
+        params: &Params,
+        seed: u64,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let subject = self.loaded.subject()?;
+        self.attack_subject(&subject, self.vectors.as_ref(), places, params, seed, watch)
+    }
+
+    /// Attacks these rows of a network that has other weights by now.
+    pub fn attack_with(
+        &self,
+        weights: &nn::params::Params<f32>,
+        places: &[usize],
+        params: &Params,
+        seed: u64,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let (model, _) = self
+            .loaded
+            .network()
+            .ok_or_else(|| Failure::new("this model is no network"))?;
+        let subject = Subject::Network(Neural::new(model, weights).map_err(models::failure)?);
+        let own = own_vectors(model, weights);
+        let vectors = own.as_ref().or(self.vectors.as_ref());
+        self.attack_subject(&subject, vectors, places, params, seed, watch)
+    }
+
+    fn attack_subject(
+        &self,
+        subject: &Subject<'_>,
+        vectors: Option<&Vectors>,
+        places: &[usize],
+        params: &Params,
+        seed: u64,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let name = Settings(params).text("attack").unwrap_or_default();
+        let attack = find(name).ok_or_else(|| Failure::new(format!("no attack `{name}`")))?;
+        let examples = self.rows.examples(places)?;
+        let texts: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
+        let before = probabilities(subject.victim(), &texts)?;
+        let classes = before.first().map_or(0, Vec::len);
+        let repeats = Settings(params).whole("repeats", 1, 1).map_err(failure)?;
+        let ids = places.iter().flat_map(|row| {
+            let id = &self.rows.ids[*row];
+            (0..repeats).map(move |k| match repeats {
+                1 => id.clone(),
+                _ => format!("{id}#{k}"),
+            })
+        });
+        let ids: Vec<String> = ids.collect();
+        let item = |n: usize| {
+            let k = n / repeats;
+            Item {
+                id: &ids[n],
+                input: texts[k],
+                label: self.rows.label(places[k]).unwrap_or_default(),
+                before: before[k].clone(),
+            }
+        };
+        let items: Vec<Item<'_>> = (0..ids.len()).map(item).collect();
+        if let Some(item) = items.iter().find(|item| item.label as usize >= classes) {
+            return Err(Failure::new(format!(
+                "the row with the id {} has the label {}, but the model knows {classes} classes",
+                item.id, item.label
+            )));
+        }
+        let special = match self.rows.form {
+            Form::Tokens { pad, unknown, .. } => [pad, unknown],
+            _ => [0, 0],
+        };
+        let context = AttackContext {
+            subject,
+            params,
+            seed,
+            words: self.words.as_ref(),
+            vectors,
+            bayes: self.bayes.as_ref().and_then(Loaded::bayes),
+            language: self.language.as_ref(),
+            special,
+            pad: special[0],
+            classes,
+        };
+        let ready = attack.prepare(&context)?;
+        let traces = in_groups(&items, ready.as_ref(), watch)?;
+        let wanted = Settings(params).0.get("target").and_then(Value::as_int);
+        self.measure(
+            subject,
+            items,
+            traces,
+            wanted.map(|class| class as u32),
+            watch,
+        )
+    }
+
+    /// What the model says of what the attack left, asked afresh.
+    fn measure(
+        &self,
+        subject: &Subject<'_>,
+        items: Vec<Item<'_>>,
+        traces: Vec<Trace>,
+        wanted: Option<u32>,
+        watch: &dyn Watch,
+    ) -> Result<Vec<Outcome>, Failure> {
+        let texts: Vec<&Sequence> = traces.iter().map(|trace| &trace.input).collect();
+        let after = probabilities(subject.victim(), &texts)?;
+        let sum = |get: fn(&Trace) -> u64| traces.iter().map(get).sum::<u64>();
+        let done = [
+            ("items", items.len() as u64),
+            ("forward", sum(|trace| trace.forward)),
+            ("backward", sum(|trace| trace.backward)),
+        ];
+        for (unit, amount) in done.into_iter().filter(|(_, amount)| *amount > 0) {
+            watch.work(unit, amount);
+        }
+        let outcome = |((item, trace), after): ((Item<'_>, Trace), Vec<f32>)| Outcome {
+            id: item.id.to_owned(),
+            label: item.label,
+            original: item.input.clone(),
+            before: item.before,
+            after,
+            wanted,
+            trace,
+        };
+        Ok(items
+            .into_iter()
+            .zip(traces)
+            .zip(after)
+            .map(outcome)
+            .collect())
+    }
+}
+
+/// The vectors among a network's weights.
+fn own_vectors(model: &Model, params: &nn::params::Params<f32>) -> Option<Vectors> {
+    let span = model.layout().find("embedding")?;
+    Some(Vectors {
+        dim: span.cols,
+        data: params.get(span).into(),
+    })
+}
+
+/// Groups of items in parallel, in the order of items.
+fn in_groups(
+    items: &[Item<'_>],
+    ready: &dyn PreparedAttack,
+    watch: &dyn Watch,
+) -> Result<Vec<Trace>, Failure> {
+    let done = AtomicU64::new(0);
+    let group = |group: &[Item<'_>]| {
+        if watch.stopped() {
+            return Err(Failure::stopped());
+        }
+        let traces = ready.attack(group)?;
+        let done = done.fetch_add(group.len() as u64, Ordering::Relaxed) + group.len() as u64;
+        watch.progress(done, items.len() as u64);
+        Ok(traces)
+    };
+    let groups: Vec<Vec<Trace>> = items
+        .par_chunks(GROUP)
+        .map(group)
+        .collect::<Result<_, _>>()?;
+    Ok(groups.into_iter().flatten().collect())
+}
+
+/// The words by id, from the output `vocab` of a tokenize stage.
+fn words(table: &RecordBatch) -> Result<StringArray, Failure> {
+    let words = table.column_by_name("token");
+    let words = words.and_then(|c| c.as_string_opt::<i32>());
+    words.cloned().ok_or_else(|| {
+        Failure::new("the input `vocab` has no column `token`")
+            .help("connect the output `vocab` of a tokenize stage")
+    })
+}

@@ -1,0 +1,237 @@
+//! `attack`: adversarial rows against a trained model.
+//!
+//! One file per attack in `attacks/`; what they are put together from is in `goals/`, `candidates/`,
+//! `search/` and `online/`. Items are attacked in parallel; an item's row does not depend on the others,
+//! on their order or on the number of threads. What is reported of an item is measured afresh on what
+//! the attack left.
+
+pub mod attacks;
+mod candidates;
+mod context;
+pub mod entry;
+mod expect;
+mod goals;
+mod inputs;
+mod online;
+mod outcome;
+mod replay;
+mod search;
+mod stream;
+#[cfg(test)]
+pub(crate) mod tests;
+mod traces;
+
+use std::sync::LazyLock;
+
+use store::{Params, Value};
+
+use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::contract::determinism::{Determinism, Within, within};
+use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::fingerprint::{self, Code};
+use crate::params::settings::{self, Settings, failure};
+use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task};
+use attacks::{check, find, params};
+use entry::{Changes, param};
+pub use expect::inputs as expect_inputs;
+pub use inputs::{Among, AttackInputs};
+pub use outcome::Outcome;
+pub use stream::{AttackStream, Run};
+
+/// Refuses what would be without an effect for the rows of an attack stage, or repeat itself.
+fn check_rows(params: &Params) -> Result<(), ParamError> {
+    let s = Settings(params);
+    let name = s.text("attack").unwrap_or_default();
+    let Some(attack) = find(name) else {
+        return Ok(());
+    };
+    if s.whole("repeats", 1, 1)? > 1 && !attack.draws(s) {
+        let message = format!(
+            "`repeats` would attack each row in the same way: `{name}` draws no random numbers here"
+        );
+        let help = match name {
+            "dynamic" => "leave it out, or draw where perturbations begin: `start`",
+            "word-mapping" => "leave it out, or take rule = \"random\"",
+            _ => "leave it out",
+        };
+        return Err(settings::wrong("repeats", message, help));
+    }
+    if s.whole("traces", 0, 0)? > 0 && attack.entry().changes == Changes::Words {
+        let message = format!("`traces` are of signals, and `{name}` changes words");
+        return Err(settings::wrong("traces", message, "leave it out"));
+    }
+    let (label, target) = (params.get("label"), params.get("target"));
+    if label.is_some() && label == target {
+        let message =
+            "`label` and `target` are one class: there would be nothing to attack".to_owned();
+        return Err(settings::wrong(
+            "target",
+            message,
+            "choose another class to reach",
+        ));
+    }
+    Ok(())
+}
+
+/// The kind `attack`.
+pub struct AttackStage;
+
+static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
+    let base = [
+        Param {
+            name: "attack",
+            ty: Type::Text,
+            presence: Presence::Required,
+            help: "none, tack-on, swap, jsma, word-mapping, gradient-sign, fixed-point, dynamic or optimal-control.",
+        },
+        Param {
+            name: "split",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text("test".to_owned())),
+            help: "The rows to attack.",
+        },
+        Param {
+            name: "items",
+            ty: Type::Int,
+            presence: Presence::Default(|| Value::Int(0)),
+            help: "How many of them, drawn by seed and id; 0 for all.",
+        },
+        param(
+            "among",
+            Type::Text,
+            "Which rows there are to draw from: all (the default), or right: those that the model gets right.",
+        ),
+        param(
+            "label",
+            Type::Int,
+            "Only rows of this class are drawn from.",
+        ),
+        param(
+            "repeats",
+            Type::Int,
+            "How often each row is attacked, each time with random numbers of its own (1).",
+        ),
+        param(
+            "traces",
+            Type::Int,
+            "For signals: the first so many rows step by step, in the output `traces` (0).",
+        ),
+    ];
+    Description {
+        kind: "attack",
+        summary: "Adversarial rows against a trained model, each with what was changed and what it cost.",
+        params: settings::union(&base, &params()),
+        seeded: true,
+    }
+});
+
+impl Stage for AttackStage {
+    fn describe(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn ports(&self, params: &Params) -> Ports {
+        let port = |name: &'static str, holds, required| Port {
+            name: name.to_owned(),
+            holds,
+            required,
+        };
+        let mut outputs = vec![
+            port("examples", "examples", true),
+            port("summary", "summary", true),
+        ];
+        if Settings(params).whole("traces", 0, 0).unwrap_or_default() > 0 {
+            outputs.push(port("traces", "traces", true));
+        }
+        Ports {
+            inputs: Inputs::Named(vec![
+                port("weights", "weights", true),
+                port("rows", "tokens", true),
+                port("vectors", "vectors", false),
+                port("vocab", "vocab", false),
+                port("bayes", "weights", false),
+                port("language", "ngrams", false),
+            ]),
+            outputs,
+        }
+    }
+
+    fn check(&self, params: &Params) -> Result<(), ParamError> {
+        let settings = Settings(params);
+        settings.whole("items", 0, 0)?;
+        settings.whole("traces", 0, 0)?;
+        settings.whole("repeats", 1, 1)?;
+        settings.whole("label", 0, 0)?;
+        settings.one_of("among", AMONG)?;
+        check(params)?;
+        check_rows(params)
+    }
+
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        expect::inputs(params, inputs)?;
+        let settings = Settings(params);
+        inputs.has_split("rows", "split", settings.text("split").unwrap_or("test"))?;
+        if settings.whole("traces", 0, 0)? > 0 {
+            expect::traces(inputs)?;
+        }
+        Ok(expect::outputs())
+    }
+
+    fn code(&self, params: &Params) -> Code {
+        let name = Settings(params).text("attack").unwrap_or_default();
+        fingerprint::with_chosen("attack", attacks::file(name).as_slice())
+    }
+
+    fn replay(
+        &self,
+        task: &Task<'_>,
+        outputs: &Outputs,
+        exact: bool,
+    ) -> Option<Result<Replayed, Failure>> {
+        Some(replay::replay(task, outputs, exact))
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[
+            within("examples", "p_before", 1e-2),
+            within("examples", "p_after", 1e-2),
+            within("examples", "original", 1e-6),
+            within("examples", "adversarial", 1e-3),
+            within("summary", "*", 3e-2),
+        ];
+        Determinism::Rounding(ROUNDED)
+    }
+
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
+        let stage = AttackInputs::open(task)?;
+        let settings = Settings(task.params);
+        let split = settings.text("split").unwrap_or("test");
+        let limit = settings.whole("items", 0, 0).map_err(failure)?;
+        let among = Among {
+            right: settings.one_of("among", AMONG).map_err(failure)?,
+            label: settings.0.get("label").and_then(Value::as_int),
+        };
+        let places = stage.places((split, "split"), limit, task.seed, among)?;
+        let outcomes = stage.attack(&places, task.params, task.seed, task.watch)?;
+        let name = settings.text("attack").unwrap_or_default();
+        let examples = outcome::examples(&outcomes, stage.words.as_ref());
+        let summary = outcome::summary(name, &outcomes);
+        let mut outputs = Outputs::from([
+            ("examples".to_owned(), examples),
+            ("summary".to_owned(), summary),
+        ]);
+        let traced = settings.whole("traces", 0, 0).map_err(failure)?;
+        if traced > 0 {
+            let outcomes = &outcomes[..traced.min(outcomes.len())];
+            let table = traces::table(stage.loaded(), outcomes)?;
+            outputs.insert("traces".to_owned(), table);
+        }
+        Ok(outputs)
+    }
+}
+
+const AMONG: &[(&str, bool)] = &[("all", false), ("right", true)];

@@ -1,0 +1,250 @@
+//! Attacks on signals that run while the sequence arrives: their parameters, and the walk along all items.
+//! What is added to a sample is the attack's own rule; see `nn::online`.
+
+pub mod signs;
+pub mod solver;
+
+use nn::batch::Sequence;
+use nn::model::Model;
+use nn::online::{Aim, Goal, Limits, Online, Rule};
+
+use crate::contract::description::{Param, Type};
+use crate::kinds::attack::context::{AttackContext, Item, Trace};
+use crate::kinds::attack::entry::param;
+use crate::models::failure as refused;
+use crate::models::loaded::Subject;
+use crate::params::settings::{Settings, failure};
+use crate::{Failure, ParamError};
+
+pub const ALPHA: Param = param(
+    "alpha",
+    Type::Float,
+    "For attacks on signals: the size of gradient-sign's steps (0.15), the gain of fixed-point, dynamic and word-mapping (1).",
+);
+pub const EPS: Param = param(
+    "eps",
+    Type::Float,
+    "For attacks on signals: the largest change of a number (any; optimal-control: 0.15).",
+);
+pub const TARGET: Param = param(
+    "target",
+    Type::Int,
+    "For attacks on signals: the class to reach; without it any wrong one.",
+);
+pub const THRESHOLD: Param = param(
+    "threshold",
+    Type::Float,
+    "For gradient-sign, fixed-point and dynamic: V = max(0, threshold - y)^2, which rests where the model is surer (absent: V = -ln y).",
+);
+pub const CLIP01: Param = param(
+    "clip01",
+    Type::Bool,
+    "For attacks on signals: whether numbers stay between 0 and 1 (false).",
+);
+pub const POINTS: Param = param(
+    "points",
+    Type::Int,
+    "For fixed-point, dynamic and word-mapping: points of the quadrature over the perturbation (4).",
+);
+pub const ITERATIONS: Param = param(
+    "iterations",
+    Type::Int,
+    "For fixed-point and word-mapping: iterations with one alpha, at most (30); for optimal-control: steps of Adam (300).",
+);
+pub const V: Param = param(
+    "v",
+    Type::Text,
+    "For fixed-point and dynamic: the direction, gradient (of V, the default) or error (h2 - h1).",
+);
+
+/// What attacks on signals share.
+pub struct Settled {
+    target: Option<u32>,
+    threshold: Option<f64>,
+    pub limits: Limits,
+}
+
+/// The direction in which a state is pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Push {
+    /// The gradient of V, of length 1.
+    Gradient,
+    /// The distance of the two runs; at first, where there is none, the sign of the gradient.
+    Error,
+}
+
+impl Push {
+    pub fn read(s: Settings<'_>) -> Result<Push, ParamError> {
+        s.one_of("v", &[("gradient", Push::Gradient), ("error", Push::Error)])
+    }
+}
+
+impl Settled {
+    /// The shared parameters. `linf` is the attack's own limit, if it has one.
+    pub fn read(s: Settings<'_>, linf: Option<f64>) -> Result<Settled, ParamError> {
+        let given = |name: &str| s.0.contains_key(name);
+        let eps = s.number("eps", 0.0, 0.0, 1e9)?;
+        let threshold = s.number("threshold", 0.5, 1e-9, 1.0)?;
+        let target = s.whole("target", 0, 0)? as u32;
+        let own = linf.unwrap_or(f64::INFINITY);
+        Ok(Settled {
+            target: given("target").then_some(target),
+            threshold: given("threshold").then_some(threshold),
+            limits: Limits {
+                linf: if given("eps") {
+                    Some(eps.min(own))
+                } else {
+                    linf
+                },
+                range: s.flag("clip01", false).then_some((0.0, 1.0)),
+            },
+        })
+    }
+
+    /// The class to reach.
+    pub fn target(&self) -> Option<u32> {
+        self.target
+    }
+
+    /// Where V rests.
+    pub fn threshold(&self) -> Option<f64> {
+        self.threshold
+    }
+
+    /// What an item shall become; nothing if it is that already.
+    pub fn goal(&self, item: &Item<'_>) -> Option<Goal> {
+        let aim = match self.target {
+            None => Aim::Leave(item.label as usize),
+            Some(class) if class == item.label => return None,
+            Some(class) => Aim::Reach(class as usize),
+        };
+        Some(Goal {
+            aim,
+            threshold: self.threshold,
+        })
+    }
+
+    /// An error for a class that the model does not know.
+    pub fn known(&self, classes: usize) -> Result<(), Failure> {
+        match self.target {
+            Some(class) if class as usize >= classes => Err(Failure::new(format!(
+                "the class {class} is to be reached, but the model knows {classes} classes"
+            ))
+            .help(format!("`target` is at most {}", classes - 1))
+            .at("target")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Every number that signals' attacks take, in its range.
+pub fn check(s: Settings<'_>) -> Result<(), ParamError> {
+    Settled::read(s, None)?;
+    Push::read(s)?;
+    s.number("alpha", 1.0, 0.0, 1e9)?;
+    let points = s.whole("points", 4, 1)?;
+    if points > 16 {
+        let message = format!("`points` is {points}");
+        return Err(crate::params::settings::wrong(
+            "points",
+            message,
+            "it is at most 16",
+        ));
+    }
+    Ok(())
+}
+
+/// The gain or size of an attack.
+pub fn alpha(s: Settings<'_>, absent: f64) -> Result<f64, Failure> {
+    s.number("alpha", absent, 0.0, 1e9).map_err(failure)
+}
+
+/// An attack on signals, with its parameters.
+pub struct Pursuit<'a> {
+    pub context: &'a AttackContext<'a>,
+    pub settled: Settled,
+    model: &'a Model,
+    weights: &'a nn::params::Params<f32>,
+}
+
+impl<'a> Pursuit<'a> {
+    /// An error for a model that cannot be read step by step.
+    pub fn new(
+        attack: &str,
+        context: &'a AttackContext<'a>,
+        linf: Option<f64>,
+    ) -> Result<Pursuit<'a>, Failure> {
+        let settled = Settled::read(context.settings(), linf).map_err(failure)?;
+        settled.known(context.classes)?;
+        let Subject::Network(network) = context.subject else {
+            return Err(
+                Failure::new(format!("the attack `{attack}` needs a recurrent network"))
+                    .help("connect a train stage with model = \"rnn\", \"gru\" or \"lstm\""),
+            );
+        };
+        let (model, weights) = network.parts();
+        Ok(Pursuit {
+            context,
+            settled,
+            model,
+            weights,
+        })
+    }
+
+    /// Walks along all items at once. `rule` makes the rule of some items in their order; `halved` says at how many
+    /// samples of one of them it took a smaller gain than its own.
+    pub fn run<R: Rule<f32>>(
+        &self,
+        items: &[Item<'_>],
+        rule: impl Fn(&[&Item<'_>]) -> Result<R, Failure>,
+        halved: impl Fn(&R, usize) -> Option<u64>,
+    ) -> Result<Vec<Trace>, Failure> {
+        let mut traces: Vec<Trace> = items.iter().map(Trace::untouched).collect();
+        let mut places: Vec<(usize, Goal)> = Vec::new();
+        for (place, item) in items.iter().enumerate() {
+            item.signal()?;
+            places.extend(self.settled.goal(item).map(|goal| (place, goal)));
+        }
+        if places.is_empty() {
+            return Ok(traces);
+        }
+        // The longest first, so that those still going are always the first ones.
+        places.sort_by_key(|(place, _)| std::cmp::Reverse(items[*place].input.len()));
+        let going: Vec<&Item<'_>> = places.iter().map(|(place, _)| &items[*place]).collect();
+        let goals = places.iter().map(|(_, goal)| *goal).collect();
+        let mut online = Online::new(
+            self.model,
+            self.weights,
+            rule(&going)?,
+            goals,
+            self.settled.limits,
+        )
+        .map_err(refused)?;
+        let width = online.width();
+        let mut moved: Vec<Vec<f32>> = vec![Vec::new(); going.len()];
+        for k in 0..going[0].input.len() {
+            let left = going.iter().take_while(|i| i.input.len() > k).count();
+            online.keep(left);
+            let mut samples = Vec::with_capacity(left * width);
+            for item in &going[..left] {
+                samples.extend_from_slice(&item.signal()?[k * width..(k + 1) * width]);
+            }
+            let read = online.push(&samples).map_err(refused)?;
+            for (item, sample) in moved.iter_mut().zip(read.chunks_exact(width)) {
+                item.extend_from_slice(sample);
+            }
+        }
+        let done = places.iter().zip(moved).zip(online.bill()).enumerate();
+        for (item, (((place, _), data), bill)) in done {
+            traces[*place] = Trace {
+                input: Sequence::Vectors { dim: width, data },
+                changes: Vec::new(),
+                attacked: true,
+                forward: bill.forwards,
+                backward: bill.backwards,
+                halved: halved(online.rule(), item),
+            };
+        }
+        Ok(traces)
+    }
+}

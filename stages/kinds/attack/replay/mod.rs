@@ -1,0 +1,324 @@
+//! Takes an attack at its word: what its table says of each row is recomputed from the row itself.
+//!
+//! Nothing that the attack said of itself is believed, and none of its code is used: the victim is
+//! read from its weights, asked about the original and the adversarial row, and flags, changes,
+//! budgets and the summary are worked out here. Decides no result, so it is in no key.
+
+mod row;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arrow::array::{Array, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
+use arrow::record_batch::RecordBatch;
+use nn::batch::Sequence;
+use nn::evaluate::argmax;
+
+use crate::models::loaded::{Loaded, probabilities, vectors};
+use crate::params::settings::Settings;
+use crate::tables::sequences::{Form, Labelled};
+use crate::{Disagreement, Failure, Outputs, Replayed, Task};
+use row::{Report, Row};
+use table::Examples;
+
+/// Recomputes what `examples` and `summary` say. `exact`: probabilities must have the same bits,
+/// because they were computed on the same instruction sets.
+pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replayed, Failure> {
+    let table = Examples::read(&outputs["examples"])?;
+    let rows = Labelled::read(&task.inputs["rows"])?;
+    let connected = task.inputs.get("vectors").map(vectors).transpose()?;
+    let loaded = Loaded::open(&task.inputs["weights"], connected.as_ref())?;
+    let subject = loaded.subject()?;
+    let settings = Settings(task.params);
+    let mut report = Report::default();
+
+    let split = settings.text("split").unwrap_or("test");
+    let places: BTreeMap<&str, usize> = rows
+        .split(split)
+        .into_iter()
+        .map(|row| (rows.ids[row].as_str(), row))
+        .collect();
+    let repeated = settings.whole("repeats", 1, 1).unwrap_or(1) > 1;
+    selection(&table, &places, settings, task.seed, &mut report);
+    let mut pairs: Vec<(usize, &Sequence, Sequence)> = Vec::with_capacity(table.len());
+    for n in 0..table.len() {
+        let id = table.id(n);
+        // `wave/3#7` is the eighth attack on `wave/3`.
+        let named = id.rsplit_once('#').filter(|_| repeated);
+        let Some(row) = places.get(named.map_or(id, |(row, _)| row)) else {
+            report.add(n, id, "id", id, &format!("no row of the split `{split}`"));
+            continue;
+        };
+        let original = &rows.examples[*row].input;
+        let label = rows
+            .label(*row)
+            .map_or("none".to_owned(), |l| l.to_string());
+        report.same(
+            n,
+            id,
+            "label",
+            &table.whole("label", n)?.to_string(),
+            &label,
+        );
+        match (
+            table.sequence("original", n, original),
+            table.sequence("adversarial", n, original),
+        ) {
+            (Some(stored), Some(adversarial)) => {
+                if stored != *original {
+                    report.add(n, id, "original", "another text", "the row that it names");
+                }
+                pairs.push((n, original, adversarial));
+            }
+            _ => report.add(
+                n,
+                id,
+                "adversarial",
+                "cannot be read",
+                "a row like the original",
+            ),
+        }
+    }
+    let before: Vec<&Sequence> = pairs.iter().map(|(_, original, _)| *original).collect();
+    let before = probabilities(subject.victim(), &before)?;
+    let after: Vec<&Sequence> = pairs
+        .iter()
+        .map(|(_, _, adversarial)| adversarial)
+        .collect();
+    let after = probabilities(subject.victim(), &after)?;
+
+    let budget = budget(settings, &rows.form);
+    let mut tally = Tally::default();
+    for ((n, original, adversarial), (before, after)) in pairs.iter().zip(before.iter().zip(&after))
+    {
+        let mut one = Row {
+            table: &table,
+            n: *n,
+            id: table.id(*n),
+            report: &mut report,
+        };
+        one.probabilities("p_before", before, exact);
+        one.probabilities("p_after", after, exact);
+        let label = one.table.whole("label", *n)?;
+        let said = [argmax(before) as i64, argmax(after) as i64];
+        one.number("predicted_before", said[0])?;
+        one.number("predicted_after", said[1])?;
+        let attacked = one.table.flag("attacked", *n)?;
+        let right = said[0] == label;
+        let there = match one.table.maybe_whole("wanted", *n) {
+            Some(wanted) => attacked && said[1] == wanted,
+            None => said[1] != label,
+        };
+        let success = right && there;
+        let stored = one.table.flag("success", *n)?;
+        one.report.same(
+            *n,
+            one.id,
+            "success",
+            &stored.to_string(),
+            &success.to_string(),
+        );
+        let words = match (original, adversarial) {
+            (Sequence::Tokens(old), Sequence::Tokens(new)) => {
+                one.words(old, new, task, &rows.form)?
+            }
+            _ => {
+                // Numbers are not words, and none are changed.
+                one.number("words_changed", 0)?;
+                0
+            }
+        };
+        let moved = *original != adversarial;
+        if !attacked && moved {
+            one.report
+                .add(*n, one.id, "attacked", "false", "the row was changed");
+        }
+        one.budget(&budget, words, original, adversarial);
+        if let (Budget::Like(cosine), Some(vectors)) = (&budget, &connected) {
+            one.likeness(*cosine, &budget, vectors, original, adversarial);
+        }
+        tally.count(right, said[1] == label, success, attacked, words);
+    }
+    if report.list.is_empty() {
+        let worded = !matches!(rows.form, Form::Signals { .. });
+        tally.compare(&outputs["summary"], worded, &mut report);
+    }
+    Ok(Replayed {
+        rows: table.len(),
+        successes: tally.successes,
+        asked: 2 * pairs.len(),
+        budget: budget.to_string(),
+        disagreements: report.list,
+    })
+}
+
+/// Whether these are the rows that were to be attacked, each once: leaving failures out, or
+/// listing a success twice, would change the summary and no row.
+fn selection(
+    table: &Examples<'_>,
+    places: &BTreeMap<&str, usize>,
+    settings: Settings<'_>,
+    seed: u64,
+    report: &mut Report,
+) {
+    let mut seen = BTreeSet::new();
+    for n in 0..table.len() {
+        let id = table.id(n);
+        if !seen.insert(id) {
+            report.add(n, id, "id", "twice", "each row once");
+        }
+    }
+    // Which rows `among`, `label` and `repeats` leave depends on the model: only doubles are told.
+    let plain = ["among", "label", "repeats"];
+    if plain.iter().any(|name| settings.0.contains_key(*name)) {
+        return;
+    }
+    let mut drawn: Vec<(String, &str)> = places
+        .keys()
+        .map(|id| {
+            let name = format!("{seed}/{id}");
+            (store::Digest::of(name.as_bytes()).to_string(), *id)
+        })
+        .collect();
+    drawn.sort_unstable();
+    match settings.whole("items", 0, 0) {
+        Ok(items) if items > 0 => drawn.truncate(items),
+        _ => {}
+    }
+    if let Some((_, id)) = drawn.iter().find(|(_, id)| !seen.contains(id)) {
+        report.add(
+            table.len(),
+            id,
+            "id",
+            "missing",
+            "a row for each item drawn",
+        );
+    }
+    if seen.len() > drawn.len() {
+        let more = format!("{} rows", seen.len());
+        report.add(
+            table.len(),
+            "",
+            "id",
+            &more,
+            &format!("{} items", drawn.len()),
+        );
+    }
+}
+
+/// What an attack may do to a row, by its parameters.
+#[derive(Debug, PartialEq)]
+enum Budget {
+    /// So many words.
+    Words(usize),
+    /// Each number by so much.
+    Linf(f64),
+    /// Each word by one whose vector has a cosine above this with its own.
+    Like(f64),
+    /// Whatever it likes.
+    Free,
+}
+
+impl std::fmt::Display for Budget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Budget::Words(1) => f.write_str("at most 1 word"),
+            Budget::Words(most) => write!(f, "at most {most} words"),
+            Budget::Linf(most) => write!(f, "each number by at most {most}"),
+            Budget::Like(cosine) => write!(f, "words with a cosine above {cosine}"),
+            Budget::Free => f.write_str("none declared"),
+        }
+    }
+}
+
+fn budget(settings: Settings<'_>, form: &Form) -> Budget {
+    let whole = |name, absent| {
+        settings
+            .whole(name, absent, 0)
+            .map_or(Budget::Free, Budget::Words)
+    };
+    match settings.text("attack").unwrap_or_default() {
+        "none" => Budget::Words(0),
+        "tack-on" => Budget::Words(1),
+        "swap" => whole("n", 1),
+        "jsma" => whole("max_words", 35),
+        "word-mapping" => settings
+            .number("similarity", 0.4, -1.0, 1.0)
+            .map_or(Budget::Free, Budget::Like),
+        "gradient-sign" if !settings.0.contains_key("eps") => settings
+            .number("alpha", 0.15, 0.0, f64::MAX)
+            .map_or(Budget::Free, Budget::Linf),
+        "optimal-control" => settings
+            .number("eps", 0.15, 0.0, f64::MAX)
+            .map_or(Budget::Free, Budget::Linf),
+        // Attacks on numbers say how far by `eps`.
+        _ if matches!(form, Form::Signals { .. }) && settings.0.contains_key("eps") => settings
+            .number("eps", 0.0, 0.0, f64::MAX)
+            .map_or(Budget::Free, Budget::Linf),
+        _ => Budget::Free,
+    }
+}
+
+/// What the summary must say.
+#[derive(Default)]
+struct Tally {
+    items: usize,
+    attacked: usize,
+    before: usize,
+    after: usize,
+    /// Right before, and attacked.
+    tried: usize,
+    successes: usize,
+    words: usize,
+}
+
+impl Tally {
+    fn count(&mut self, before: bool, after: bool, success: bool, attacked: bool, words: usize) {
+        self.items += 1;
+        self.attacked += usize::from(attacked);
+        self.before += usize::from(before);
+        self.after += usize::from(after);
+        self.tried += usize::from(before && attacked);
+        self.successes += usize::from(success);
+        self.words += if success { words } else { 0 };
+    }
+
+    /// `worded`: rows are texts, so that there are words to count.
+    fn compare(&self, summary: &RecordBatch, worded: bool, report: &mut Report) {
+        let share = |part: usize, whole: usize| (whole > 0).then(|| part as f64 / whole as f64);
+        let expected = [
+            ("items", Some(self.items as f64)),
+            ("attacked", Some(self.attacked as f64)),
+            ("accuracy_before", share(self.before, self.items)),
+            ("accuracy_after", share(self.after, self.items)),
+            ("successes", Some(self.successes as f64)),
+            ("success_rate", share(self.successes, self.tried)),
+            (
+                "mean_words",
+                share(self.words, self.successes).filter(|_| worded),
+            ),
+        ];
+        for (column, expected) in expected {
+            let array = summary.column_by_name(column);
+            let double = array.and_then(|array| cast(array, &DataType::Float64).ok());
+            let stored = double.as_ref().filter(|a| a.len() == 1).and_then(|array| {
+                let array = array.as_primitive::<Float64Type>();
+                array.is_valid(0).then(|| array.value(0))
+            });
+            if stored != expected {
+                let text = |x: Option<f64>| x.map_or("null".to_owned(), |x| x.to_string());
+                report.list.push(Disagreement {
+                    row: None,
+                    id: "summary".to_owned(),
+                    column: column.to_owned(),
+                    stored: text(stored),
+                    found: text(expected),
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! One row of an attack's table beside what comes out, and the list of what differs.
+
+use std::collections::BTreeSet;
+
+use arrow::array::{Array, AsArray};
+use arrow::record_batch::RecordBatch;
+use nn::batch::Sequence;
+use nn::models::Vectors;
+
+use super::Budget;
+use super::table::Examples;
+use crate::tables::sequences::Form;
+use crate::{Disagreement, Failure, Task};
+
+/// How far a probability may be off on other instruction sets.
+const ROUNDING: f32 = 1e-2;
+
+/// What differs.
+#[derive(Default)]
+pub struct Report {
+    pub list: Vec<Disagreement>,
+}
+
+impl Report {
+    pub fn add(&mut self, row: usize, id: &str, column: &str, stored: &str, found: &str) {
+        self.list.push(Disagreement {
+            row: Some(row),
+            id: id.to_owned(),
+            column: column.to_owned(),
+            stored: stored.to_owned(),
+            found: found.to_owned(),
+        });
+    }
+
+    pub fn same(&mut self, row: usize, id: &str, column: &str, stored: &str, found: &str) {
+        if stored != found {
+            self.add(row, id, column, stored, found);
+        }
+    }
+}
+
+/// One row of the table while it is looked at.
+pub struct Row<'a> {
+    pub table: &'a Examples<'a>,
+    pub n: usize,
+    pub id: &'a str,
+    pub report: &'a mut Report,
+}
+
+impl Row<'_> {
+    pub fn number(&mut self, column: &str, found: i64) -> Result<(), Failure> {
+        let stored = self.table.whole(column, self.n)?.to_string();
+        self.report
+            .same(self.n, self.id, column, &stored, &found.to_string());
+        Ok(())
+    }
+
+    pub fn probabilities(&mut self, column: &str, found: &[f32], exact: bool) {
+        let stored = self.table.floats(column, self.n).unwrap_or_default();
+        let near = |(a, b): (&f32, &f32)| match exact {
+            true => a.to_bits() == b.to_bits(),
+            false => (a - b).abs() <= ROUNDING,
+        };
+        if stored.len() != found.len() || !stored.iter().zip(found).all(near) {
+            let (stored, found) = (format!("{stored:?}"), format!("{found:?}"));
+            self.report.add(self.n, self.id, column, &stored, &found);
+        }
+    }
+
+    /// That the listed changes, and no others, lead from the original to the adversarial row.
+    /// How many words they are.
+    pub fn words(
+        &mut self,
+        old: &[u32],
+        new: &[u32],
+        task: &Task<'_>,
+        form: &Form,
+    ) -> Result<usize, Failure> {
+        let positions = self.table.ints("positions", self.n).unwrap_or_default();
+        let (was, now) = (
+            self.table.texts("old", self.n),
+            self.table.texts("new", self.n),
+        );
+        let mut text = old.to_vec();
+        let mut seen = BTreeSet::new();
+        let name = |token: u32| match task.inputs.get("vocab") {
+            Some(vocab) => word(vocab, token),
+            None => Some(token.to_string()),
+        };
+        let listed = positions.len() == was.len() && positions.len() == now.len();
+        for (k, position) in positions.iter().enumerate().filter(|_| listed) {
+            let at = usize::try_from(*position)
+                .ok()
+                .filter(|at| *at < old.len() && *at < new.len());
+            let Some(at) = at.filter(|at| seen.insert(*at)) else {
+                let wrong = "places of the text, each once";
+                self.report
+                    .add(self.n, self.id, "positions", &position.to_string(), wrong);
+                continue;
+            };
+            text[at] = new[at];
+            for (column, stored, token) in [("old", &was[k], old[at]), ("new", &now[k], new[at])] {
+                let found = name(token).unwrap_or_default();
+                self.report.same(self.n, self.id, column, stored, &found);
+            }
+            let special = match form {
+                Form::Tokens { pad, unknown, .. } => new[at] == *pad || new[at] == *unknown,
+                _ => false,
+            };
+            if special && new[at] != old[at] {
+                let rule = "padding and the unknown token are never put in";
+                self.report
+                    .add(self.n, self.id, "adversarial", &new[at].to_string(), rule);
+            }
+        }
+        if !listed || text != new {
+            let wrong = "changes that lead from the original to it";
+            self.report
+                .add(self.n, self.id, "adversarial", "a text", wrong);
+        }
+        self.number("words_changed", positions.len() as i64)?;
+        Ok(positions.len())
+    }
+
+    pub fn budget(&mut self, budget: &Budget, words: usize, old: &Sequence, new: &Sequence) {
+        let over = match (budget, old, new) {
+            (Budget::Words(most), ..) => words > *most,
+            (
+                Budget::Linf(most),
+                Sequence::Vectors { data: a, .. },
+                Sequence::Vectors { data: b, .. },
+            ) => {
+                // The bound is kept in the numbers that are stored: 32-bit floats.
+                a.iter()
+                    .zip(b)
+                    .any(|(a, b)| f64::from((b - a).abs()) > *most * (1.0 + 1e-6))
+            }
+            _ => false,
+        };
+        if over {
+            let found = format!("{words} words changed");
+            self.report
+                .add(self.n, self.id, "budget", &budget.to_string(), &found);
+        }
+    }
+}
+
+impl Row<'_> {
+    /// That every word was changed to one like it. The first that was not is told.
+    pub fn likeness(
+        &mut self,
+        least: f64,
+        budget: &Budget,
+        vectors: &Vectors,
+        old: &Sequence,
+        new: &Sequence,
+    ) {
+        let (Sequence::Tokens(old), Sequence::Tokens(new)) = (old, new) else {
+            return;
+        };
+        let vector = |token: &u32| {
+            let at = *token as usize * vectors.dim;
+            vectors.data.get(at..at + vectors.dim).unwrap_or_default()
+        };
+        let changed = old.iter().zip(new).filter(|(old, new)| old != new);
+        let cosines = changed.map(|(old, new)| cosine(vector(old), vector(new)));
+        // The attack sums in 32 bits.
+        if let Some(found) = cosines.into_iter().find(|found| *found <= least - 1e-5) {
+            let found = format!("a word with a cosine of {found:.6}");
+            self.report
+                .add(self.n, self.id, "budget", &budget.to_string(), &found);
+        }
+    }
+}
+
+/// The cosine of two vectors; 0 if one of them has no direction.
+fn cosine(a: &[f32], b: &[f32]) -> f64 {
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        let pairs = a.iter().zip(b);
+        pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    };
+    let lengths = (dot(a, a) * dot(b, b)).sqrt();
+    if lengths > 0.0 {
+        dot(a, b) / lengths
+    } else {
+        0.0
+    }
+}
+
+fn word(vocab: &RecordBatch, token: u32) -> Option<String> {
+    let words = vocab.column_by_name("token")?.as_string_opt::<i32>()?;
+    let at = token as usize;
+    (at < words.len() && words.is_valid(at)).then(|| words.value(at).to_owned())
+}

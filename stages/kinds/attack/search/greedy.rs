@@ -1,0 +1,332 @@
+//! A walk along the gradient: one word after the other, until the goal is reached or the budget spent.
+//!
+//! A batch of items walks in step, so that every round is one gradient and one product with the
+//! dictionary. Rows of both have the same bits alone and in a batch: so does an item's walk.
+//! A network that can be resumed reads again only from the first word that is or may be changed.
+
+use nn::batch::{Example, Sequence, Target};
+use nn::objective::Objective;
+use nn::victim::Neural;
+use nn::{Ending, Remembered};
+
+use crate::Failure;
+use crate::kinds::attack::context::{AttackContext, Change, Item, Trace};
+use crate::kinds::attack::goals::Goal;
+use crate::kinds::attack::search::moves::{Ask, Steepest};
+use crate::models::failure;
+use crate::models::loaded::Subject;
+
+/// One item on its way.
+struct Walker {
+    goal: Goal,
+    /// Places still to be changed, the next one last.
+    places: Vec<usize>,
+    tokens: Vec<u32>,
+    trace: Trace,
+    walking: bool,
+    /// The text as it was when the first gradient was asked for.
+    memory: Option<Remembered>,
+}
+
+impl Walker {
+    /// The first step that is not as it was, or that may be changed now.
+    fn from(&self) -> usize {
+        let changed = self.trace.changes.iter().map(|change| change.position);
+        let next = self.places.last().copied();
+        changed.chain(next).min().unwrap_or_default()
+    }
+}
+
+/// What one gradient says: the logits, and the row of the place to be changed next.
+struct Answer {
+    logits: Vec<f32>,
+    row: Vec<f32>,
+}
+
+impl Answer {
+    /// From a gradient whose first row is that of step `from`.
+    fn new(gradient: nn::victim::Gradient, from: usize, walker: &Walker) -> Answer {
+        let dim = gradient.input.dim;
+        let row = walker.places.last().map(|place| {
+            let at = place - from;
+            gradient.input.data[at * dim..(at + 1) * dim].to_vec()
+        });
+        Answer {
+            logits: gradient.logits,
+            row: row.unwrap_or_default(),
+        }
+    }
+}
+
+/// Walks from every item to its goal. `places` lists where an item may be changed, in order;
+/// none is used twice, and no more than the budget.
+pub fn walk(
+    context: &AttackContext<'_>,
+    items: &[Item<'_>],
+    goal: impl Fn(&Item<'_>) -> Goal,
+    places: impl Fn(&[u32]) -> Vec<usize>,
+    budget: usize,
+    moves: &Steepest,
+) -> Result<Vec<Trace>, Failure> {
+    let mut walkers = Vec::with_capacity(items.len());
+    for item in items {
+        let tokens = item.tokens()?.to_vec();
+        let mut places = places(&tokens);
+        places.truncate(budget);
+        places.reverse();
+        walkers.push(Walker {
+            goal: goal(item),
+            places,
+            tokens,
+            trace: Trace {
+                attacked: true,
+                ..Trace::untouched(item)
+            },
+            walking: true,
+            memory: None,
+        });
+    }
+    while walkers.iter().any(|w| w.walking) {
+        step(context, &mut walkers, moves)?;
+    }
+    Ok(walkers
+        .into_iter()
+        .map(|w| Trace {
+            input: Sequence::Tokens(w.tokens),
+            ..w.trace
+        })
+        .collect())
+}
+
+/// One round: a gradient for everyone on the way, then one word each.
+fn step(
+    context: &AttackContext<'_>,
+    walkers: &mut [Walker],
+    moves: &Steepest,
+) -> Result<(), Failure> {
+    let mut classes: Vec<u32> = walkers
+        .iter()
+        .filter(|w| w.walking)
+        .map(|w| w.goal.class())
+        .collect();
+    classes.sort_unstable();
+    classes.dedup();
+    let mut asks: Vec<(usize, usize, Vec<f32>)> = Vec::new();
+    for class in classes {
+        let group: Vec<usize> = (0..walkers.len())
+            .filter(|i| walkers[*i].walking && walkers[*i].goal.class() == class)
+            .collect();
+        let objective = walkers[group[0]].goal.objective();
+        let answers = match context.subject {
+            Subject::Network(network) => resumed(network, walkers, &group, &objective)?,
+            Subject::Machine(_) => whole(context.subject, walkers, &group, &objective)?,
+        };
+        for (i, answer) in group.into_iter().zip(answers) {
+            let walker = &mut walkers[i];
+            walker.trace.forward += 1;
+            walker.trace.backward += 1;
+            match walker.places.last().copied() {
+                Some(place) if !walker.goal.reached(&answer.logits) => {
+                    asks.push((i, place, answer.row));
+                }
+                _ => walker.walking = false,
+            }
+        }
+    }
+    let questions: Vec<Ask<'_>> = asks
+        .iter()
+        .map(|(i, place, gradient)| Ask {
+            token: walkers[*i].tokens[*place],
+            gradient,
+        })
+        .collect();
+    if questions.is_empty() {
+        return Ok(());
+    }
+    let answers = moves.best(&questions)?;
+    for ((i, place, _), answer) in asks.iter().zip(answers) {
+        let walker = &mut walkers[*i];
+        walker.places.pop();
+        let Some(new) = answer else {
+            walker.walking = false;
+            continue;
+        };
+        let old = std::mem::replace(&mut walker.tokens[*place], new);
+        walker.trace.changes.push(Change {
+            position: *place,
+            old,
+            new,
+        });
+    }
+    Ok(())
+}
+
+/// Gradients of whole texts.
+fn whole(
+    subject: &Subject<'_>,
+    walkers: &[Walker],
+    group: &[usize],
+    objective: &Objective,
+) -> Result<Vec<Answer>, Failure> {
+    let examples: Vec<Example> = group
+        .iter()
+        .map(|i| Example {
+            input: Sequence::Tokens(walkers[*i].tokens.clone()),
+            target: Target::None,
+        })
+        .collect();
+    let examples: Vec<&Example> = examples.iter().collect();
+    let gradients = subject.victim().gradients(&examples, objective);
+    let pairs = gradients.map_err(failure)?.into_iter().zip(group);
+    Ok(pairs
+        .map(|(gradient, i)| Answer::new(gradient, 0, &walkers[*i]))
+        .collect())
+}
+
+/// The same of a network: the first time of the whole text, then of as little as will do.
+fn resumed(
+    network: &Neural<'_>,
+    walkers: &mut [Walker],
+    group: &[usize],
+    objective: &Objective,
+) -> Result<Vec<Answer>, Failure> {
+    let knows = |walker: &Walker| walker.memory.as_ref().is_some_and(Remembered::resumable);
+    let (known, new): (Vec<usize>, Vec<usize>) = group
+        .iter()
+        .partition(|i| knows(&walkers[**i]) && walkers[**i].from() > 0);
+    let mut answers: Vec<(usize, Answer)> = Vec::with_capacity(group.len());
+    if !known.is_empty() {
+        let ending = |i: &usize| {
+            let (walker, from) = (&walkers[*i], walkers[*i].from());
+            Some(Ending {
+                text: walker.memory.as_ref()?,
+                from,
+                tokens: &walker.tokens[from..],
+            })
+        };
+        let endings: Vec<Ending<'_>> = known.iter().filter_map(ending).collect();
+        let gradients = network.gradients_of_endings(&endings, objective);
+        for (gradient, i) in gradients.map_err(failure)?.into_iter().zip(known) {
+            let walker = &walkers[i];
+            answers.push((i, Answer::new(gradient, walker.from(), walker)));
+        }
+    }
+    if !new.is_empty() {
+        let texts: Vec<&[u32]> = new.iter().map(|i| &walkers[*i].tokens[..]).collect();
+        let gradients = network.gradients_remembered(&texts, objective);
+        for ((gradient, memory), i) in gradients.map_err(failure)?.into_iter().zip(new) {
+            answers.push((i, Answer::new(gradient, 0, &walkers[i])));
+            // Only the text as it came has no changes: `from` counts from there.
+            if walkers[i].trace.changes.is_empty() {
+                walkers[i].memory = Some(memory);
+            }
+        }
+    }
+    answers.sort_by_key(|(i, _)| *i);
+    Ok(answers.into_iter().map(|(_, answer)| answer).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use nn::Stream;
+    use nn::model::{Model, Reads, Spec};
+    use nn::models::{CellKind, RecurrentSpec, Vectors};
+    use nn::victim::Victim;
+    use store::Params;
+
+    use super::*;
+    use crate::kinds::attack::search::moves::Direction;
+
+    const WORDS: usize = 60;
+
+    /// Walks from the end of forty texts, and from other places, of one subject.
+    fn walks(subject: &Subject<'_>, vectors: &Vectors) -> Vec<Trace> {
+        let stream = Stream::new(3, "texts");
+        let text = |i: u64| {
+            let word = |k| 2 + stream.item(i).below(k, WORDS - 2) as u32;
+            Sequence::Tokens((0..1 + i).map(word).collect())
+        };
+        let texts: Vec<Sequence> = (0..40).map(text).collect();
+        let before = subject
+            .victim()
+            .probabilities(&texts.iter().collect::<Vec<_>>());
+        let item = |(input, before): (_, Vec<f32>)| Item {
+            id: "any",
+            input,
+            label: 0,
+            before,
+        };
+        let items: Vec<Item<'_>> = texts.iter().zip(before.unwrap()).map(item).collect();
+        let params = Params::new();
+        let context = AttackContext {
+            subject,
+            params: &params,
+            seed: 1,
+            words: None,
+            vectors: Some(vectors),
+            bayes: None,
+            language: None,
+            special: [0, 1],
+            pad: 0,
+            classes: 2,
+        };
+        let moves = Steepest::new(vectors, Direction::Sign, &[0, 1]).unwrap();
+        let goal = |item: &Item<'_>| Goal::Leave(item.predicted());
+        let from_the_end = |tokens: &[u32]| (0..tokens.len()).rev().collect();
+        let outwards = |tokens: &[u32]| {
+            let half = tokens.len() / 2;
+            (half..tokens.len()).chain((0..half).rev()).collect()
+        };
+        let mut all = walk(&context, &items, goal, from_the_end, 6, &moves).unwrap();
+        all.extend(walk(&context, &items, goal, outwards, 30, &moves).unwrap());
+        all
+    }
+
+    #[test]
+    fn a_network_that_is_resumed_walks_as_one_that_reads_whole_texts() {
+        let stream = Stream::new(5, "vectors");
+        let data = (0..WORDS as u64 * 6).map(|i| stream.normal(i) as f32);
+        let vectors = Vectors {
+            dim: 6,
+            data: data.collect(),
+        };
+        // One that gives in early, and one that nothing moves, so that every place is tried.
+        for (cell, layers, bidirectional, stubborn) in [
+            (CellKind::Lstm, 1, false, false),
+            (CellKind::Lstm, 1, false, true),
+            (CellKind::Gru, 2, false, true),
+            (CellKind::Lstm, 1, true, true),
+        ] {
+            let reads = Reads::Tokens {
+                vocabulary: WORDS,
+                dim: 6,
+                frozen: true,
+            };
+            let spec = RecurrentSpec {
+                layers,
+                bidirectional,
+                ..RecurrentSpec::new(cell, reads, 8, 2)
+            };
+            let model = Model::new(&Spec::Recurrent(spec)).unwrap();
+            let mut params = model.init(2);
+            let span = model.layout().find("embedding").unwrap();
+            params.set(span, &vectors.data).unwrap();
+            if stubborn {
+                let bias = model.layout().find("head.bias").unwrap();
+                params.set(bias, &[50.0, 0.0]).unwrap();
+            }
+            let network = || Neural::new(&model, &params).unwrap();
+            let plain = network();
+            // As a machine it is asked for the gradient of whole texts.
+            let whole = walks(&Subject::Machine(&plain), &vectors);
+            let resumed = Subject::Network(network());
+            assert_eq!(whole, walks(&resumed, &vectors), "{cell:?}");
+            assert_eq!(plain.queries(), resumed.victim().queries());
+            let changed = |n: usize| whole.iter().any(|trace| trace.changes.len() == n);
+            match stubborn {
+                true => assert!(changed(6) && changed(30)),
+                false => assert!(changed(1) && changed(2)),
+            }
+        }
+    }
+}

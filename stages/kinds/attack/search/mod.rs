@@ -1,0 +1,4 @@
+//! How an attack looks for a change that works.
+
+pub mod greedy;
+pub mod moves;

@@ -1,0 +1,125 @@
+//! Runs of a recurrent network step by step, for pictures: a row for each number of each step.
+//!
+//! `nominal` is the run over the row as it was, `attacked` the run over what the attack left; both
+//! are computed afresh from the stored sequences, whatever the attack itself saw.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Builder, Int32Builder, Int64Builder, StringBuilder};
+use arrow::datatypes::Metadata;
+use arrow::record_batch::RecordBatch;
+use nn::Real;
+use nn::batch::Sequence;
+use nn::growth::{Envelope, contraction, example_1};
+use rayon::prelude::*;
+
+use super::outcome::Outcome;
+use crate::Failure;
+use crate::models::failure;
+use crate::models::loaded::Loaded;
+use crate::tables::weights::with_metadata;
+
+/// One number of one step.
+struct Number {
+    run: &'static str,
+    /// 0 before the first sample, then 1, 2, …
+    step: usize,
+    series: &'static str,
+    channel: usize,
+    value: f64,
+}
+
+/// `id, label, run, step, series, channel, value`. Series: `x` (the sample that was read), `d` (what
+/// was added to it), `state`, `p` (what the classifier would say now); of the nominal run `measure` (below
+/// 0 nearby states part at this step) and, for a vanilla network of one layer, `slack` (above 0 Example 1's
+/// condition holds); of the attacked run `error` (how far the states are apart) and `bound` (how far they
+/// can be at most).
+pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failure> {
+    let numbers = |outcome: &Outcome| -> Result<Vec<Number>, Failure> {
+        let (model, params) = loaded
+            .network()
+            .ok_or_else(|| Failure::new("only recurrent networks have traces"))?;
+        let (Sequence::Vectors { dim, data }, Sequence::Vectors { data: moved, .. }) =
+            (&outcome.original, &outcome.trace.input)
+        else {
+            return Err(Failure::new("only signals have traces")
+                .help("leave `traces` out, or connect a data set of signals")
+                .at("traces"));
+        };
+        let mut all = Vec::new();
+        for (run, read) in [("nominal", data), ("attacked", moved)] {
+            let mut stepper = f32::stepper(model, params).map_err(failure)?;
+            let mut state = stepper.start();
+            let samples = read.chunks(*dim).zip(data.chunks(*dim));
+            let samples = std::iter::once(None).chain(samples.map(Some));
+            for (step, sample) in samples.enumerate() {
+                let mut push = |series, values: &mut dyn Iterator<Item = f64>| {
+                    all.extend(values.enumerate().map(|(channel, value)| Number {
+                        run,
+                        step,
+                        series,
+                        channel,
+                        value,
+                    }));
+                };
+                if let Some((x, before)) = sample {
+                    if run == "nominal" {
+                        let measure = contraction(stepper.as_mut(), &state, x);
+                        push("measure", &mut std::iter::once(measure.map_err(failure)?));
+                        // Only a vanilla network of one layer has it.
+                        if let Ok(slack) = example_1(model, params, x) {
+                            let least = slack.into_iter().fold(f64::INFINITY, f64::min);
+                            push("slack", &mut std::iter::once(least));
+                        }
+                    }
+                    state = stepper.step(&state, x).map_err(failure)?;
+                    let d = x.iter().zip(before);
+                    push("x", &mut x.iter().map(|x| f64::from(*x)));
+                    push("d", &mut d.map(|(x, y)| f64::from(*x) - f64::from(*y)));
+                }
+                push("state", &mut state.iter().map(|h| f64::from(*h)));
+                let p = stepper.probabilities(&state).map_err(failure)?;
+                push("p", &mut p.iter().map(|p| f64::from(*p)));
+            }
+        }
+        let mut envelope = Envelope::new(model, params, 4).map_err(failure)?;
+        for (k, (x, moved)) in data.chunks(*dim).zip(moved.chunks(*dim)).enumerate() {
+            let (bound, error) = envelope.push(x, moved).map_err(failure)?;
+            let number = |series, value| Number {
+                run: "attacked",
+                step: k + 1,
+                series,
+                channel: 0,
+                value,
+            };
+            all.extend([number("error", error), number("bound", bound)]);
+        }
+        Ok(all)
+    };
+    let all: Vec<Vec<Number>> = outcomes.par_iter().map(numbers).collect::<Result<_, _>>()?;
+    let (mut ids, mut labels) = (StringBuilder::new(), Int64Builder::new());
+    let (mut runs, mut steps) = (StringBuilder::new(), Int64Builder::new());
+    let (mut series, mut channels) = (StringBuilder::new(), Int32Builder::new());
+    let mut values = Float64Builder::new();
+    for (outcome, numbers) in outcomes.iter().zip(&all) {
+        for number in numbers {
+            ids.append_value(&outcome.id);
+            labels.append_value(outcome.label.into());
+            runs.append_value(number.run);
+            steps.append_value(number.step as i64);
+            series.append_value(number.series);
+            channels.append_value(number.channel as i32);
+            values.append_value(number.value);
+        }
+    }
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("id", Arc::new(ids.finish())),
+        ("label", Arc::new(labels.finish())),
+        ("run", Arc::new(runs.finish())),
+        ("step", Arc::new(steps.finish())),
+        ("series", Arc::new(series.finish())),
+        ("channel", Arc::new(channels.finish())),
+        ("value", Arc::new(values.finish())),
+    ];
+    Ok(with_metadata(columns, Metadata::default()))
+}

@@ -1,0 +1,263 @@
+//! `command`: any program that reads Parquet files and writes Parquet files.
+//!
+//! The door for other languages. The program runs in its own empty folder, with a clean
+//! environment and nothing but what the stage declares: [`sandbox`] lays that out, [`child`]
+//! runs it, [`log`] keeps what it printed, [`outputs`] takes what it made.
+
+mod cgroup;
+mod check;
+mod child;
+mod confine;
+mod enter;
+pub mod environment;
+mod log;
+mod outputs;
+mod program;
+mod sandbox;
+mod stray;
+mod system;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use store::{Params, Value};
+
+use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::contract::determinism::Determinism;
+use crate::{Failure, Outputs, ParamError, Stage, Task};
+use child::End;
+use program::Program;
+use sandbox::{Limits, Sandbox};
+
+pub use child::kill_all;
+pub use confine::let_loose;
+
+/// The kind `command`.
+pub struct Command;
+
+static DESCRIPTION: Description = Description {
+    kind: "command",
+    summary: "Runs a program that reads Parquet inputs and writes Parquet outputs.",
+    params: &[
+        Param {
+            name: "run",
+            ty: Type::Texts,
+            presence: Presence::Required,
+            help: "The program and its arguments. No shell: write [\"sh\", \"-c\", \"…\"] for one.",
+        },
+        Param {
+            name: "files",
+            ty: Type::Files,
+            presence: Presence::Default(|| Value::List(Vec::new())),
+            help: "Files and folders that the program needs; copied to its folder, hashed with the key.",
+        },
+        Param {
+            name: "outputs",
+            ty: Type::Texts,
+            presence: Presence::Required,
+            help: "The tables that it writes, each to $ABLATE_OUT/<name>.parquet.",
+        },
+        Param {
+            name: "env",
+            ty: Type::TextTable,
+            presence: Presence::Default(|| Value::Table(BTreeMap::new())),
+            help: "Environment variables; only PATH is inherited.",
+        },
+        Param {
+            name: "environment",
+            ty: Type::Texts,
+            presence: Presence::Default(|| Value::List(Vec::new())),
+            help: "Folders with programs and packages, such as a virtual environment; hashed with the key.",
+        },
+        Param {
+            name: "network",
+            ty: Type::Bool,
+            presence: Presence::Default(|| Value::Bool(false)),
+            help: "Whether the program may use the network; audits name it as a doubt.",
+        },
+        Param {
+            name: "memory",
+            ty: Type::Float,
+            presence: Presence::Optional,
+            help: "The most memory that it may have, in GB; default: that of the machine. Not in the key.",
+        },
+        Param {
+            name: "processes",
+            ty: Type::Int,
+            presence: Presence::Default(|| Value::Int(4096)),
+            help: "The most processes and threads it may have at once. Not in the key.",
+        },
+        Param {
+            name: "timeout",
+            ty: Type::Float,
+            presence: Presence::Default(|| Value::Float(3600.0)),
+            help: "Seconds after which the program is stopped and the stage fails. Not in the key.",
+        },
+    ],
+    seeded: true,
+};
+
+impl Stage for Command {
+    fn describe(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn ports(&self, params: &Params) -> Ports {
+        Ports {
+            inputs: Inputs::Any(Vec::new()),
+            outputs: texts(params, "outputs")
+                .into_iter()
+                .map(Port::table)
+                .collect(),
+        }
+    }
+
+    fn check(&self, params: &Params) -> Result<(), ParamError> {
+        check::params(params)
+    }
+
+    fn environments<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
+        let names = params.get("environment").and_then(Value::as_list);
+        let names = names.unwrap_or_default().iter();
+        names
+            .filter_map(|name| Some(("environment", name.as_text()?)))
+            .collect()
+    }
+
+    fn limits(&self) -> &'static [&'static str] {
+        &["memory", "processes", "timeout"]
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        Determinism::Outside
+    }
+
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
+        let argv = texts(task.params, "run");
+        let sandbox = Sandbox::new(task)?;
+        let found = program::find(&sandbox, &argv[0])?;
+        let limit = timeout(task.params);
+        let (end, usage) = child::run(&sandbox, &found, &argv, limit, task.watch)?;
+        task.watch.child(usage);
+        let printed = log::Log::read(&sandbox.log)?;
+        printed.lines().for_each(|line| task.watch.log(line));
+        let program = argv.join(" ");
+        match end {
+            End::Exited(status) if status.success() => {
+                for (name, file) in &task.files {
+                    if let Some(name) = name.strip_suffix('/') {
+                        sandbox::check_environment(name, file)?;
+                    }
+                }
+                let names = texts(task.params, "outputs");
+                outputs::take(&sandbox.out, &names, &printed, task.watch)
+            }
+            End::Exited(status) => {
+                let tail = printed.tail();
+                let failure = Failure::new(format!(
+                    "`{program}` failed: {}\n{tail}",
+                    child::describe(status)
+                ));
+                Err(match advice(status, &tail, &found, &sandbox.limits) {
+                    Some(advice) => failure.help(advice),
+                    None => failure,
+                }
+                .at("run"))
+            }
+            End::TimedOut => Err(Failure::new(format!(
+                "`{program}` was stopped after {} s\n{}",
+                timeout(task.params).as_secs_f64(),
+                printed.tail()
+            ))
+            .help("if it needs longer, raise `timeout`")
+            .at("timeout")),
+            End::Stopped => Err(Failure::stopped()),
+        }
+    }
+}
+
+/// What to do about a program that failed, if what it printed sounds like the sandbox.
+fn advice(status: ExitStatus, printed: &str, program: &Program, limits: &Limits) -> Option<String> {
+    let said = printed.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
+    // Of a program that was installed somewhere only its own file is open.
+    if let Some(folder) = &program.installed {
+        return Some(format!(
+            "of {0} only the program itself is open to it: if it needs what lies beside it, write \
+             environment = [\"{0}\"]",
+            folder.display()
+        ));
+    }
+    if let Some(path) = confine::refused(printed) {
+        return Some(format!(
+            "a program sees its declared files, its inputs and system folders only, and writes to \
+             its own folders: if it needs {path}, name it in `files`, or its folder in \
+             `environment`, make it an input, or run with --no-sandbox"
+        ));
+    }
+    const MEMORY: &[&str] = &[
+        "memoryerror",
+        "bad_alloc",
+        "cannot allocate",
+        "out of memory",
+    ];
+    let killed = status.signal() == Some(9);
+    if says(MEMORY) || killed {
+        let gigabytes = limits.memory as f64 / 1e9;
+        let why = if killed {
+            "if it was killed for its memory: "
+        } else {
+            ""
+        };
+        return Some(format!(
+            "{why}it may have {gigabytes:.1} GB, and `memory` sets another limit"
+        ));
+    }
+    if says(&["cannot fork", "fork: retry", "can't start new thread"]) {
+        return Some(format!(
+            "it may have {} processes and threads at once, and `processes` sets another limit",
+            limits.processes
+        ));
+    }
+    const NETWORK: &[&str] = &[
+        "network is unreachable",
+        "name resolution",
+        "could not resolve",
+        "name or service not known",
+        "connection refused",
+    ];
+    if !limits.network && says(NETWORK) {
+        return Some(
+            "the network is closed to programs: declare what it fetches in `files` or as an input, \
+             or write network = true, which audits name"
+                .to_owned(),
+        );
+    }
+    None
+}
+
+/// A list of strings among the checked parameters; empty if it is absent.
+fn texts(params: &Params, name: &str) -> Vec<String> {
+    let items = params
+        .get(name)
+        .and_then(Value::as_list)
+        .unwrap_or_default();
+    items
+        .iter()
+        .filter_map(Value::as_text)
+        .map(str::to_owned)
+        .collect()
+}
+
+fn timeout(params: &Params) -> Duration {
+    match params.get("timeout") {
+        Some(Value::Float(seconds)) => {
+            Duration::try_from_secs_f64(*seconds).unwrap_or(Duration::MAX)
+        }
+        _ => Duration::MAX,
+    }
+}

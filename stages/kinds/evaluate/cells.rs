@@ -1,0 +1,405 @@
+//! Tidy results: every cell of a paper's table is one row,
+//! `paper, table, row, col, seed, value, n, paper_value, profile`.
+//!
+//! A cell says which input and metric it comes from, and its names; `{axis}` in a name stands for
+//! the value of a column, so that one line makes the cells of a whole axis.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type, Metadata};
+use arrow::record_batch::RecordBatch;
+use store::{Params, Value};
+
+use super::metrics::{self, EXAMPLES, METRICS, Number};
+use super::template::{fill, holes};
+use crate::params::nearest::nearest;
+use crate::params::settings::{Settings, failure, unknown, wrong};
+use crate::tables::weights::with_metadata;
+use crate::{Failure, Outputs, ParamError, Task};
+
+/// Where a number comes from and goes to.
+pub struct Cell {
+    pub from: String,
+    pub metric: String,
+    pub table: String,
+    pub row: String,
+    pub col: String,
+}
+
+impl Cell {
+    /// The holes in its names.
+    pub fn holes(&self) -> impl Iterator<Item = &str> {
+        let names = [&self.table, &self.row, &self.col];
+        names.into_iter().flat_map(|name| holes(name))
+    }
+}
+
+/// Checks the parameter `cells`, and that names of classes have somewhere to stand.
+pub fn check(params: &Params) -> Result<(), ParamError> {
+    let cells = read(params)?;
+    let named = params.get("labels").and_then(Value::as_list);
+    let classes = |hole: &str| ["true", "predicted"].contains(&hole);
+    let shown = cells.iter().flat_map(Cell::holes).any(classes);
+    if named.is_some_and(|names| !names.is_empty()) && !shown {
+        let message = "`labels` would have no effect here".to_owned();
+        let help = "leave it out: no cell has {true} or {predicted} in its names";
+        return Err(wrong("labels", message, help));
+    }
+    Ok(())
+}
+
+/// The parameter `cells`, checked.
+pub fn read(params: &Params) -> Result<Vec<Cell>, ParamError> {
+    const KEYS: [&str; 5] = ["from", "metric", "table", "row", "col"];
+    let list = params.get("cells").and_then(Value::as_list).unwrap_or(&[]);
+    if list.is_empty() {
+        let message = "there are no `cells`".to_owned();
+        let help = r#"write what to measure: [{ from = "swap", metric = "accuracy", table = "t", row = "lstm", col = "swap" }]"#;
+        return Err(wrong("cells", message, help));
+    }
+    let cell = |(n, cell): (usize, &Value)| {
+        let cell = cell.as_table();
+        let given = cell.into_iter().flat_map(BTreeMap::keys);
+        for key in given {
+            if !KEYS.contains(&key.as_str()) {
+                let error = unknown("cells", key, KEYS.into_iter());
+                let message = format!("cell {} has the key `{key}`", n + 1);
+                return Err(ParamError { message, ..error });
+            }
+        }
+        let text = |key: &str| {
+            let value = cell.and_then(|cell| cell.get(key));
+            let text = value.and_then(Value::as_text).map(str::to_owned);
+            text.ok_or_else(|| {
+                let message = format!("cell {} has no `{key}`, a string", n + 1);
+                wrong("cells", message, format!("a cell has {}", KEYS.join(", ")))
+            })
+        };
+        Ok(Cell {
+            from: text("from")?,
+            metric: text("metric")?,
+            table: text("table")?,
+            row: text("row")?,
+            col: text("col")?,
+        })
+    };
+    list.iter().enumerate().map(cell).collect()
+}
+
+/// One row of the results.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    pub table: String,
+    pub row: String,
+    pub col: String,
+    pub seed: Option<i64>,
+    pub value: Option<f64>,
+    /// How many rows it was measured on, where that is known.
+    pub n: Option<u64>,
+}
+
+/// All cells, with the paper's values beside them.
+pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
+    let cells = read(task.params).map_err(failure)?;
+    let labels = task.params.get("labels").and_then(Value::as_list);
+    let labels: Vec<&str> = labels
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_text)
+        .collect();
+    let mut results = Vec::new();
+    for (n, cell) in cells.iter().enumerate() {
+        let table = task.inputs.get(&cell.from).ok_or_else(|| {
+            let known = task.inputs.keys().map(String::as_str);
+            failure(no_input(n, &cell.from, known))
+        })?;
+        results.extend(measured(cell, table, &labels)?);
+    }
+    let mut seen = BTreeSet::new();
+    for r in &results {
+        if !seen.insert((&r.table, &r.row, &r.col, r.seed)) {
+            return Err(Failure::new(format!(
+                "two numbers would be the cell {} / {} / {} of one seed",
+                r.table, r.row, r.col
+            ))
+            .help("give them different names: {axis} in a name stands for an axis's value")
+            .at("cells"));
+        }
+    }
+    let printed = task.inputs.get("paper").map(paper_values).transpose()?;
+    let table = tidy(task.params, &results, &printed.unwrap_or_default());
+    Ok([("results".to_owned(), table)].into())
+}
+
+/// The error for a cell that comes from nowhere.
+pub fn no_input<'a>(n: usize, from: &str, known: impl Iterator<Item = &'a str>) -> ParamError {
+    let known: Vec<&str> = known.collect();
+    let help = match nearest(from, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("inputs: {}", known.join(", ")),
+    };
+    let message = format!("cell {} is from `{from}`, which is not an input", n + 1);
+    wrong("cells", message, help)
+}
+
+/// The error for a metric that a table does not have.
+pub fn no_metric<'a>(cell: &Cell, known: impl Iterator<Item = &'a str>) -> ParamError {
+    let known: Vec<&str> = known.collect();
+    let (from, metric) = (&cell.from, &cell.metric);
+    let near = match nearest(metric, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? "),
+        None => String::new(),
+    };
+    let message = format!("`{from}` has no metric `{metric}`");
+    wrong(
+        "cells",
+        message,
+        format!("{near}it has {}", known.join(", ")),
+    )
+}
+
+/// The results of one line of `cells`.
+fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Finding>, Failure> {
+    let schema = table.schema();
+    let has = |name: &str| schema.field_with_name(name).is_ok();
+    let on_examples = has("predicted_after") && has("success");
+    let metric = METRICS.iter().find(|(name, ..)| *name == cell.metric);
+    let made: &[&str] = match metric {
+        Some((_, _, holes)) if on_examples => holes,
+        _ => &[],
+    };
+    let mut by: Vec<&str> = cell.holes().filter(|hole| !made.contains(hole)).collect();
+    if has("seed") {
+        by.push("seed");
+    }
+    if let Some(hole) = by.iter().find(|hole| !has(hole)) {
+        return Err(Failure::new(format!("`{}` has no column `{hole}`", cell.from))
+            .help("{name} in a cell stands for the value of an axis that the input was collected over")
+            .at("cells"));
+    }
+    if on_examples {
+        let axes = schema.fields().iter().map(|f| f.name().as_str());
+        let mut axes = axes.filter(|name| !EXAMPLES.contains(name));
+        if let Some(axis) = axes.find(|axis| !by.contains(axis)) {
+            return Err(Failure::new(format!(
+                "`{}` was collected over `{axis}`, and the cell would mix its values",
+                cell.from
+            ))
+            .help(format!("put {{{axis}}} into a name of the cell"))
+            .at("cells"));
+        }
+    }
+    let mut results = Vec::new();
+    for (values, places) in groups(table, &by)? {
+        let numbers = match metric {
+            Some((_, metric, _)) if on_examples => metrics::measure(table, &places, *metric)?,
+            _ => vec![column(cell, table, &places, by.contains(&"n"))?],
+        };
+        for number in numbers {
+            let mut values = values.clone();
+            for (hole, n) in &number.holes {
+                let name = labels.get(*n as usize).filter(|_| *hole != "words");
+                let text = name.map_or_else(|| n.to_string(), |name| (*name).to_owned());
+                values.insert((*hole).to_owned(), text);
+            }
+            results.push(Finding {
+                table: fill(&cell.table, &values),
+                row: fill(&cell.row, &values),
+                col: fill(&cell.col, &values),
+                seed: values.get("seed").and_then(|seed| seed.parse().ok()),
+                value: number.value,
+                n: number.n,
+            });
+        }
+    }
+    Ok(results)
+}
+
+type Group = (BTreeMap<String, String>, Vec<usize>);
+
+/// Rows with equal values in some columns, in the order in which the values first appear.
+fn groups(table: &RecordBatch, by: &[&str]) -> Result<Vec<Group>, Failure> {
+    let columns: Vec<(&str, Vec<String>)> = by
+        .iter()
+        .map(|name| {
+            Ok((
+                *name,
+                printed(&table[name]).ok_or_else(|| not_a_name(name))?,
+            ))
+        })
+        .collect::<Result<_, Failure>>()?;
+    let mut groups: Vec<Group> = Vec::new();
+    let mut known: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+    for row in 0..table.num_rows() {
+        let key: Vec<&str> = columns.iter().map(|(_, v)| v[row].as_str()).collect();
+        let place = *known.entry(key).or_insert_with(|| {
+            let values = columns
+                .iter()
+                .map(|(name, v)| ((*name).to_owned(), v[row].clone()));
+            groups.push((values.collect(), Vec::new()));
+            groups.len() - 1
+        });
+        groups[place].1.push(row);
+    }
+    Ok(groups)
+}
+
+fn not_a_name(name: &str) -> Failure {
+    Failure::new(format!(
+        "the column `{name}` holds neither texts nor numbers without nulls"
+    ))
+}
+
+/// A column's values as texts.
+fn printed(column: &ArrayRef) -> Option<Vec<String>> {
+    if column.null_count() > 0 {
+        return None;
+    }
+    let rows = 0..column.len();
+    Some(match column.data_type() {
+        DataType::Utf8 => rows
+            .map(|i| column.as_string::<i32>().value(i).to_owned())
+            .collect(),
+        DataType::Boolean => rows
+            .map(|i| column.as_boolean().value(i).to_string())
+            .collect(),
+        DataType::Int64 => rows
+            .map(|i| column.as_primitive::<Int64Type>().value(i).to_string())
+            .collect(),
+        DataType::Float64 => rows
+            .map(|i| column.as_primitive::<Float64Type>().value(i).to_string())
+            .collect(),
+        _ => return None,
+    })
+}
+
+/// A number that a table has already: one row for each group, or it would have to be mixed. A column `n`
+/// beside it is how many rows it was measured on, unless it is an axis that names the cell.
+fn column(
+    cell: &Cell,
+    table: &RecordBatch,
+    places: &[usize],
+    n_is_a_name: bool,
+) -> Result<Number, Failure> {
+    let &[row] = places else {
+        return Err(Failure::new(format!(
+            "`{}` has {} rows for one cell of `{}`",
+            cell.from,
+            places.len(),
+            cell.metric
+        ))
+        .help("a table that is no attack's examples has one row for each cell: choose it with sql")
+        .at("cells"));
+    };
+    let Some(column) = table.column_by_name(&cell.metric) else {
+        let schema = table.schema();
+        let numbers = schema
+            .fields()
+            .iter()
+            .filter(|f| f.data_type().is_numeric());
+        return Err(failure(no_metric(cell, numbers.map(|f| f.name().as_str()))));
+    };
+    let value = match column.data_type() {
+        DataType::Float64 => Some(column.as_primitive::<Float64Type>().value(row)),
+        DataType::Float32 => Some(column.as_primitive::<Float32Type>().value(row).into()),
+        DataType::Int64 => Some(column.as_primitive::<Int64Type>().value(row) as f64),
+        DataType::Int32 => Some(column.as_primitive::<Int32Type>().value(row).into()),
+        other => {
+            return Err(
+                Failure::new(format!("`{}` holds {other}, no numbers", cell.metric)).at("cells"),
+            );
+        }
+    };
+    Ok(Number {
+        value: value.filter(|_| column.is_valid(row)),
+        n: match n_is_a_name || cell.metric == "n" {
+            true => None,
+            false => counted(table, row)?,
+        },
+        holes: Vec::new(),
+    })
+}
+
+/// What the column `n` says of a row: how many rows the number beside it was measured on. A table without
+/// one does not say.
+fn counted(table: &RecordBatch, row: usize) -> Result<Option<u64>, Failure> {
+    let Some(column) = table.column_by_name("n") else {
+        return Ok(None);
+    };
+    let counts = cast(column, &DataType::Int64).ok();
+    let counts = counts.filter(|_| column.data_type().is_integer());
+    let count = match counts.as_ref().map(|c| c.as_primitive::<Int64Type>()) {
+        Some(counts) if counts.is_null(row) => return Ok(None),
+        Some(counts) => u64::try_from(counts.value(row)).ok(),
+        None => None,
+    };
+    count.map(Some).ok_or_else(|| {
+        Failure::new("the column `n` does not hold numbers of rows")
+            .help("`n` beside a cell's number says on how many rows it was measured: give the column another name, or count: COUNT(*) AS n")
+            .at("cells")
+    })
+}
+
+type Printed = BTreeMap<[String; 3], f64>;
+
+/// The paper's own numbers: `table, row, col, value`.
+fn paper_values(table: &RecordBatch) -> Result<Printed, Failure> {
+    let wrong = || Failure::new("the input `paper` has no columns table, row, col and value");
+    let text = |name: &str| -> Result<Vec<String>, Failure> {
+        let column = table.column_by_name(name).ok_or_else(wrong)?;
+        printed(column).ok_or_else(wrong)
+    };
+    let names = [text("table")?, text("row")?, text("col")?];
+    let values = table.column_by_name("value").ok_or_else(wrong)?;
+    let values = cast(values, &DataType::Float64)
+        .ok()
+        .filter(|_| values.data_type().is_numeric())
+        .ok_or_else(|| wrong().help("values are numbers"))?;
+    let values = values.as_primitive::<Float64Type>();
+    let key = |row: usize| [0, 1, 2].map(|k: usize| names[k][row].clone());
+    Ok((0..table.num_rows())
+        .map(|row| (key(row), values.value(row)))
+        .collect())
+}
+
+/// The results as a table.
+pub fn tidy(params: &Params, results: &[Finding], printed: &Printed) -> RecordBatch {
+    let s = Settings(params);
+    let same = |name: &str| -> ArrayRef {
+        let text = s.text(name).unwrap_or_default();
+        Arc::new(StringArray::from_iter_values(results.iter().map(|_| text)))
+    };
+    let text = |get: fn(&Finding) -> &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(results.iter().map(get)))
+    };
+    let paper = results.iter().map(|r| {
+        let key = [r.table.clone(), r.row.clone(), r.col.clone()];
+        printed.get(&key).copied()
+    });
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("paper", same("paper")),
+        ("table", text(|r| &r.table)),
+        ("row", text(|r| &r.row)),
+        ("col", text(|r| &r.col)),
+        (
+            "seed",
+            Arc::new(Int64Array::from_iter(results.iter().map(|r| r.seed))),
+        ),
+        (
+            "value",
+            Arc::new(Float64Array::from_iter(results.iter().map(|r| r.value))),
+        ),
+        (
+            "n",
+            Arc::new(Int64Array::from_iter(
+                results.iter().map(|r| r.n.map(|n| n as i64)),
+            )),
+        ),
+        ("paper_value", Arc::new(Float64Array::from_iter(paper))),
+        ("profile", same("profile")),
+    ];
+    with_metadata(columns, Metadata::default())
+}

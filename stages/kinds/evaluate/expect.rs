@@ -1,0 +1,165 @@
+//! What the file tells of `evaluate` before it runs: cells that come from nowhere, metrics and names that a table
+//! does not have. Decides no result.
+
+use store::Params;
+
+use super::cells::{self, Cell};
+use super::metrics::{EXAMPLES, METRICS};
+use crate::ParamError;
+use crate::contract::expected::{
+    Blamed, Expected, ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch,
+};
+use crate::params::settings::{Settings, wrong};
+
+/// The columns of the output `results`.
+pub const RESULTS: &[&str] = &[
+    "paper",
+    "table",
+    "row",
+    "col",
+    "seed",
+    "value",
+    "n",
+    "paper_value",
+    "profile",
+];
+
+/// For `measure = "cells"`.
+pub fn cells(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
+    for (n, cell) in cells::read(params)?.iter().enumerate() {
+        let Some(table) = inputs.of(&cell.from) else {
+            let known = inputs.0.keys().copied().filter(|port| *port != "paper");
+            return Err(cells::no_input(n, &cell.from, known).into());
+        };
+        match table.examples {
+            true => of_examples(cell, table)?,
+            false => of_table(cell, table)?,
+        }
+    }
+    if let Some(paper) = inputs.of("paper") {
+        let needed = ["table", "row", "col", "value"];
+        let missing = needed
+            .into_iter()
+            .find(|name| paper.has_column(name) == Some(false));
+        if let Some(name) = missing {
+            let message = format!("the input `paper` has no column `{name}`");
+            let help = "it has the columns table, row, col and value";
+            return Err(Mismatch::new(
+                Blamed::Input("paper".to_owned()),
+                message,
+                help,
+            ));
+        }
+    }
+    Ok(vec![Expected::of_columns(RESULTS)])
+}
+
+/// Numbers that are measured on the examples of an attack.
+fn of_examples(cell: &Cell, table: &Expected) -> Result<(), ParamError> {
+    let metric = METRICS.iter().find(|(name, ..)| *name == cell.metric);
+    let Some((name, _, made)) = metric else {
+        // A column of examples will do if there is one row for each cell.
+        if EXAMPLES.contains(&cell.metric.as_str()) {
+            return Ok(());
+        }
+        return Err(cells::no_metric(
+            cell,
+            METRICS.iter().map(|(name, ..)| *name),
+        ));
+    };
+    if let Some(hole) = made.iter().find(|hole| !cell.holes().any(|h| h == **hole)) {
+        let message = format!("the metric `{name}` has a number for each {{{hole}}}");
+        let help = format!(
+            "put {{{hole}}} into a name of the cell from `{}`",
+            cell.from
+        );
+        return Err(wrong("cells", message, help));
+    }
+    let known = |hole: &str| {
+        made.contains(&hole) || EXAMPLES.contains(&hole) || table.axes.iter().any(|a| a == hole)
+    };
+    if let Some(hole) = cell.holes().find(|hole| !known(hole)) {
+        return Err(no_column(cell, hole, &table.axes));
+    }
+    let named = |axis: &&String| *axis == "seed" || cell.holes().any(|hole| hole == **axis);
+    match table.axes.iter().find(|axis| !named(axis)) {
+        Some(axis) => {
+            let message = format!(
+                "`{}` was collected over `{axis}`, and the cell would mix its values",
+                cell.from
+            );
+            Err(wrong(
+                "cells",
+                message,
+                format!("put {{{axis}}} into a name of the cell"),
+            ))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Numbers that a table has already.
+fn of_table(cell: &Cell, table: &Expected) -> Result<(), ParamError> {
+    let columns = table.columns.iter().flatten().chain(&table.axes);
+    if table.has_column(&cell.metric) == Some(false) {
+        let known = table.columns.iter().flatten().map(String::as_str);
+        return Err(cells::no_metric(cell, known));
+    }
+    if let Some(hole) = cell
+        .holes()
+        .find(|hole| table.has_column(hole) == Some(false))
+    {
+        let columns: Vec<String> = columns.cloned().collect();
+        return Err(no_column(cell, hole, &columns));
+    }
+    let named = || cell.holes().any(|hole| hole == "n");
+    if table.axes.iter().any(|axis| axis == "n") && !named() {
+        let message = format!(
+            "`{}` was collected over the axis `n`, which would be taken for a number of rows",
+            cell.from
+        );
+        return Err(wrong("cells", message, "put {n} into a name of the cell"));
+    }
+    Ok(())
+}
+
+fn no_column(cell: &Cell, hole: &str, known: &[String]) -> ParamError {
+    let message = format!("`{}` has no column `{hole}`", cell.from);
+    let help = match known.is_empty() {
+        true => "{name} in a cell stands for the value of an axis that the input is collected over: add it to `over`".to_owned(),
+        false => format!("{{name}} in a cell stands for one of {}", known.join(", ")),
+    };
+    wrong("cells", message, help)
+}
+
+/// For `measure = "pca"`.
+pub fn pca(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
+    inputs.one_text("rows")?;
+    let words = |rows| matches!(rows, ExpectedRows::Tokens { .. });
+    inputs.hold("rows", "measure = \"pca\"", "tokens", words)?;
+    inputs.has_split(
+        "rows",
+        "split",
+        Settings(params).text("split").unwrap_or("train"),
+    )?;
+    let scatter = Expected::of_columns(&["id", "label", "pc1", "pc2"]);
+    Ok(vec![Expected::of_columns(RESULTS), scatter])
+}
+
+/// For `measure = "words"`.
+pub fn words(inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
+    let bayes = inputs
+        .of("bayes")
+        .and_then(|weights| weights.model.as_ref());
+    if let Some(other) = bayes.filter(|model| model.name != "naive-bayes") {
+        let message = format!("the input `bayes` is the model `{}`", other.name);
+        let help = "connect a train stage with model = \"naive-bayes\"";
+        return Err(Mismatch::new(
+            Blamed::Input("bayes".to_owned()),
+            message,
+            help,
+        ));
+    }
+    let words = ["label", "rank", "token", "count", "other"];
+    Ok(vec![Expected::of_columns(&words)])
+}

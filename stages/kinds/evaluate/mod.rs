@@ -1,0 +1,171 @@
+//! `evaluate`: from what models and attacks left to numbers a paper prints.
+//!
+//! `cells` turns tables into tidy results, one row a number ([`cells`]); `pca` projects texts on
+//! two components ([`pca`]); `words` lists the words that speak most for each class ([`words`]).
+
+mod cells;
+mod expect;
+mod metrics;
+mod pca;
+mod template;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use store::{Params, Value};
+
+use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::contract::determinism::{Determinism, Within, within};
+use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::params::settings;
+use crate::params::settings::{Settings, failure};
+use crate::{Failure, Outputs, ParamError, Stage, Task};
+
+/// The kind `evaluate`.
+pub struct Evaluate;
+
+static DESCRIPTION: Description = Description {
+    kind: "evaluate",
+    summary: "Numbers as papers print them: accuracies, confusion, rates, histograms, components.",
+    params: &[
+        Param {
+            name: "measure",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text("cells".to_owned())),
+            help: "cells (numbers out of tables), pca (texts on two components) or words (the strongest of each class).",
+        },
+        Param {
+            name: "cells",
+            ty: Type::Rows,
+            presence: Presence::Default(|| Value::List(Vec::new())),
+            help: "For cells: where each number comes from and where it goes.",
+        },
+        Param {
+            name: "paper",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text(String::new())),
+            help: "The paper that the results are about.",
+        },
+        Param {
+            name: "profile",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text(String::new())),
+            help: "The size of the run, written beside every result.",
+        },
+        Param {
+            name: "labels",
+            ty: Type::Texts,
+            presence: Presence::Default(|| Value::List(Vec::new())),
+            help: "Names of the classes, in the order of their numbers.",
+        },
+        Param {
+            name: "split",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text("train".to_owned())),
+            help: "For pca: the texts to project.",
+        },
+        Param {
+            name: "table",
+            ty: Type::Text,
+            presence: Presence::Default(|| Value::Text("pca".to_owned())),
+            help: "For pca: the table that its results belong to.",
+        },
+        Param {
+            name: "strongest",
+            ty: Type::Int,
+            presence: Presence::Default(|| Value::Int(5)),
+            help: "For words: how many of each class.",
+        },
+    ],
+    seeded: false,
+};
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Measure {
+    Cells,
+    Pca,
+    Words,
+}
+
+const MEASURES: &[(&str, Measure)] = &[
+    ("cells", Measure::Cells),
+    ("pca", Measure::Pca),
+    ("words", Measure::Words),
+];
+
+impl Stage for Evaluate {
+    fn describe(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn ports(&self, params: &Params) -> Ports {
+        let port = |name: &'static str, holds| Port {
+            name: name.to_owned(),
+            holds,
+            required: true,
+        };
+        match Settings(params).one_of("measure", MEASURES) {
+            Ok(Measure::Pca) => Ports {
+                inputs: Inputs::Named(vec![port("rows", "tokens")]),
+                outputs: vec![port("results", "results"), port("scatter", "scatter")],
+            },
+            Ok(Measure::Words) => Ports {
+                inputs: Inputs::Named(vec![port("bayes", "weights"), port("vocab", "vocab")]),
+                outputs: vec![port("words", "words")],
+            },
+            _ => Ports {
+                inputs: Inputs::Any(Vec::new()),
+                outputs: vec![port("results", "results")],
+            },
+        }
+    }
+
+    fn check(&self, params: &Params) -> Result<(), ParamError> {
+        let measure = Settings(params).one_of("measure", MEASURES)?;
+        let (name, idle): (_, &[&str]) = match measure {
+            Measure::Cells => ("cells", &["split", "table", "strongest"]),
+            Measure::Pca => ("pca", &["cells", "labels", "strongest"]),
+            Measure::Words => (
+                "words",
+                &["cells", "labels", "paper", "profile", "split", "table"],
+            ),
+        };
+        for param in DESCRIPTION.params.iter().filter(|p| idle.contains(&p.name)) {
+            settings::idle(params, Some(param), || {
+                format!("measure = \"{name}\" does not read it")
+            })?;
+        }
+        Settings(params).whole("strongest", 5, 1)?;
+        match measure {
+            Measure::Cells => cells::check(params),
+            Measure::Pca | Measure::Words => Ok(()),
+        }
+    }
+
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        match Settings(params).one_of("measure", MEASURES)? {
+            Measure::Cells => expect::cells(params, inputs),
+            Measure::Pca => expect::pca(params, inputs),
+            Measure::Words => expect::words(inputs),
+        }
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[within("results", "*", 3e-2)];
+        Determinism::Rounding(ROUNDED)
+    }
+
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
+        let measure = Settings(task.params).one_of("measure", MEASURES);
+        match measure.map_err(failure)? {
+            Measure::Cells => cells::run(task),
+            Measure::Pca => pca::run(task),
+            Measure::Words => words::run(task),
+        }
+    }
+}

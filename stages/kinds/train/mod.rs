@@ -1,0 +1,267 @@
+//! `train`: a model by name, fitted to labelled rows.
+//!
+//! What the models are is in `models.rs`, how they are fitted in `training.rs`: both are shared
+//! with `adversarial-retrain`. Knows nothing of attacks.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::LazyLock;
+
+use nn::batch::{Example, Target};
+use store::{Params, Value};
+
+use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::contract::determinism::{Determinism, Within, within};
+use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::models;
+use crate::models::Data;
+use crate::models::loaded::{Loaded, vectors};
+use crate::params::settings;
+use crate::params::settings::{Settings, failure};
+use crate::tables::sequences::{Form, Labelled};
+use crate::tables::weights::Card;
+use crate::tables::{vocabulary, weights};
+use crate::training;
+use crate::training::Lesson;
+use crate::{Failure, Outputs, ParamError, Stage, Task};
+
+/// The kind `train`.
+pub struct Train;
+
+static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
+    let own = [
+        Param {
+            name: "model",
+            ty: Type::Text,
+            presence: Presence::Required,
+            help: "lstm, gru, rnn, kim-cnn, char-cnn, transformer, naive-bayes or svm.",
+        },
+        Param {
+            name: "start",
+            ty: Type::Text,
+            presence: Presence::Optional,
+            help: "A safetensors file that `ablate show --safetensors` wrote: go on from its weights.",
+        },
+    ];
+    let base: Vec<Param> = own
+        .into_iter()
+        .chain(training::PARAMS.iter().copied())
+        .collect();
+    Description {
+        kind: "train",
+        summary: "A model fitted to labelled rows: recurrent, convolutional, transformer, naive Bayes or SVM.",
+        params: settings::union(&base, &models::params()),
+        seeded: true,
+    }
+});
+
+impl Stage for Train {
+    fn describe(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn ports(&self, _: &Params) -> Ports {
+        let port = |name: &'static str, holds, required| Port {
+            name: name.to_owned(),
+            holds,
+            required,
+        };
+        Ports {
+            inputs: Inputs::Named(vec![
+                port("rows", "tokens", true),
+                port("vectors", "vectors", false),
+            ]),
+            outputs: vec![
+                port("weights", "weights", true),
+                port("history", "history", true),
+                port("model", "model", true),
+            ],
+        }
+    }
+
+    fn check(&self, params: &Params) -> Result<(), ParamError> {
+        models::check(params)?;
+        let spec = training::spec(params, 0)?;
+        if spec.epochs == 0 && !params.contains_key("start") {
+            let message = "`epochs` is 0, and there is no `start`".to_owned();
+            return Err(settings::wrong(
+                "epochs",
+                message,
+                "train for at least one epoch",
+            ));
+        }
+        let model = Settings(params).text("model").unwrap_or_default();
+        match spec.epochs {
+            0 => training::idle_all(params, "nothing is trained with epochs = 0")?,
+            _ => training::idle(params, model)?,
+        }
+        let machine = models::MACHINES.contains(&model);
+        if machine && spec.epochs > 0 && params.contains_key("start") {
+            let message = format!("`{model}` is trained in one go, and cannot go on from weights");
+            return Err(settings::wrong(
+                "start",
+                message,
+                "epochs = 0 takes them as they are",
+            ));
+        }
+        Ok(())
+    }
+
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        let weights = Expected {
+            model: Some(models::expect(params, inputs)?),
+            ..Expected::default()
+        };
+        training::expect_splits(params, inputs)?;
+        Ok([&[weights], &training::expected()[..]].concat())
+    }
+
+    fn files<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
+        let file = params.get("start").and_then(Value::as_text);
+        file.map(|name| ("start", name)).into_iter().collect()
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        const ROUNDED: &[Within] = &[
+            within("weights", "values", 1e-2),
+            within("history", "*", 3e-2),
+        ];
+        Determinism::Rounding(ROUNDED)
+    }
+
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
+        let settings = Settings(task.params);
+        let rows = Labelled::read(&task.inputs["rows"])?;
+        if rows.empty > 0 {
+            let empty = rows.empty;
+            task.watch.log(&format!(
+                "{empty} texts without a token are read as one unknown word"
+            ));
+        }
+        let vectors = task.inputs.get("vectors").map(vectors).transpose()?;
+        let listed = task.inputs.get("vectors").and_then(vocabulary::listed);
+        vocabulary::agree(rows.form.words(), listed.as_deref(), "vectors")?;
+        let split = |param: &'static str| settings.text(param).unwrap_or(param);
+        let train = rows.examples(&rows.split(split("train")))?;
+        if train.is_empty() {
+            return Err(rows.no_split(split("train"), "train"));
+        }
+        let dev = rows.examples(&rows.split(split("dev")))?;
+        if dev.is_empty() && split("dev") != "dev" {
+            return Err(rows.no_split(split("dev"), "dev"));
+        }
+        training::needs_dev(task.params, !dev.is_empty(), split("dev")).map_err(failure)?;
+        let signals = matches!(rows.form, Form::Signals { .. });
+        models::check_inputs(task.params, signals, vectors.is_some()).map_err(failure)?;
+        let classes = classes(&train, &dev)?;
+        let spec = training::spec(task.params, task.seed).map_err(failure)?;
+        let data = Data {
+            form: rows.form.clone(),
+            classes,
+            vectors: vectors.as_ref().map(|v| (v.dim, weights::digest(&v.data))),
+            seed: task.seed,
+            epochs: spec.epochs,
+        };
+        let card = models::card(task.params, &data).map_err(failure)?;
+        models::storable(&card, task.params).map_err(failure)?;
+        let lesson = Lesson {
+            train: &train,
+            dev: &dev,
+            vectors: vectors.as_ref(),
+            seed: task.seed,
+        };
+        let start = start(task, &card, vectors.as_ref())?;
+        let trained = match &start {
+            Some((loaded, table)) if spec.epochs == 0 => training::Trained {
+                card: loaded.card.clone(),
+                weights: table.clone(),
+                history: Vec::new(),
+                keep: spec.keep,
+            },
+            start => {
+                let start = start.as_ref().map(|(loaded, _)| loaded);
+                training::train(&card, &lesson, &spec, start, task.watch)?
+            }
+        };
+        let model = training::model(&trained, &lesson);
+        Ok([
+            ("history".to_owned(), training::history(&trained.history)),
+            ("model".to_owned(), model),
+            ("weights".to_owned(), trained.weights),
+        ]
+        .into())
+    }
+}
+
+/// How many classes there are to learn: what other splits hold decides nothing.
+fn classes(train: &[Example], dev: &[Example]) -> Result<usize, Failure> {
+    let most = |examples: &[Example]| {
+        let labels = examples.iter().filter_map(|e| match e.target {
+            Target::Class(label) => Some(label as usize + 1),
+            _ => None,
+        });
+        labels.max().unwrap_or_default()
+    };
+    let classes = most(train);
+    if classes < 2 {
+        return Err(Failure::new(
+            "all training rows have the class 0: there is nothing to tell apart",
+        )
+        .help("check the labels, or draw rows of every class")
+        .at("train"));
+    }
+    if most(dev) > classes {
+        return Err(Failure::new(format!(
+            "a dev row has the label {}, but training rows have labels up to {}",
+            most(dev) - 1,
+            classes - 1
+        ))
+        .help("every class needs training rows")
+        .at("dev"));
+    }
+    Ok(classes)
+}
+
+/// The model of the file that `start` names. It must be the one that the parameters describe.
+fn start(
+    task: &Task<'_>,
+    card: &Card,
+    vectors: Option<&nn::models::Vectors>,
+) -> Result<Option<(Loaded, arrow::record_batch::RecordBatch)>, Failure> {
+    let Some(name) = task.params.get("start").and_then(Value::as_text) else {
+        return Ok(None);
+    };
+    let file = task.files.get(name.trim_start_matches("./"));
+    let file = file.ok_or_else(|| Failure::new(format!("{name} is not a file")).at("start"))?;
+    let bytes =
+        std::fs::read(file.path).map_err(|e| Failure::new(format!("{name}: {e}")).at("start"))?;
+    if store::Digest::of(&bytes) != file.digest {
+        return Err(Failure::new(format!("{name} changed while the run was planned")).at("start"));
+    }
+    let table = weights::from_safetensors(&bytes).map_err(|e| e.at("start"))?;
+    let loaded = Loaded::open(&table, vectors)?;
+    vocabulary::agree(card.words(), loaded.card.words(), name).map_err(|e| e.at("start"))?;
+    if !describes(card, &loaded.card) {
+        return Err(Failure::new(format!(
+            "{name} holds another model than the parameters describe"
+        ))
+        .help("give the parameters that it was trained with: they are in its metadata")
+        .at("start"));
+    }
+    Ok(Some((loaded, table)))
+}
+
+/// Whether the parameters' card is that of a stored model. How long and in which order an SVM was
+/// trained is part of its card, but no business of parameters that train nothing.
+fn describes(asked: &Card, stored: &Card) -> bool {
+    let mut asked = asked.clone();
+    if let (Card::Svm { spec: asked, .. }, Card::Svm { spec: stored, .. }) = (&mut asked, stored) {
+        (asked.epochs, asked.seed) = (stored.epochs, stored.seed);
+    }
+    asked == *stored
+}

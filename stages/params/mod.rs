@@ -1,0 +1,4 @@
+//! Parameters: read once, with defaults per choice and names that are nearly right.
+
+pub mod nearest;
+pub mod settings;

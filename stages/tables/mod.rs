@@ -1,0 +1,9 @@
+//! The tables that stages hand to each other: one file per artifact, with its columns, how it is
+//! written and how it is read. Nobody else spells a column of these.
+
+pub mod foreign;
+pub mod ngrams;
+pub mod pages;
+pub mod sequences;
+pub mod vocabulary;
+pub mod weights;

@@ -1,0 +1,5 @@
+//! Tests that walk the lists of kinds, attacks and models, and what tests of kinds share.
+
+mod documented;
+mod effects;
+pub mod trial;
