@@ -19,6 +19,7 @@ pub struct Module {
     /// Its file, such as `nn/src/layers/dense.rs`.
     pub file: String,
     /// Its tokens.
+    #[allow(dead_code, reason = "the tests look at arrows only")]
     pub source: Source,
     /// What it includes: files that are not Rust, in its folder and below.
     pub assets: BTreeMap<String, Vec<u8>>,
