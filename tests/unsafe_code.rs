@@ -5,12 +5,16 @@ use std::path::Path;
 /// Every file that may say `unsafe`, and why.
 const PLACES: &[(&str, &str)] = &[
     (
-        "nn/src/gemm/kernel.rs",
+        "nn/src/numeric/gemm/kernel.rs",
         "the micro-kernel reads without bounds checks",
     ),
-    ("nn/src/simd/lanes.rs", "vector instructions"),
     (
-        "nn/src/simd/mod.rs",
+        "nn/src/numeric/simd/lanes.rs",
+        "what kernels read and write without bounds checks",
+    ),
+    ("nn/src/numeric/simd/registers.rs", "vector instructions"),
+    (
+        "nn/src/numeric/simd/launch.rs",
         "vector instructions, after a check at run time",
     ),
     (

@@ -38,7 +38,7 @@ pub fn run(bench: &Bench, dir: &Path, mirror: Option<&Path>, wanted: &[String]) 
     println!(
         "{} cores, {:?}; load {}",
         threads(),
-        nn::simd::isa(),
+        nn::numeric::simd::isa(),
         load()
     );
     let dir = dir.display().to_string();

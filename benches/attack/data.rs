@@ -146,7 +146,7 @@ fn plain(
     let train = texts.examples(true);
     let classes: Vec<u32> = train.iter().map(class).collect();
     let lengths: Vec<usize> = train.iter().map(|e| e.input.len()).collect();
-    let order = nn::order::Classes::new(&classes, BATCH).map_err(|error| error.to_string())?;
+    let order = nn::training::Classes::new(&classes, BATCH).map_err(|error| error.to_string())?;
     let order = order.batches(&lengths, 20, 1, 0);
     let steps = order.iter().take(STEPS + STEPS / 10).flatten();
     whole("batches.u32", &mut steps.map(|row| *row as u32))

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use nn::batch::Example;
-use nn::evaluate::argmax;
-use nn::models::{Bag, Features, LinearSvm, NaiveBayes, Steps, SvmSpec};
+use nn::linear::{Bag, Features, LinearSvm, NaiveBayes, Steps, SvmSpec};
+use nn::numeric::argmax;
 use nn::victim::Victim;
 use serde_json::{Value as Json, json};
 

@@ -3,11 +3,9 @@
 use std::path::Path;
 
 use nn::batch::Example;
-use nn::model::{Model, Reads, Spec};
-use nn::models::{CellKind, RecurrentSpec};
-use nn::objective::Objective;
-use nn::optimiser::{Clip, Optimiser};
-use nn::trainer::Trainer;
+use nn::models::{LSTM, Model, Reads, RecurrentSpec};
+use nn::objectives::Objective;
+use nn::training::{Clip, Optimiser, Trainer};
 use serde_json::{Value as Json, json};
 
 use crate::data::{BATCH, STEPS, Texts, UNITS, floats, whole};
@@ -28,9 +26,9 @@ pub fn steps(dir: &Path) -> Result<Json, String> {
     let spec = RecurrentSpec {
         dropout: 0.25,
         forget_bias: 1.0,
-        ..RecurrentSpec::new(CellKind::Lstm, reads, UNITS as usize, 2)
+        ..RecurrentSpec::new(&LSTM, reads, UNITS as usize, 2)
     };
-    let model = Model::new(&Spec::Recurrent(spec)).map_err(say)?;
+    let model = Model::new(&spec).map_err(say)?;
     let mut params = model.init(1);
     let span = model.layout().find("embedding").ok_or("no vectors")?;
     params.set(span, &vectors).map_err(say)?;

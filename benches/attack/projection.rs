@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use nn::Stream;
-use nn::dictionary::Dictionary;
+use nn::numeric::Dictionary;
 use rayon::prelude::*;
 use serde_json::{Map, Value as Json, json};
 

@@ -9,10 +9,10 @@ use std::hint::black_box;
 use std::process::Command;
 use std::time::Instant;
 
-use nn::model::{Model, Reads, Spec};
-use nn::models::{CellKind, RecurrentSpec};
+use nn::models::{CellKind, GRU, Model, RNN, Reads, RecurrentSpec};
 use rayon::prelude::*;
 use stages::kinds::attack::AttackStream;
+use stages::tables::networks::Spec;
 use stages::tables::weights::{Card, Numbers, Tensor, table};
 use store::{Params, Value};
 
@@ -21,10 +21,10 @@ use store::{Params, Value};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A model of the paper: what it is called there, its cell, units, numbers in a sample, classes.
-const MODELS: [(&str, CellKind, usize, usize, usize); 3] = [
-    ("GRU-2", CellKind::Gru, 2, 1, 2),
-    ("RNN-56", CellKind::Rnn, 56, 28, 10),
-    ("GRU-50", CellKind::Gru, 50, 9, 6),
+const MODELS: [(&str, &'static CellKind, usize, usize, usize); 3] = [
+    ("GRU-2", &GRU, 2, 1, 2),
+    ("RNN-56", &RNN, 56, 28, 10),
+    ("GRU-50", &GRU, 50, 9, 6),
 ];
 
 const ATTACKS: [&str; 3] = ["gradient-sign", "dynamic", "fixed-point"];
@@ -110,20 +110,19 @@ fn images() {
 }
 
 /// The model with weights from a seed, and the attack with the parameters that the peer has too.
-fn live(model: (&str, CellKind, usize, usize, usize), attack: &str) -> AttackStream {
+fn live(model: (&str, &'static CellKind, usize, usize, usize), attack: &str) -> AttackStream {
     live_of(model, attack, 0.15)
 }
 
-fn live_of(model: (&str, CellKind, usize, usize, usize), attack: &str, alpha: f64) -> AttackStream {
+fn live_of(
+    model: (&str, &'static CellKind, usize, usize, usize),
+    attack: &str,
+    alpha: f64,
+) -> AttackStream {
     let (_, cell, units, dim, classes) = model;
-    let spec = Spec::Recurrent(RecurrentSpec::new(
-        cell,
-        Reads::Vectors { dim },
-        units,
-        classes,
-    ));
+    let spec = RecurrentSpec::new(cell, Reads::Vectors { dim }, units, classes);
     let network = Model::new(&spec).expect("a model of the paper");
-    let params: nn::params::Params<f32> = network.init(1);
+    let params: nn::autodiff::Params<f32> = network.init(1);
     let tensors: Vec<Tensor> = network
         .layout()
         .entries()
@@ -134,7 +133,7 @@ fn live_of(model: (&str, CellKind, usize, usize, usize), attack: &str, alpha: f6
         })
         .collect();
     let card = Card::Network {
-        spec,
+        spec: Spec::Recurrent(spec),
         words: None,
         vectors: None,
     };
@@ -154,7 +153,11 @@ struct Case {
 }
 
 impl Case {
-    fn new(model: (&str, CellKind, usize, usize, usize), batch: usize, steps: usize) -> Case {
+    fn new(
+        model: (&str, &'static CellKind, usize, usize, usize),
+        batch: usize,
+        steps: usize,
+    ) -> Case {
         let width = model.3;
         let group = |from: usize| {
             let numbers = GROUP.min(batch - from) * width;
@@ -201,13 +204,13 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 fn side(
     python: &str,
     script: &str,
-    model: (&str, CellKind, usize, usize, usize),
+    model: (&str, &'static CellKind, usize, usize, usize),
     attack: &str,
     batch: usize,
 ) -> Option<f64> {
     let script = format!("{}/benches/online/{script}", env!("CARGO_MANIFEST_DIR"));
     let (_, cell, units, dim, classes) = model;
-    let cell = if cell == CellKind::Rnn { "rnn" } else { "gru" };
+    let cell = if cell == &RNN { "rnn" } else { "gru" };
     let numbers = [units, dim, classes, batch].map(|n| n.to_string());
     let said = Command::new(python)
         .args([&script, cell, attack])

@@ -36,7 +36,7 @@ fn main() {
     let mut torch = Torch::start(&python, threads);
     println!(
         "{threads} threads, {:?}; {}",
-        nn::simd::isa(),
+        nn::numeric::simd::isa(),
         torch.as_ref().map_or(
             "PyTorch not found: pip install torch, then --python".into(),
             |t| t.version.clone()

@@ -2,9 +2,11 @@
 //!
 //! A batch is time-major: number `t * items + b` belongs to step `t` of item `b`.
 
-use crate::error::same;
-use crate::layers::Lens;
-use crate::{Error, Real, Result};
+use crate::error::{Error, Result, same};
+use crate::numeric::Real;
+
+/// The length of every item of a batch.
+pub type Lens = std::sync::Arc<[usize]>;
 
 /// A sequence of any kind a model reads.
 #[derive(Clone, Debug, PartialEq)]

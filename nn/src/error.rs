@@ -83,7 +83,7 @@ pub enum Error {
     },
     /// Whoever brings examples during a fit could not.
     #[error("{why}")]
-    Lessons {
+    ExtraExamples {
         /// What the caller said.
         why: String,
     },
@@ -110,22 +110,6 @@ pub(crate) fn same(what: &'static str, expected: usize, got: usize) -> Result<()
             expected: expected.to_string(),
             got: got.to_string(),
         })
-    }
-}
-
-/// An error at the first number that is NaN or infinite.
-pub(crate) fn finite<T: crate::Real>(what: &'static str, data: &[T]) -> Result<()> {
-    // Without a way out in the middle the compiler takes many numbers at once.
-    if data.iter().fold(true, |all, x| all & x.is_finite()) {
-        return Ok(());
-    }
-    match data.iter().position(|x| !x.is_finite()) {
-        None => Ok(()),
-        Some(index) => Err(Error::NotFinite {
-            what,
-            index,
-            got: data[index].to_f64(),
-        }),
     }
 }
 

@@ -1,15 +1,13 @@
 //! Matrix measures, the condition of Example 1, and the envelope around two runs.
 
-use nn::growth::{Envelope, contraction, example_1, measure, norm};
-use nn::model::{Model, Reads, Spec};
-use nn::models::{CellKind, RecurrentSpec};
-use nn::params::Params;
-use nn::step::Stepper;
+use nn::autodiff::Params;
+use nn::models::{CellKind, GRU, LSTM, Model, RNN, Reads, RecurrentSpec};
+use nn::stepping::{Envelope, Stepper, contraction, example_1, measure, norm};
 use nn::{Error, Stream};
 
-fn model(cell: CellKind, units: usize) -> Model {
+fn model(cell: &'static CellKind, units: usize) -> Model {
     let spec = RecurrentSpec::new(cell, Reads::Vectors { dim: 2 }, units, 2);
-    Model::new(&Spec::Recurrent(spec)).unwrap()
+    Model::new(&spec).unwrap()
 }
 
 fn weights(model: &Model, set: &[(&str, Vec<f64>)]) -> Params<f64> {
@@ -37,7 +35,7 @@ fn measures_and_norms_by_hand() {
 /// Where `mu(I - Fs) < 0` between two states, a step takes them further apart: Theorems 1 and 3.
 #[test]
 fn states_part_where_the_measure_is_negative() {
-    let model = model(CellKind::Rnn, 3);
+    let model = model(&RNN, 3);
     let u = vec![2.5, 0.1, -0.2, 0.1, 3.0, 0.1, -0.1, 0.2, 2.0];
     let params = weights(
         &model,
@@ -84,7 +82,7 @@ fn states_part_where_the_measure_is_negative() {
 /// with `U = 5`, `W x + b = -1` it holds, and at `h = 1` the measure is nearly 1.
 #[test]
 fn example_1_as_printed_does_not_make_the_measure_negative() {
-    let model = model(CellKind::Rnn, 1);
+    let model = model(&RNN, 1);
     let params = weights(
         &model,
         &[
@@ -109,14 +107,14 @@ fn example_1_as_printed_does_not_make_the_measure_negative() {
 
 #[test]
 fn example_1_is_about_vanilla_networks_of_any_size() {
-    let wide = model(CellKind::Rnn, 4);
+    let wide = model(&RNN, 4);
     let params: Params<f64> = wide.init(3);
     assert_eq!(example_1(&wide, &params, &[0.1, 0.2]).unwrap().len(), 4);
     assert_eq!(
         example_1(&wide, &params, &[0.1]).unwrap_err().to_string(),
         "input: expected 2, got 1"
     );
-    let gru = model(CellKind::Gru, 4);
+    let gru = model(&GRU, 4);
     let params: Params<f64> = gru.init(3);
     assert!(matches!(
         example_1(&gru, &params, &[0.1, 0.2]),
@@ -126,7 +124,7 @@ fn example_1_is_about_vanilla_networks_of_any_size() {
 
 #[test]
 fn two_runs_stay_inside_their_envelope() {
-    for cell in [CellKind::Rnn, CellKind::Gru, CellKind::Lstm] {
+    for cell in [&RNN, &GRU, &LSTM] {
         let model = model(cell, 4);
         let mut params: Params<f64> = model.init(5);
         let s = Stream::new(5, "envelope");

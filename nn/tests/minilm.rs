@@ -4,10 +4,9 @@
 //! model.safetensors, and says so when it does not.
 
 use nn::batch::Sequence;
-use nn::model::{Model, Spec};
-use nn::models::bert_spec;
-use nn::safetensors::Tensors;
+use nn::models::{Model, bert_spec, load_bert};
 use nn::victim::{Neural, Victim};
+use safetensors::SafeTensors;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -25,15 +24,15 @@ fn hidden_states_and_sentence_vectors_are_those_of_the_reference() {
         return;
     };
     let bytes = std::fs::read(std::path::Path::new(&folder).join("model.safetensors")).unwrap();
-    let tensors = Tensors::parse(&bytes).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
     let spec = bert_spec(&tensors, 12, 2, 0.0).unwrap();
     assert_eq!(
         (spec.vocabulary, spec.positions, spec.dim, spec.layers),
         (30_522, 512, 384, 6)
     );
-    let model = Model::new(&Spec::Transformer(spec)).unwrap();
+    let model = Model::new(&spec).unwrap();
     let mut params = model.init(1);
-    model.load_bert(&mut params, &tensors).unwrap();
+    load_bert(&model, &mut params, &tensors).unwrap();
     let victim = Neural::new(&model, &params).unwrap();
 
     let cases: Vec<Case> = serde_json::from_str(include_str!("reference/minilm.json")).unwrap();

@@ -1,13 +1,10 @@
 //! Every model: gradients against differences, an item alone against a batch, `f32` against `f64`, honest bills.
 
 use crate::common::cases;
+use nn::autodiff::{Params, Shard, Tape, Want, reduce};
 use nn::batch::{Batch, Example, Input, Sequence, Target};
-use nn::grads::{Shard, reduce};
-use nn::model::{Model, Reads, Spec};
-use nn::models::KimCnnSpec;
-use nn::objective::Objective;
-use nn::params::Params;
-use nn::tape::{Tape, Want};
+use nn::models::{KimCnnSpec, Model, Reads};
+use nn::objectives::Objective;
 use nn::victim::{Neural, Queries, Victim};
 use nn::{Error, Real, Stream};
 
@@ -217,7 +214,7 @@ fn padding_read_as_text_changes_the_answer() {
 #[test]
 fn attention_weights_are_a_distribution_over_real_steps() {
     // Those that say a sequence of their own are in `speaking.rs`.
-    for case in cases().iter().filter(|c| c.model().speaks().is_none()) {
+    for case in cases().iter().filter(|c| c.model().decoding().is_none()) {
         let (model, examples) = (case.model(), case.examples(5));
         let params = model.init(3);
         let victim = Neural::new(&model, &params).unwrap();
@@ -302,7 +299,7 @@ fn decoders_say_what_their_taught_logits_say() {
             let best: Vec<u32> = tape
                 .get(out.logits)
                 .chunks(7)
-                .map(|z| nn::evaluate::argmax(z) as u32)
+                .map(|z| nn::numeric::argmax(z) as u32)
                 .collect();
             assert_eq!(best, said, "{}", case.name);
         }
@@ -318,7 +315,7 @@ fn a_window_of_padding_alone_may_be_the_largest() {
         dim: 2,
         frozen: false,
     };
-    let model = Model::new(&Spec::KimCnn(KimCnnSpec {
+    let model = Model::new(&KimCnnSpec {
         reads,
         widths: vec![3],
         kernels: 2,
@@ -326,7 +323,7 @@ fn a_window_of_padding_alone_may_be_the_largest() {
         dropout: 0.0,
         max_norm: 3.0,
         classes: 2,
-    }))
+    })
     .unwrap();
     let mut params = model.init(1);
     for (name, span) in model.layout().entries() {

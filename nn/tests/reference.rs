@@ -1,15 +1,13 @@
 //! Layers against PyTorch: outputs and gradients stored by `reference/make.py`, read without PyTorch.
 
 use nn::Real;
+use nn::autodiff::{Init, Layout, Params, Shape, Shard, Tape, Var, Want, reduce};
+use nn::batch::Lens;
 use nn::batch::Sequence;
-use nn::grads::{Shard, reduce};
 use nn::layers::*;
-use nn::model::{Model, Spec};
-use nn::models::bert_spec;
-use nn::params::{Init, Layout, Params};
-use nn::safetensors::Tensors;
-use nn::tape::{Shape, Tape, Var, Want};
+use nn::models::{Model, bert_spec, load_bert};
 use nn::victim::{Neural, Victim};
+use safetensors::SafeTensors;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -35,7 +33,8 @@ fn forward<T: Real>(
 ) -> impl Fn(&mut Tape<T>, &Params<T>, Var, &Lens) -> Vec<Var> + use<T> {
     enum Kind {
         Bi(Lstm, Lstm),
-        Cell(Cell),
+        Rnn(Rnn),
+        Gru(Gru),
         Heads(MultiHead),
         Block(Box<Block>),
         Conv(ConvMax),
@@ -55,8 +54,8 @@ fn forward<T: Real>(
             Lstm::new(layout, "a", dim, 4, U),
             Lstm::new(layout, "b", dim, 4, U),
         ),
-        "rnn" => Kind::Cell(Cell::Rnn(Rnn::new(layout, "a", dim, 4, U))),
-        "gru" => Kind::Cell(Cell::Gru(Gru::new(layout, "a", dim, 4, U))),
+        "rnn" => Kind::Rnn(Rnn::new(layout, "a", dim, 4, U)),
+        "gru" => Kind::Gru(Gru::new(layout, "a", dim, 4, U)),
         "multi-head attention" => Kind::Heads(MultiHead::new(layout, "a", dim, 2, U)),
         "encoder block" => Kind::Block(Box::new(Block::encoder(layout, "a", size, U))),
         "word windows" => Kind::Conv(ConvMax::new(layout, "a", dim, 2, 5, 1, Activation::Relu, U)),
@@ -82,7 +81,8 @@ fn forward<T: Real>(
                 );
                 vec![concat(t, a.h, b.h)]
             }
-            Kind::Cell(cell) => vec![cell.forward(t, p, x, lens, None, Direction::Forward).h],
+            Kind::Rnn(cell) => vec![cell.forward(t, p, x, lens, None, Direction::Forward).h],
+            Kind::Gru(cell) => vec![cell.forward(t, p, x, lens, None, Direction::Forward).h],
             Kind::Heads(heads) => vec![heads.forward(t, p, x, x, &sight).0],
             Kind::Block(block) => vec![block.forward(t, p, x, &sight, None).0],
             Kind::Conv(conv) => vec![conv.forward(t, p, x, Windows::Items(lens.clone()))],
@@ -90,7 +90,7 @@ fn forward<T: Real>(
             Kind::Decoder(parts) => {
                 let (decoder, map, state) = &**parts;
                 let memory = map.forward(t, p, x);
-                let keys = decoder.keys.forward(t, p, memory);
+                let keys = decoder.weights.keys.forward(t, p, memory);
                 let (h, c) = state.forward(t, p, lens.len());
                 let out = decoder.forward(
                     t,
@@ -128,7 +128,7 @@ fn compare<T: Real>(tolerance: f64) {
     for (name, case) in &cases {
         let mut layout = Layout::default();
         let run = forward::<T>(name, case.dim, &mut layout);
-        let mut params: Params<T> = layout.init(0);
+        let mut params: Params<T> = Params::init(&layout, 0);
         let cast = |v: &[f64]| v.iter().map(|x| T::of(*x)).collect::<Vec<T>>();
         let names: Vec<&str> = layout.entries().map(|(n, _)| n).collect();
         assert_eq!(case.weights.len(), names.len(), "{name}: {names:?}");
@@ -202,7 +202,7 @@ fn a_bert_checkpoint_gives_the_pooled_vectors_of_pytorch() {
         pooled: Vec<Vec<f64>>,
     }
     let expected: Expected = serde_json::from_str(include_str!("reference/bert.json")).unwrap();
-    let tensors = Tensors::parse(include_bytes!("reference/bert.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(include_bytes!("reference/bert.safetensors")).unwrap();
     let spec = bert_spec(&tensors, 2, 3, 0.0).unwrap();
     assert_eq!(
         (
@@ -215,9 +215,9 @@ fn a_bert_checkpoint_gives_the_pooled_vectors_of_pytorch() {
         ),
         (11, 8, 6, 10, 2, true)
     );
-    let model = Model::new(&Spec::Transformer(spec)).unwrap();
+    let model = Model::new(&spec).unwrap();
     let mut params = model.init(1);
-    model.load_bert(&mut params, &tensors).unwrap();
+    load_bert(&model, &mut params, &tensors).unwrap();
     let victim = Neural::new(&model, &params).unwrap();
     let texts: Vec<Sequence> = expected
         .texts

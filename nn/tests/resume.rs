@@ -3,12 +3,8 @@
 use crate::common::cases;
 use crate::common::easy::{classifier, easy, go_on, spec};
 use nn::batch::{Example, Target};
-use nn::checkpoint::Checkpoint;
-use nn::fit::{Event, FitSpec, Flow, Metric, fit};
-use nn::model::Model;
-use nn::models::CellKind;
-use nn::optimiser::Optimiser;
-use nn::schedule::Schedule;
+use nn::models::{GRU, LSTM, Model, RNN};
+use nn::training::{Checkpoint, Event, FitSpec, Flow, Metric, Optimiser, Schedule, fit};
 
 #[test]
 fn a_run_that_was_stopped_and_resumed_ends_with_the_same_bits() {
@@ -59,7 +55,7 @@ fn a_run_that_was_stopped_and_resumed_ends_with_the_same_bits() {
 #[test]
 fn a_run_with_restarts_may_be_stopped_in_any_attempt() {
     let (train, dev) = (easy(60, 20), easy(40, 20));
-    let model = classifier(CellKind::Rnn);
+    let model = classifier(&RNN);
     let spec = FitSpec {
         epochs: 2,
         restarts: 2,
@@ -99,7 +95,7 @@ fn a_run_with_restarts_may_be_stopped_in_any_attempt() {
 #[test]
 fn a_checkpoint_of_another_fit_is_refused_with_what_differs() {
     let (train, dev) = (easy(40, 20), easy(20, 20));
-    let model = classifier(CellKind::Lstm);
+    let model = classifier(&LSTM);
     let mut halt = |_: &Event| Flow::Stop;
     let part = fit(
         &model,
@@ -125,7 +121,7 @@ fn a_checkpoint_of_another_fit_is_refused_with_what_differs() {
         refuse(&model, &train, &dev, &faster),
         "checkpoint of another fit: settings.rate: expected 0.02, got 0.01. Resume the fit it was made by, or start without it"
     );
-    let other = classifier(CellKind::Gru);
+    let other = classifier(&GRU);
     assert!(
         refuse(&other, &train, &dev, &spec())
             .contains("model.cell: expected \"gru\", got \"lstm\""),

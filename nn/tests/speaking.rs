@@ -1,16 +1,18 @@
 //! Models that say a sequence, as victims: asked alone they show what they say, and company changes nothing.
 
 use crate::common::cases;
+use nn::autodiff::Params;
 use nn::batch::{Example, Sequence, Target};
-use nn::evaluate::argmax;
-use nn::model::Model;
-use nn::objective::Objective;
-use nn::params::Params;
+use nn::models::Model;
+use nn::numeric::argmax;
+use nn::objectives::Objective;
 use nn::victim::{Matrix, Neural, Queries, Victim};
 
 /// Every model that says a sequence, with weights that make it say something.
 fn speaking() -> Vec<(&'static str, Model, Params<f32>, Vec<Example>)> {
-    let all = cases().into_iter().filter(|c| c.model().speaks().is_some());
+    let all = cases()
+        .into_iter()
+        .filter(|c| c.model().decoding().is_some());
     let list: Vec<_> = all
         .map(|case| {
             let model = case.model();
@@ -38,7 +40,8 @@ fn logits_are_those_of_its_own_answer() {
             40,
             "{name}: it answers, then shows"
         );
-        let (eos, most) = model.speaks().unwrap();
+        let decoding = model.decoding().unwrap();
+        let (eos, most) = (decoding.end, decoding.max_steps);
         let said = victim.answers(&items, 28).unwrap();
         let mut lengths = std::collections::BTreeSet::new();
         for ((item, z), mut said) in items.iter().zip(&logits).zip(said) {

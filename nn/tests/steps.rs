@@ -1,23 +1,21 @@
 //! Step by step, and objectives on states: what attacks that run as the sequence arrives differentiate.
 
 use crate::common::cases;
+use nn::autodiff::{Params, Tape, Want};
 use nn::batch::{Batch, Example, Input, Sequence, Target};
-use nn::model::{Model, Reads, Spec};
-use nn::models::{CellKind, RecurrentSpec};
-use nn::objective::{Objective, StateKind, StateTerm};
-use nn::params::Params;
-use nn::step::Stepper;
-use nn::tape::{Tape, Want};
+use nn::models::{CellKind, GRU, LSTM, Model, RNN, Reads, RecurrentSpec};
+use nn::objectives::{Objective, StateKind, StateTerm};
+use nn::stepping::Stepper;
 use nn::victim::{Neural, Victim};
 use nn::{Error, Stream};
 
-fn model(cell: CellKind, layers: usize, learned_state: bool) -> Model {
-    Model::new(&Spec::Recurrent(RecurrentSpec {
+fn model(cell: &'static CellKind, layers: usize, learned_state: bool) -> Model {
+    Model::new(&RecurrentSpec {
         layers,
         learned_state,
         hidden: 5,
         ..RecurrentSpec::new(cell, Reads::Vectors { dim: 3 }, 4, 2)
-    }))
+    })
     .unwrap()
 }
 
@@ -39,11 +37,7 @@ fn moved(model: &Model) -> Params<f64> {
 
 #[test]
 fn steps_add_up_to_the_whole_sequence() {
-    for (cell, layers, learned) in [
-        (CellKind::Rnn, 1, false),
-        (CellKind::Gru, 2, true),
-        (CellKind::Lstm, 2, true),
-    ] {
+    for (cell, layers, learned) in [(&RNN, 1, false), (&GRU, 2, true), (&LSTM, 2, true)] {
         let model = model(cell, layers, learned);
         let params: Params<f32> = moved(&model).cast();
         let victim = Neural::new(&model, &params).unwrap();
@@ -77,12 +71,7 @@ fn steps_add_up_to_the_whole_sequence() {
 
 #[test]
 fn derivatives_of_a_step_agree_with_differences() {
-    for (cell, layers) in [
-        (CellKind::Rnn, 1),
-        (CellKind::Gru, 1),
-        (CellKind::Lstm, 1),
-        (CellKind::Lstm, 2),
-    ] {
+    for (cell, layers) in [(&RNN, 1), (&GRU, 1), (&LSTM, 1), (&LSTM, 2)] {
         let model = model(cell, layers, false);
         let params = moved(&model);
         let mut stepper = Stepper::new(&model, &params).unwrap();
@@ -169,7 +158,7 @@ fn derivatives_of_a_step_agree_with_differences() {
 
 #[test]
 fn a_step_refuses_what_is_not_a_state_or_an_input() {
-    let model = model(CellKind::Lstm, 2, false);
+    let model = model(&LSTM, 2, false);
     let params: Params<f64> = moved(&model);
     let mut stepper = Stepper::new(&model, &params).unwrap();
     let (n, s, x) = (stepper.state_len(), stepper.start(), vec![0.5; 3]);
@@ -274,7 +263,7 @@ fn objectives_on_states_and_ranks_agree_with_differences() {
         ]),
     ] {
         let run = |b: &Batch<f64>, want: Want| {
-            let mut shard = nn::grads::Shard::<f64>::default();
+            let mut shard = nn::autodiff::Shard::<f64>::default();
             shard.tape.reset(want);
             let out = model.forward(&mut shard.tape, &params, b).unwrap();
             let value = objective.apply(&mut shard.tape, &out, b, 1.0).unwrap()[0];

@@ -2,17 +2,17 @@
 
 use crate::common::cases;
 use crate::common::easy::{classifier, easy, go_on, spec};
+use nn::autodiff::{Params, Shard, Want, reduce};
 use nn::batch::{Batch, Example, Sequence, Target};
-use nn::fit::{Event, FitSpec, Fitted, Flow, Keep, Lessons, Loss, Metric, fit, fit_with};
-use nn::grads::{Shard, reduce};
-use nn::model::{Model, Spec};
-use nn::models::{CellKind, LanguageSpec, Seq2seqSpec, TransformerSeq2seqSpec};
-use nn::objective::Objective;
-use nn::optimiser::{Clip, Memory, Optimiser};
-use nn::params::Params;
-use nn::simd::{Isa, isa};
-use nn::tape::Want;
-use nn::trainer::{Trainer, shards};
+use nn::models::{
+    GRU, LSTM, LanguageSpec, Model, NetworkSpec, RNN, Seq2seqSpec, TransformerSeq2seqSpec,
+};
+use nn::numeric::simd::{Isa, isa};
+use nn::objectives::Objective;
+use nn::training::{
+    Clip, Event, ExtraExamples, FitSpec, Fitted, Flow, Keep, Loss, Memory, Metric, Optimiser,
+    Trainer, fit, fit_with, shards,
+};
 use nn::victim::{Neural, Queries, Victim};
 use nn::{Error, Stream};
 
@@ -95,7 +95,7 @@ fn balanced_batches_train_with_the_same_bits_on_any_number_of_threads() {
         batch: 8,
         ..spec()
     };
-    let model = classifier(CellKind::Gru);
+    let model = classifier(&GRU);
     let one = run(&model, &skewed, &spec, 1);
     assert_eq!(one.steps, (3 * (ones / 4)) as u64);
     assert_eq!(one, run(&model, &skewed, &spec, 2));
@@ -130,7 +130,7 @@ fn contrary(examples: &[Example]) -> Vec<Example> {
 
 #[test]
 fn the_last_weights_are_kept_whatever_dev_says_if_that_is_asked_for() {
-    let (train, model) = (easy(120, 20), classifier(CellKind::Gru));
+    let (train, model) = (easy(120, 20), classifier(&GRU));
     let dev = contrary(&train[..40]);
     let kept = |keep, dev: &[Example]| {
         let spec = FitSpec {
@@ -145,7 +145,7 @@ fn the_last_weights_are_kept_whatever_dev_says_if_that_is_asked_for() {
     assert_eq!(last.params, kept(Keep::Best, &[]).params);
     assert_ne!(last.params, best.params);
     assert!(last.dev.unwrap().loss > best.dev.unwrap().loss);
-    let measured = nn::evaluate::evaluate(&model, &last.params, &dev).unwrap();
+    let measured = nn::training::evaluate(&model, &last.params, &dev).unwrap();
     assert_eq!(last.dev, Some(measured));
     let both = FitSpec {
         keep: Keep::Last,
@@ -162,7 +162,7 @@ fn the_last_weights_are_kept_whatever_dev_says_if_that_is_asked_for() {
 /// Notes the positions of every batch.
 struct Noted(Vec<Vec<usize>>);
 
-impl Lessons for Noted {
+impl ExtraExamples for Noted {
     fn batch(&mut self, _: u64, _: &Params<f32>, batch: &[usize]) -> nn::Result<Vec<Example>> {
         self.0.push(batch.to_vec());
         Ok(Vec::new())
@@ -171,7 +171,7 @@ impl Lessons for Noted {
 
 #[test]
 fn lessons_are_told_which_examples_a_batch_has() {
-    let (train, model) = (easy(50, 20), classifier(CellKind::Gru));
+    let (train, model) = (easy(50, 20), classifier(&GRU));
     let mut noted = Noted(Vec::new());
     let spec = FitSpec {
         epochs: 1,
@@ -198,7 +198,7 @@ fn lessons_are_told_which_examples_a_batch_has() {
 #[test]
 fn recurrent_models_learn_to_remember_the_first_token() {
     let (train, dev) = (easy(400, 20), &easy(600, 20)[400..]);
-    for cell in [CellKind::Rnn, CellKind::Gru, CellKind::Lstm] {
+    for cell in [&RNN, &GRU, &LSTM] {
         for loss in [Loss::CrossEntropy, Loss::Hinge] {
             let model = classifier(cell);
             let spec = FitSpec {
@@ -221,7 +221,7 @@ fn recurrent_models_learn_to_remember_the_first_token() {
 #[test]
 fn patience_ends_a_fit_and_the_best_weights_are_kept() {
     let (train, dev) = (easy(60, 20), easy(100, 20));
-    let model = classifier(CellKind::Lstm);
+    let model = classifier(&LSTM);
     let (mut epochs, mut best) = (0, f64::INFINITY);
     let mut watch = |e: &Event| {
         if let Event::Epoch { dev: Some(d), .. } = e {
@@ -240,7 +240,7 @@ fn patience_ends_a_fit_and_the_best_weights_are_kept() {
     assert!(epochs < 200);
     assert_eq!(fitted.dev.unwrap().loss, best);
     assert_eq!(
-        nn::evaluate::evaluate(&model, &fitted.params, &dev).unwrap(),
+        nn::training::evaluate(&model, &fitted.params, &dev).unwrap(),
         fitted.dev.unwrap()
     );
 }
@@ -248,7 +248,7 @@ fn patience_ends_a_fit_and_the_best_weights_are_kept() {
 #[test]
 fn restarts_go_on_until_dev_is_accepted() {
     let (train, dev) = (easy(40, 20), easy(40, 20));
-    let model = classifier(CellKind::Rnn);
+    let model = classifier(&RNN);
     let mut restarts = 0;
     let mut count = |e: &Event| {
         restarts += u32::from(matches!(e, Event::Restart { .. }));
@@ -286,7 +286,7 @@ fn restarts_go_on_until_dev_is_accepted() {
 
 #[test]
 fn divergence_is_an_error_with_the_step_and_the_last_good_loss() {
-    let model = classifier(CellKind::Rnn);
+    let model = classifier(&RNN);
     let mut params = model.init(1);
     let train = easy(40, 20);
     let spec = FitSpec {
@@ -349,8 +349,9 @@ fn decoders_learn_to_say_the_first_token_and_stop_whatever_the_company() {
         easy(300, 20).into_iter().map(pair).collect(),
         easy(340, 20).into_iter().skip(300).map(pair).collect(),
     );
-    for spec in [Spec::Seq2seq(lstm), Spec::TransformerSeq2seq(transformer)] {
-        let model = Model::new(&spec).unwrap();
+    let specs: [&dyn NetworkSpec; 2] = [&lstm, &transformer];
+    for spec in specs {
+        let model = Model::new(spec).unwrap();
         let fitted = fit(
             &model,
             model.init(1),
@@ -389,7 +390,7 @@ fn decoders_learn_to_say_the_first_token_and_stop_whatever_the_company() {
 /// Weights so large that they are packed once for all shards, and their gradients made from all shards at once.
 #[test]
 fn shards_that_share_packed_weights_get_the_bits_of_shards_that_do_not() {
-    let spec = Spec::Language(LanguageSpec {
+    let spec = LanguageSpec {
         vocabulary: 1100,
         dim: 130,
         units: 130,
@@ -397,7 +398,7 @@ fn shards_that_share_packed_weights_get_the_bits_of_shards_that_do_not() {
         dropout: 0.0,
         tie_layers: false,
         init: 0.1,
-    });
+    };
     let model = Model::new(&spec).unwrap();
     let s = Stream::new(1, "large");
     let ids = |k: u64| -> Vec<u32> { (0..3).map(|t| s.item(k).below(t, 1100) as u32).collect() };

@@ -1,13 +1,12 @@
 //! Inputs that no model may take: every model against every mistake, each an error with what was expected and what came.
 
 use crate::common::easy::{classifier, go_on};
-use crate::common::{Case, cases};
+use crate::common::{Case, Kind, cases};
+use nn::autodiff::Params;
 use nn::batch::{Batch, Example, Sequence, Target};
-use nn::fit::{FitSpec, fit};
-use nn::model::{Model, Reads, Spec};
-use nn::models::CellKind;
-use nn::objective::Objective;
-use nn::params::Params;
+use nn::models::{LSTM, Model};
+use nn::objectives::Objective;
+use nn::training::{FitSpec, fit};
 use nn::victim::{Neural, Victim};
 
 /// What a model reads, for making sequences that are nearly right.
@@ -18,32 +17,15 @@ enum Reading {
 }
 
 fn reading(case: &Case) -> Reading {
-    let table = |reads: &Reads| match *reads {
-        Reads::Tokens {
-            vocabulary, dim, ..
+    let dim = case.dim;
+    match case.kind {
+        Kind::Classes { tokens: vocabulary }
+        | Kind::Next { vocabulary }
+        | Kind::Pairs {
+            source: vocabulary, ..
         } => Reading::Tokens { vocabulary, dim },
-        Reads::Vectors { dim } => Reading::Vectors { dim },
-    };
-    match &case.spec {
-        Spec::Recurrent(s) => table(&s.reads),
-        Spec::KimCnn(s) => table(&s.reads),
-        Spec::CharCnn(s) => Reading::Characters { dim: s.dim },
-        Spec::Transformer(s) => Reading::Tokens {
-            vocabulary: s.vocabulary,
-            dim: s.dim,
-        },
-        Spec::Language(s) => Reading::Tokens {
-            vocabulary: s.vocabulary,
-            dim: s.dim,
-        },
-        Spec::Seq2seq(s) => Reading::Tokens {
-            vocabulary: s.source,
-            dim: s.dim,
-        },
-        Spec::TransformerSeq2seq(s) => Reading::Tokens {
-            vocabulary: s.source,
-            dim: s.dim,
-        },
+        Kind::Signals { dim, .. } => Reading::Vectors { dim },
+        Kind::Characters => Reading::Characters { dim },
     }
 }
 
@@ -150,7 +132,7 @@ fn every_model_refuses_every_wrong_sequence() {
         for (name, input, expected) in mistakes(&case) {
             let steps = input.len().max(1);
             let target = match &right.target {
-                Target::Tokens(_) if model.speaks().is_none() => Target::Tokens(vec![0; steps]),
+                Target::Tokens(_) if model.decoding().is_none() => Target::Tokens(vec![0; steps]),
                 other => other.clone(),
             };
             let wrong = Example { input, target };
@@ -221,7 +203,7 @@ fn every_model_refuses_every_wrong_target() {
                 beyond.ends_with(&format!("{outputs} at item 0: expected below {outputs}")),
                 "{at}: {beyond}"
             );
-            if model.speaks().is_none() {
+            if model.decoding().is_none() {
                 assert_eq!(
                     say(Target::Tokens(vec![0; steps + 1])),
                     format!("tokens in a target: expected {steps}, got {}", steps + 1),
@@ -262,7 +244,7 @@ fn a_nan_in_any_weight_of_any_model_is_noticed() {
                 said.starts_with("logits holds NaN at index"),
                 "{at}: {said}"
             );
-            let evaluated = nn::evaluate::evaluate(&model, &params, &examples);
+            let evaluated = nn::training::evaluate(&model, &params, &examples);
             assert_eq!(
                 evaluated.unwrap_err().to_string(),
                 "loss on the examples holds NaN at index 0: expected a finite number",
@@ -284,7 +266,7 @@ fn a_nan_in_any_weight_of_any_model_is_noticed() {
 
 #[test]
 fn a_batch_has_one_kind_of_sequence_and_settings_have_their_ranges() {
-    let model = classifier(CellKind::Lstm);
+    let model = classifier(&LSTM);
     let text = Example {
         input: Sequence::Tokens(vec![1]),
         target: Target::Class(0),

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Float32Type;
 use arrow::record_batch::RecordBatch;
+use nn::autodiff::Params;
 use nn::batch::{Example, Sequence, Target};
-use nn::evaluate::argmax;
-use nn::model::Model;
-use nn::models::{LinearSvm, NaiveBayes, Vectors};
-use nn::params::Params;
+use nn::linear::{LinearSvm, NaiveBayes, Vectors};
+use nn::models::Model;
+use nn::numeric::argmax;
 use nn::victim::{Neural, Victim};
 
 use crate::Failure;

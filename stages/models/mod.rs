@@ -6,9 +6,9 @@ pub mod sway;
 
 use std::collections::BTreeMap;
 
-use nn::model::{Reads, Spec};
-use nn::models::{Bag, CellKind, Features, KimCnnSpec, RecurrentSpec, Steps, SvmSpec};
-use nn::models::{CharCnnSpec, TransformerSpec};
+use crate::tables::networks::Spec;
+use nn::linear::{Bag, Features, Steps, SvmSpec};
+use nn::models::{CharCnnSpec, GRU, KimCnnSpec, LSTM, RNN, Reads, RecurrentSpec, TransformerSpec};
 use store::Params;
 
 use crate::contract::description::{Param, Presence, Type};
@@ -96,7 +96,7 @@ const RECURRENT: &[Param] = &[
     HIDDEN,
     LEARNED_STATE,
 ];
-const LSTM: &[Param] = &[
+const LSTM_PARAMS: &[Param] = &[
     UNITS,
     LAYERS,
     DROPOUT,
@@ -114,7 +114,7 @@ pub static MODELS: &[Entry] = &[
     // Long short-term memory; the last state to the logits.
     Entry {
         name: "lstm",
-        params: LSTM,
+        params: LSTM_PARAMS,
     },
     // Gated recurrent units.
     Entry {
@@ -260,7 +260,7 @@ pub fn storable(card: &Card, params: &Params) -> Result<(), ParamError> {
         true => "choose a smaller model".to_owned(),
         false => format!("lower {}", written.join(", ")),
     };
-    let model = nn::model::Model::new(spec).map_err(|error| match &error {
+    let model = nn::models::Model::new(spec).map_err(|error| match &error {
         nn::Error::Shape { what, got, .. } if *what == "the weights of a model" => {
             let message = format!("the model would have {got} weights, which are too many");
             settings::wrong(blamed, message, help.clone())
@@ -414,9 +414,9 @@ pub fn card(params: &Params, data: &Data) -> Result<Card, ParamError> {
     let spec = match name {
         "lstm" | "gru" | "rnn" => {
             let cell = match name {
-                "lstm" => CellKind::Lstm,
-                "gru" => CellKind::Gru,
-                _ => CellKind::Rnn,
+                "lstm" => &LSTM,
+                "gru" => &GRU,
+                _ => &RNN,
             };
             Spec::Recurrent(RecurrentSpec {
                 layers: s.whole("layers", 1, 1)?,
@@ -548,11 +548,7 @@ fn svm(s: Settings<'_>, data: &Data) -> Result<Card, Option<ParamError>> {
 pub fn named(card: &Card) -> &'static str {
     match card {
         Card::Network { spec, .. } => match spec {
-            Spec::Recurrent(r) => match r.cell {
-                CellKind::Lstm => "lstm",
-                CellKind::Gru => "gru",
-                CellKind::Rnn => "rnn",
-            },
+            Spec::Recurrent(r) => r.cell.name,
             Spec::KimCnn(_) => "kim-cnn",
             Spec::CharCnn(_) => "char-cnn",
             Spec::Transformer(_) => "transformer",

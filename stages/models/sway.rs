@@ -5,7 +5,7 @@
 use std::cmp::Ordering;
 
 use arrow::array::StringArray;
-use nn::models::NaiveBayes;
+use nn::linear::NaiveBayes;
 
 /// The sway of every word.
 pub struct Sway<'a> {

@@ -2,6 +2,7 @@
 //! written and how it is read. Nobody else spells a column of these.
 
 pub mod foreign;
+pub mod networks;
 pub mod ngrams;
 pub mod pages;
 pub mod sequences;

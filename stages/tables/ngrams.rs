@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Float64Builder, Int32Builder, Int64Builder, ListBuilder};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
-use nn::models::{Gram, KneserNey};
+use nn::ngrams::{Gram, KneserNey};
 
 use crate::Failure;
 use crate::models::failure;

@@ -11,7 +11,7 @@ use arrow::array::{
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Int32Type, Metadata, Schema};
 use arrow::record_batch::RecordBatch;
-use nn::models::SvmSpec;
+use nn::linear::SvmSpec;
 use serde::{Deserialize, Serialize};
 use store::Digest;
 
@@ -24,7 +24,7 @@ pub enum Card {
     /// A network of `nn`.
     Network {
         /// Its architecture.
-        spec: nn::model::Spec,
+        spec: crate::tables::networks::Spec,
         /// The digest of the vocabulary that its tokens are numbered by.
         words: Option<String>,
         /// The digest of the word vectors that it reads and that are not among its weights.

@@ -7,11 +7,11 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Target};
-use nn::fit::{Event, FitSpec, Fitted, Flow, Keep, Lessons, fit_with};
-use nn::model::Model;
-use nn::models::{LinearSvm, NaiveBayes, Vectors};
-use nn::optimiser::{Clip, Optimiser};
-use nn::schedule::Schedule;
+use nn::linear::{LinearSvm, NaiveBayes, Vectors};
+use nn::models::Model;
+use nn::training::{
+    Clip, Event, ExtraExamples, FitSpec, Fitted, Flow, Keep, Optimiser, Schedule, fit_with,
+};
 use store::{Params, Value};
 
 use crate::contract::description::{Param, Presence, Type};
@@ -353,7 +353,7 @@ pub fn train(
 /// No rows but those that are there.
 struct NoMore;
 
-impl Lessons for NoMore {}
+impl ExtraExamples for NoMore {}
 
 /// As [`train`], with rows that a network gets while it learns.
 pub fn train_with(
@@ -361,7 +361,7 @@ pub fn train_with(
     lesson: &Lesson<'_>,
     spec: &FitSpec,
     start: Option<&Loaded>,
-    lessons: &mut dyn Lessons,
+    lessons: &mut dyn ExtraExamples,
     watch: &dyn Watch,
 ) -> Result<Trained, Failure> {
     match card {
@@ -385,7 +385,7 @@ pub fn train_with(
 }
 
 /// First weights, with connected vectors in their place.
-fn fresh(model: &Model, lesson: &Lesson<'_>) -> Result<nn::params::Params<f32>, Failure> {
+fn fresh(model: &Model, lesson: &Lesson<'_>) -> Result<nn::autodiff::Params<f32>, Failure> {
     let mut params = model.init(lesson.seed);
     if let (Some(span), Some(vectors)) = (model.layout().find("embedding"), lesson.vectors) {
         params.set(span, &vectors.data).map_err(|e| {
@@ -398,10 +398,10 @@ fn fresh(model: &Model, lesson: &Lesson<'_>) -> Result<nn::params::Params<f32>, 
 /// One epoch after the other, told to the user, stopped when the user says so.
 fn fit(
     model: &Model,
-    start: nn::params::Params<f32>,
+    start: nn::autodiff::Params<f32>,
     lesson: &Lesson<'_>,
     spec: &FitSpec,
-    lessons: &mut dyn Lessons,
+    lessons: &mut dyn ExtraExamples,
     watch: &dyn Watch,
 ) -> Result<(Fitted, Vec<Line>), Failure> {
     let steps = (lesson.train.len().div_ceil(spec.batch) * spec.epochs) as u64;
@@ -457,7 +457,7 @@ fn fit(
 }
 
 /// The weights of a network that are its own: connected frozen vectors are not.
-fn tensors(card: &Card, model: &Model, params: &nn::params::Params<f32>) -> Vec<Tensor> {
+fn tensors(card: &Card, model: &Model, params: &nn::autodiff::Params<f32>) -> Vec<Tensor> {
     let outside = matches!(
         card,
         Card::Network {

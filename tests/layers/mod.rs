@@ -26,7 +26,7 @@ const PACKAGES: [(&str, &str, &str); 4] = [
 const KNOWN: [(&str, usize, usize); 4] = [
     ("ablate", 42, 44),
     ("stages", 75, 40),
-    ("nn", 38, 40),
+    ("nn", 0, 40),
     ("store", 0, 40),
 ];
 

@@ -1,18 +1,17 @@
 //! Our side of each workload; `benches/nn/side.py` has the same ones.
 
 use nn::Stream;
+use nn::autodiff::{Init, Layout, Params, Shape, Shard, Want};
 use nn::batch::{Batch, Example, Sequence, Target};
-use nn::gemm::{Into, Mat, gemm};
-use nn::grads::Shard;
 use nn::layers::{Activation, ConvMax, Windows};
-use nn::model::{Model, Reads, Spec};
-use nn::models::{CellKind, LanguageSpec, RecurrentSpec, Seq2seqSpec, TransformerSpec};
-use nn::objective::Objective;
-use nn::optimiser::{Clip, Optimiser};
-use nn::params::{Init, Layout, Params};
-use nn::step::Stepper;
-use nn::tape::{Shape, Want};
-use nn::trainer::{Trainer, shards};
+use nn::models::{
+    CellKind, GRU, LSTM, LanguageSpec, Model, NetworkSpec, RNN, Reads, RecurrentSpec, Seq2seqSpec,
+    TransformerSpec,
+};
+use nn::numeric::gemm::{Into, Mat, gemm};
+use nn::objectives::Objective;
+use nn::stepping::Stepper;
+use nn::training::{Clip, Optimiser, Trainer, shards};
 use nn::victim::{Neural, Victim};
 use rayon::prelude::*;
 
@@ -96,31 +95,31 @@ pub const WORKLOADS: &[Workload] = &[
         name: "GRU",
         repeats: 5,
         flops: 0.0,
-        make: || recurrent(CellKind::Gru, 128, 64, 9, 50, 6, 50),
+        make: || recurrent(&GRU, 128, 64, 9, 50, 6, 50),
     },
     Workload {
         name: "RNN",
         repeats: 10,
         flops: 0.0,
-        make: || recurrent(CellKind::Rnn, 28, 128, 28, 56, 10, 0),
+        make: || recurrent(&RNN, 28, 128, 28, 56, 10, 0),
     },
     Workload {
         name: "step-GRU2",
         repeats: 2,
         flops: 0.0,
-        make: || steps(CellKind::Gru, 1, 2, 2),
+        make: || steps(&GRU, 1, 2, 2),
     },
     Workload {
         name: "step-RNN56",
         repeats: 2,
         flops: 0.0,
-        make: || steps(CellKind::Rnn, 28, 56, 10),
+        make: || steps(&RNN, 28, 56, 10),
     },
     Workload {
         name: "step-GRU50",
         repeats: 2,
         flops: 0.0,
-        make: || steps(CellKind::Gru, 9, 50, 6),
+        make: || steps(&GRU, 9, 50, 6),
     },
 ];
 
@@ -157,25 +156,25 @@ fn signals(time: usize, items: usize, dim: usize, classes: usize) -> Vec<Example
     (0..items).map(example).collect()
 }
 
-fn build(spec: Spec) -> &'static Model {
+fn build(spec: impl NetworkSpec) -> &'static Model {
     Box::leak(Box::new(Model::new(&spec).expect("a model")))
 }
 
 fn classifier(
-    cell: CellKind,
+    cell: &'static CellKind,
     dim: usize,
     units: usize,
     classes: usize,
     hidden: usize,
 ) -> &'static Model {
-    build(Spec::Recurrent(RecurrentSpec {
+    build(RecurrentSpec {
         hidden,
         ..RecurrentSpec::new(cell, Reads::Vectors { dim }, units, classes)
-    }))
+    })
 }
 
 fn recurrent(
-    cell: CellKind,
+    cell: &'static CellKind,
     time: usize,
     items: usize,
     dim: usize,
@@ -199,11 +198,11 @@ fn train(model: &'static Model, examples: Vec<Example>) -> Step {
 }
 
 fn lstm(items: usize) -> Step {
-    recurrent(CellKind::Lstm, 250, items, 50, 64, 2, 0)
+    recurrent(&LSTM, 250, items, 50, 64, 2, 0)
 }
 
 fn input_gradient(items: usize) -> Step {
-    let model = classifier(CellKind::Lstm, 50, 64, 2, 0);
+    let model = classifier(&LSTM, 50, 64, 2, 0);
     let params = Box::leak(Box::new(model.init(1)));
     let victim = Neural::new(model, params).expect("a victim");
     let examples = signals(250, items, 50, 2);
@@ -217,7 +216,7 @@ fn input_gradient(items: usize) -> Step {
 
 /// A hundred steps of one sequence as they arrive: at each, the new state, its logits, and the gradient of one
 /// logit with respect to the input of that step.
-fn steps(cell: CellKind, dim: usize, units: usize, classes: usize) -> Step {
+fn steps(cell: &'static CellKind, dim: usize, units: usize, classes: usize) -> Step {
     let model = classifier(cell, dim, units, classes, 0);
     let params: &'static Params<f32> = Box::leak(Box::new(model.init(1)));
     let mut stepper = Stepper::new(model, params).expect("a stepper");
@@ -242,7 +241,7 @@ fn ids(n: usize, below: usize, purpose: &str) -> Vec<u32> {
 
 /// States are carried from step to step, as PyTorch's side does.
 fn language() -> Step {
-    let model = build(Spec::Language(LanguageSpec {
+    let model = build(LanguageSpec {
         vocabulary: 10_000,
         dim: 200,
         units: 200,
@@ -250,7 +249,7 @@ fn language() -> Step {
         dropout: 0.0,
         tie_layers: false,
         init: 0.1,
-    }));
+    });
     let mut trainer =
         Trainer::new(model, model.init(1), Optimiser::SGD, Clip::Norm(5.0), 1).expect("a trainer");
     let example = |k: usize| Example {
@@ -294,7 +293,7 @@ fn characters() -> Step {
         Activation::Tanh,
         Init::Uniform(0.08),
     );
-    let params: Params<f32> = layout.init(1);
+    let params: Params<f32> = Params::init(&layout, 1);
     let x = noise(3840 * 20 * 25);
     let mut shard: Shard<f32> = Shard::default();
     Box::new(move || {
@@ -323,10 +322,7 @@ fn transformer() -> Step {
         input: Sequence::Tokens(ids(64, 5000, &format!("t{k}"))),
         target: Target::Class(k as u32 % 2),
     };
-    train(
-        build(Spec::Transformer(spec)),
-        (0..32).map(example).collect(),
-    )
+    train(build(spec), (0..32).map(example).collect())
 }
 
 fn seq2seq() -> Step {
@@ -345,5 +341,5 @@ fn seq2seq() -> Step {
         input: Sequence::Tokens(ids(30, 80, &format!("s{k}"))),
         target: Target::Tokens(ids(30, 80, &format!("d{k}"))),
     };
-    train(build(Spec::Seq2seq(spec)), (0..32).map(example).collect())
+    train(build(spec), (0..32).map(example).collect())
 }

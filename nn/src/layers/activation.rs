@@ -4,11 +4,9 @@
 //! GELU: `f = x P(x)`, `f' = P(x) + x p(x)`, `P` and `p` the normal distribution and density
 //! (the exact form with erf, as in BERT).
 
-use crate::Real;
-use crate::grads::Grads;
-use crate::params::Params;
-use crate::simd::{Kernel, Lanes};
-use crate::tape::{Op, Tape, Var};
+use crate::autodiff::{Grads, Op, Params, Tape, Var};
+use crate::numeric::Real;
+use crate::numeric::simd::{Kernel, Lanes};
 
 /// Which function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -26,7 +24,8 @@ pub enum Activation {
 
 /// Applies `f` to every number.
 pub fn activate<T: Real>(tape: &mut Tape<T>, x: Var, f: Activation) -> Var {
-    let y = tape.output(tape.shape(x), &[x], false);
+    let shape = tape.shape(x);
+    let y = tape.output(shape, &[x], false);
     let mut out = tape.take(y);
     T::launch(Forward {
         x: tape.get(x),

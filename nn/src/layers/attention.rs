@@ -7,14 +7,12 @@
 //! Backward, with `dy` given: `dV = P^T dy`, `dP = dy V^T`, `dS = P (dP - sum of the row of dP P)`,
 //! `dQ = dS K / sqrt(d)`, `dK = dS^T Q / sqrt(d)`.
 
-use super::lstm::add;
-use super::{Dense, Lens};
-use crate::Real;
-use crate::gemm::{Into, Mat, gemm};
-use crate::grads::Grads;
-use crate::params::{Init, Layout, Params};
-use crate::simd::{dot, softmax};
-use crate::tape::{Op, Shape, Tape, Var};
+use crate::autodiff::{Grads, Init, Layout, Op, Params, Shape, Tape, Var};
+use crate::batch::Lens;
+use crate::layers::Dense;
+use crate::layers::slices::add;
+use crate::numeric::gemm::{Into, Mat, gemm};
+use crate::numeric::{Real, dot, softmax};
 
 /// Attention with its four linear maps.
 #[derive(Clone, Copy, Debug)]

@@ -3,12 +3,9 @@
 //! `x` is (time, batch, inputs), `W` (inputs, outputs), `b` (outputs), `y` (time, batch, outputs).
 //! Backward: `dx = dy W^T`, `dW = x^T dy`, `db = sum of the rows of dy`.
 
-use crate::Real;
-use crate::gemm::Mat;
-use crate::grads::{Grads, Rows};
-use crate::packs::{map, map_back};
-use crate::params::{Init, Layout, Params, Span};
-use crate::tape::{Op, Tape, Var};
+use crate::autodiff::{Grads, Init, Layout, Op, Params, Rows, Span, Tape, Var, map, map_back};
+use crate::numeric::Real;
+use crate::numeric::gemm::Mat;
 
 /// A linear map with or without a bias.
 #[derive(Clone, Copy, Debug)]

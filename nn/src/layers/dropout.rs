@@ -3,10 +3,8 @@
 //! `m` for number `j` of item `b` at step `t` is a hash of (step of training, layer, `b`, `t`, `j`),
 //! so it does not depend on shards or threads. Outside training the layer does nothing.
 
-use crate::Real;
-use crate::grads::Grads;
-use crate::params::Params;
-use crate::tape::{Op, Tape, Var};
+use crate::autodiff::{Grads, Op, Params, Tape, Var};
+use crate::numeric::Real;
 
 /// Drops numbers of `x` while training.
 pub fn dropout<T: Real>(tape: &mut Tape<T>, x: Var, rate: f64) -> Var {

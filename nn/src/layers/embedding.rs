@@ -4,10 +4,8 @@
 //! Backward adds row `dy[t, b]` to row `id[t, b]` of the table's gradient. The output is
 //! where attacks read the gradient of the input, so it wants one whenever inputs do.
 
-use crate::Real;
-use crate::grads::Grads;
-use crate::params::{Init, Layout, Params, Span};
-use crate::tape::{Op, Shape, Tape, Var};
+use crate::autodiff::{Grads, Init, Layout, Op, Params, Shape, Span, Tape, Var};
+use crate::numeric::Real;
 
 /// A table of vectors.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +97,8 @@ impl<T: Real> Op<T> for Backward {
             return;
         }
         let copy = tape.grad(self.y).to_vec();
-        let dy = tape.keep(tape.shape(self.y), copy);
+        let shape = tape.shape(self.y);
+        let dy = tape.keep(shape, copy);
         grads.table(self.table, &self.ids, dy);
     }
 }

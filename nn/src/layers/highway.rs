@@ -2,11 +2,9 @@
 //!
 //! All are (time, batch, dim). Backward of the mixture: `dt = dy (h - x)`, `dh = dy t`, `dx += dy (1 - t)`.
 
-use super::{Activation, Dense, activate};
-use crate::Real;
-use crate::grads::Grads;
-use crate::params::{Init, Layout, Params};
-use crate::tape::{Op, Tape, Var};
+use crate::autodiff::{Grads, Init, Layout, Op, Params, Tape, Var};
+use crate::layers::{Activation, Dense, activate};
+use crate::numeric::Real;
 
 /// A gate between a layer and its input.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +28,8 @@ impl Highway {
         let gate = activate(tape, gate, Activation::Sigmoid);
         let h = self.transform.forward(tape, params, x);
         let h = activate(tape, h, Activation::Relu);
-        let y = tape.output(tape.shape(x), &[gate, h, x], false);
+        let shape = tape.shape(x);
+        let y = tape.output(shape, &[gate, h, x], false);
         let mut out = tape.take(y);
         for (((y, t), h), x) in out
             .iter_mut()

@@ -3,11 +3,9 @@
 //! `concat`: `y[row] = [a[row], b[row]]`; backward cuts `dy` in two.
 //! `sum`: `y = a + b`; backward hands `dy` to both.
 
-use super::lstm::add;
-use crate::Real;
-use crate::grads::Grads;
-use crate::params::Params;
-use crate::tape::{Op, Tape, Var};
+use crate::autodiff::{Grads, Op, Params, Tape, Var};
+use crate::layers::slices::add;
+use crate::numeric::Real;
 
 /// Rows of `a` followed by rows of `b`.
 pub fn concat<T: Real>(tape: &mut Tape<T>, a: Var, b: Var) -> Var {
@@ -25,7 +23,8 @@ pub fn concat<T: Real>(tape: &mut Tape<T>, a: Var, b: Var) -> Var {
 
 /// `a + b`
 pub fn sum<T: Real>(tape: &mut Tape<T>, a: Var, b: Var) -> Var {
-    let y = tape.output(tape.shape(a), &[a, b], false);
+    let shape = tape.shape(a);
+    let y = tape.output(shape, &[a, b], false);
     let mut out = tape.take(y);
     for ((y, a), b) in out.iter_mut().zip(tape.get(a)).zip(tape.get(b)) {
         *y = *a + *b;

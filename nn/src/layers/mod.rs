@@ -6,48 +6,38 @@
 
 mod activation;
 mod attention;
-mod conv;
 mod conv_max;
 mod decoder;
 mod dense;
 mod dropout;
 mod embedding;
 mod gru;
-mod gru_cell;
 mod highway;
 mod join;
-mod learned_state;
 mod lstm;
-mod lstm_cell;
 mod norm;
-mod one_step;
 mod pool;
 mod recurrent;
 mod rnn;
-mod scores;
+mod slices;
 mod transformer;
-
 pub use activation::{Activation, activate};
 pub use attention::{MultiHead, Sight, attend};
-pub use conv::{ConvMax, Windows};
-pub use decoder::{Decoded, Decoder, Start};
+pub use conv_max::{ConvMax, Windows};
+pub use decoder::{Decoded, Decoder, DecoderWeights, Start};
 pub use dense::Dense;
 pub use dropout::dropout;
 pub use embedding::Embedding;
-pub use gru::Gru;
+pub use gru::{Gru, GruWeights};
 pub use highway::Highway;
 pub use join::{concat, sum};
-pub use learned_state::LearnedState;
-pub use lstm::Lstm;
-pub(crate) use lstm::add;
+pub use lstm::{Lstm, LstmWeights};
 pub use norm::LayerNorm;
-pub(crate) use one_step::{Map, OneStep};
 pub use pool::{AttentionPool, mean};
-pub use recurrent::{Cell, Direction, Gate, States, last};
-pub use rnn::Rnn;
+pub use recurrent::{
+    Direction, Gate, LearnedState, OneStep, PackedMap, RecurrentCell, States, StepEquations,
+    StepMemory, last,
+};
+pub use rnn::{Rnn, RnnWeights};
+pub(crate) use slices::add;
 pub use transformer::{Block, BlockSize, positions};
-
-use std::sync::Arc;
-
-/// The length of every item of a batch.
-pub type Lens = Arc<[usize]>;

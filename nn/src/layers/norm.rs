@@ -3,11 +3,8 @@
 //! `x`, `y` are (time, batch, dim), `g`, `b` (dim). With `n = (x - mean) / s` and `e = dy g`:
 //! `dx = (e - mean(e) - n mean(e n)) / s`, `dg = sum of rows of dy n`, `db = sum of rows of dy`.
 
-use crate::Real;
-use crate::grads::Grads;
-use crate::params::{Init, Layout, Params, Span};
-use crate::simd::{dot, sum_of_squares, total};
-use crate::tape::{Op, Tape, Var};
+use crate::autodiff::{Grads, Init, Layout, Op, Params, Span, Tape, Var};
+use crate::numeric::{Real, dot, sum_of_squares, total};
 
 /// Normalises each row.
 #[derive(Clone, Copy, Debug)]

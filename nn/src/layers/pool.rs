@@ -6,13 +6,11 @@
 //!
 //! Backward: `dh[t] += a[t] dy`; `da[t] = dy . h[t]`; `ds[t] = a[t] (da[t] - sum_u a[u] da[u])`.
 
-use super::lstm::add;
-use super::{Activation, Dense, Lens, activate};
-use crate::Real;
-use crate::grads::Grads;
-use crate::params::{Init, Layout, Params};
-use crate::simd::{dot, softmax};
-use crate::tape::{Op, Shape, Tape, Var};
+use crate::autodiff::{Grads, Init, Layout, Op, Params, Shape, Tape, Var};
+use crate::batch::Lens;
+use crate::layers::slices::add;
+use crate::layers::{Activation, Dense, activate};
+use crate::numeric::{Real, dot, softmax};
 
 /// Additive attention pooling.
 #[derive(Clone, Copy, Debug)]

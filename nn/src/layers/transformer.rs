@@ -4,11 +4,10 @@
 //! attention, to the encoder's output, between the two. Everything is (time, batch, dim).
 //! Positions: `y[t, b] = x[t, b] + P[t]`; backward adds `dy[t, b]` to row `t` of `dP`.
 
-use super::{Activation, Dense, LayerNorm, MultiHead, Sight, activate, dropout, sum};
-use crate::Real;
-use crate::grads::Grads;
-use crate::params::{Init, Layout, Params, Span};
-use crate::tape::{Op, Tape, Var};
+use crate::autodiff::{Grads, Init, Layout, Op, Params, Span, Tape, Var};
+use crate::layers::slices::add;
+use crate::layers::{Activation, Dense, LayerNorm, MultiHead, Sight, activate, dropout, sum};
+use crate::numeric::Real;
 
 /// Attention, then a two-layer network, each with a residual and a norm.
 #[derive(Clone, Copy, Debug)]
@@ -156,11 +155,11 @@ impl<T: Real> Op<T> for Positions {
         if grads.wants(self.table) {
             let to = grads.get(self.table);
             for (row, dy) in dy.chunks_exact(shape.dim).enumerate() {
-                super::lstm::add(&mut to[row / shape.batch * shape.dim..][..shape.dim], dy);
+                add(&mut to[row / shape.batch * shape.dim..][..shape.dim], dy);
             }
         }
         if let Some(mut dx) = tape.grad_to_add(self.x) {
-            super::lstm::add(&mut dx, &dy);
+            add(&mut dx, &dy);
             tape.put_grad(self.x, dx);
         }
         tape.recycle(dy);

@@ -3,22 +3,23 @@
 //! Linear maps are stored (outputs, inputs) there and (inputs, outputs) here. Texts have one segment, so the first
 //! segment vector is added to every position. A missing classifier or pooler keeps its fresh weights.
 
-use super::{Transformer, TransformerSpec};
-use crate::error::setting;
+use crate::autodiff::{Params, Span};
+use crate::error::{Error, Result, same, setting};
 use crate::layers::{Dense, LayerNorm};
-use crate::params::{Params, Span};
-use crate::safetensors::Tensors;
-use crate::{Error, Result};
+use crate::models::model::Model;
+use crate::models::transformer::{Transformer, TransformerSpec};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
 
 /// The specification that fits a checkpoint; the number of heads is not in it (12 for BERT base and MiniLM).
 pub fn bert_spec(
-    tensors: &Tensors,
+    tensors: &SafeTensors,
     heads: usize,
     classes: usize,
     dropout: f64,
 ) -> Result<TransformerSpec> {
     let prefix = prefix(tensors);
-    let shape = |name: &str| match tensors.shape(&format!("{prefix}{name}"))? {
+    let shape = |name: &str| match find(tensors, &format!("{prefix}{name}"))?.shape() {
         [rows, cols] => Ok((*rows, *cols)),
         other => Err(Error::Shape {
             what: "BERT weight",
@@ -31,11 +32,8 @@ pub fn bert_spec(
     let (inner, _) = shape("encoder.layer.0.intermediate.dense.weight")?;
     let layers = (0..)
         .take_while(|k| {
-            tensors
-                .shape(&format!(
-                    "{prefix}encoder.layer.{k}.intermediate.dense.weight"
-                ))
-                .is_ok()
+            let name = format!("{prefix}encoder.layer.{k}.intermediate.dense.weight");
+            tensors.tensor(&name).is_ok()
         })
         .count();
     setting(
@@ -45,7 +43,7 @@ pub fn bert_spec(
         heads,
     )?;
     let pooler = tensors
-        .shape(&format!("{prefix}pooler.dense.weight"))
+        .tensor(&format!("{prefix}pooler.dense.weight"))
         .is_ok();
     Ok(TransformerSpec {
         vocabulary,
@@ -60,13 +58,14 @@ pub fn bert_spec(
     })
 }
 
-/// Replaces weights of a model built from [`bert_spec`].
-pub fn load_bert(
-    net: &Transformer,
-    params: &mut Params<f32>,
-    tensors: &Tensors,
-    embedding: Span,
-) -> Result<()> {
+/// Replaces weights of a transformer classifier built from [`bert_spec`] with those of a checkpoint.
+pub fn load_bert(model: &Model, params: &mut Params<f32>, tensors: &SafeTensors) -> Result<()> {
+    let place = model
+        .network::<Transformer>()
+        .zip(model.layout().find("embedding"));
+    let (net, embedding) = place.ok_or(Error::Missing {
+        what: "place for BERT's weights",
+    })?;
     let mut load = Load {
         params,
         tensors,
@@ -112,23 +111,50 @@ pub fn load_bert(
 }
 
 /// Checkpoints of fine-tuned models put `bert.` before every name.
-fn prefix(tensors: &Tensors) -> &'static str {
-    if tensors.names().any(|n| n.starts_with("bert.")) {
+fn prefix(tensors: &SafeTensors) -> &'static str {
+    if tensors.names().iter().any(|n| n.starts_with("bert.")) {
         "bert."
     } else {
         ""
     }
 }
 
+fn find<'a>(tensors: &'a SafeTensors, name: &str) -> Result<TensorView<'a>> {
+    let found = tensors.tensor(name);
+    found.map_err(|e| unreadable(format!("{name}: {e}")))
+}
+
+fn unreadable(why: String) -> Error {
+    Error::Format {
+        what: "safetensors",
+        why,
+    }
+}
+
+/// The numbers of a tensor in single precision.
+fn numbers(tensors: &SafeTensors, name: &str) -> Result<Vec<f32>> {
+    let tensor = find(tensors, name)?;
+    let (size, convert): (usize, fn(&[u8]) -> f32) = match tensor.dtype() {
+        Dtype::F32 => (4, |b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])),
+        Dtype::BF16 => (2, |b| half::bf16::from_le_bytes([b[0], b[1]]).to_f32()),
+        Dtype::F16 => (2, |b| half::f16::from_le_bytes([b[0], b[1]]).to_f32()),
+        other => {
+            let why = format!("{name}: type {other:?}, expected F32, F16 or BF16");
+            return Err(unreadable(why));
+        }
+    };
+    Ok(tensor.data().chunks_exact(size).map(convert).collect())
+}
+
 struct Load<'a, 'b> {
     params: &'a mut Params<f32>,
-    tensors: &'a Tensors<'b>,
+    tensors: &'a SafeTensors<'b>,
     prefix: &'static str,
 }
 
 impl Load<'_, '_> {
     fn get(&self, name: &str) -> Result<Vec<f32>> {
-        self.tensors.get(&format!("{}{name}", self.prefix))
+        numbers(self.tensors, &format!("{}{name}", self.prefix))
     }
 
     fn rows(&mut self, name: &str, span: Span) -> Result<()> {
@@ -144,7 +170,7 @@ impl Load<'_, '_> {
     fn dense(&mut self, name: &str, dense: &Dense) -> Result<()> {
         let (rows, cols) = (dense.weight.rows, dense.weight.cols);
         let values = self.get(&format!("{name}.weight"))?;
-        crate::error::same("BERT weight", rows * cols, values.len())?;
+        same("BERT weight", rows * cols, values.len())?;
         let transposed: Vec<f32> = (0..rows * cols)
             .map(|i| values[i % cols * rows + i / cols])
             .collect();
@@ -152,5 +178,55 @@ impl Load<'_, '_> {
         dense
             .bias
             .map_or(Ok(()), |bias| self.rows(&format!("{name}.bias"), bias))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(header: &str, data: &[u8]) -> Vec<u8> {
+        let mut header = header.to_owned();
+        // The format wants the numbers aligned.
+        header.push_str(&" ".repeat(header.len().next_multiple_of(8) - header.len()));
+        [
+            &(header.len() as u64).to_le_bytes(),
+            header.as_bytes(),
+            data,
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn all_three_types_are_read() {
+        let header = r#"{"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"BF16","shape":[1],"data_offsets":[8,10]},"c":{"dtype":"F16","shape":[3],"data_offsets":[10,16]}}"#;
+        let data = [
+            1.5f32.to_le_bytes().as_slice(),
+            &(-2.0f32).to_le_bytes(),
+            &0x3fc0u16.to_le_bytes(),
+            &0x3e00u16.to_le_bytes(),
+            &0xc000u16.to_le_bytes(),
+            &0x0001u16.to_le_bytes(),
+        ]
+        .concat();
+        let bytes = file(header, &data);
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let get = |name: &str| numbers(&tensors, name).unwrap();
+        assert_eq!(get("a"), [1.5, -2.0]);
+        assert_eq!(get("b"), [1.5]);
+        assert_eq!(get("c"), [1.5, -2.0, 2f32.powi(-24)]);
+    }
+
+    #[test]
+    fn other_types_and_missing_tensors_are_errors() {
+        let header = r#"{"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}}"#;
+        let bytes = file(header, &[0; 8]);
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let say = |name: &str| numbers(&tensors, name).unwrap_err().to_string();
+        assert_eq!(
+            say("a"),
+            "safetensors: a: type I64, expected F32, F16 or BF16"
+        );
+        assert!(say("b").starts_with("safetensors: b: "), "{}", say("b"));
     }
 }

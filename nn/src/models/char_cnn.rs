@@ -3,16 +3,18 @@
 //! Paper: Kim et al. 2016, arXiv:1508.06615, as the victim of HotFlip. Words have a fixed number of character
 //! slots, padding included: padding characters have vectors of their own, so inserting and deleting is flipping.
 
+use crate::autodiff::{Init, Layout, Params, Shape, Tape};
 use crate::batch::{Batch, Input};
-use crate::error::{finite, setting};
+use crate::error::{Error, Result, setting};
 use crate::layers::{
-    Activation, Cell, ConvMax, Dense, Direction, Embedding, Highway, Lstm, Windows, dropout, last,
+    Activation, ConvMax, Dense, Direction, Embedding, Highway, Lstm, RecurrentCell, Windows,
+    dropout, last,
 };
-use crate::model::{Hidden, Output};
-use crate::params::{Init, Layout, Params};
-use crate::tape::{Shape, Tape};
-use crate::{Error, Real, Result};
+use crate::models::network::{Forward, Network, NetworkSpec, TargetKind, named};
+use crate::models::output::{Hidden, Output};
+use crate::numeric::{Real, finite};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Parameters of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,12 +48,12 @@ pub struct CharCnn {
     table: Embedding,
     windows: ConvMax,
     highways: Vec<Highway>,
-    cells: Vec<Cell>,
+    cells: Vec<Lstm>,
     head: Dense,
 }
 
 impl CharCnn {
-    pub(crate) fn new(layout: &mut Layout, spec: &CharCnnSpec) -> Result<Self> {
+    fn new(layout: &mut Layout, spec: &CharCnnSpec) -> Result<Self> {
         for (what, size) in [
             ("characters", spec.characters),
             ("dim", spec.dim),
@@ -86,13 +88,13 @@ impl CharCnn {
             .collect();
         let cells = (0..spec.layers)
             .map(|k| {
-                Cell::Lstm(Lstm::new(
+                Lstm::new(
                     layout,
                     &format!("lstm.{k}"),
                     if k == 0 { spec.kernels } else { spec.units },
                     spec.units,
                     init,
-                ))
+                )
             })
             .collect();
         let head = Dense::new(layout, "head", spec.units, spec.classes, init);
@@ -105,13 +107,30 @@ impl CharCnn {
             head,
         })
     }
+}
 
-    pub(crate) fn forward<T: Real>(
-        &self,
-        tape: &mut Tape<T>,
-        params: &Params<T>,
-        batch: &Batch<T>,
-    ) -> Result<Output> {
+impl NetworkSpec for CharCnnSpec {
+    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
+        Ok(Arc::new(CharCnn::new(layout, self)?))
+    }
+}
+
+impl Network for CharCnn {
+    fn spec(&self) -> String {
+        named("char_cnn", &self.spec)
+    }
+
+    fn outputs(&self) -> usize {
+        self.spec.classes
+    }
+
+    fn targets(&self) -> TargetKind {
+        TargetKind::Class
+    }
+}
+
+impl<T: Real> Forward<T> for CharCnn {
+    fn forward(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
         let (time, items) = (batch.time(), batch.items());
         let (input, width) = match &batch.input {
             Input::Chars(ids, width) => {

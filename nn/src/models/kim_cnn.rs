@@ -2,14 +2,16 @@
 //!
 //! Paper: Kim 2014, arXiv:1408.5882. Columns of the last weight keep a norm of at most `max_norm`.
 
+use crate::autodiff::{Init, Layout, Params, Tape};
 use crate::batch::Batch;
-use crate::error::setting;
+use crate::error::{Result, setting};
 use crate::layers::{Activation, ConvMax, Dense, Windows, concat, dropout};
-use crate::model::{Output, Reader, Reads};
-use crate::params::{Init, Layout, Params};
-use crate::tape::Tape;
-use crate::{Real, Result};
+use crate::models::network::{Forward, Network, NetworkSpec, TargetKind, named};
+use crate::models::output::Output;
+use crate::models::reader::{Reader, Reads};
+use crate::numeric::Real;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Parameters of Kim's CNN.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,7 +46,7 @@ pub struct KimCnn {
 }
 
 impl KimCnn {
-    pub(crate) fn new(layout: &mut Layout, spec: &KimCnnSpec) -> Result<Self> {
+    fn new(layout: &mut Layout, spec: &KimCnnSpec) -> Result<Self> {
         setting(
             "widths",
             !spec.widths.is_empty() && !spec.widths.contains(&0),
@@ -87,13 +89,30 @@ impl KimCnn {
             head,
         })
     }
+}
 
-    pub(crate) fn forward<T: Real>(
-        &self,
-        tape: &mut Tape<T>,
-        params: &Params<T>,
-        batch: &Batch<T>,
-    ) -> Result<Output> {
+impl NetworkSpec for KimCnnSpec {
+    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
+        Ok(Arc::new(KimCnn::new(layout, self)?))
+    }
+}
+
+impl Network for KimCnn {
+    fn spec(&self) -> String {
+        named("kim_cnn", &self.spec)
+    }
+
+    fn outputs(&self) -> usize {
+        self.spec.classes
+    }
+
+    fn targets(&self) -> TargetKind {
+        TargetKind::Class
+    }
+}
+
+impl<T: Real> Forward<T> for KimCnn {
+    fn forward(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
         let input = self.reader.read(tape, params, batch)?;
         let mut sentence = None;
         for window in &self.windows {
@@ -114,7 +133,7 @@ impl KimCnn {
     }
 
     /// Brings columns of the last weight back to the largest norm.
-    pub(crate) fn constrain<T: Real>(&self, params: &mut Params<T>) {
+    fn constrain(&self, params: &mut Params<T>) {
         let (limit, cols) = (T::of(self.spec.max_norm), self.spec.classes);
         if self.spec.max_norm <= 0.0 {
             return;

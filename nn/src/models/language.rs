@@ -2,15 +2,17 @@
 //!
 //! As the "small" model of Zaremba et al. 2014, arXiv:1409.2329. States may be carried from batch to batch.
 
-use super::carried;
+use crate::autodiff::{Init, Layout, Params, Tape};
 use crate::batch::Batch;
-use crate::error::setting;
-use crate::layers::{Cell, Dense, Direction, Lstm, dropout};
-use crate::model::{Hidden, Output, Reader, Reads};
-use crate::params::{Init, Layout, Params};
-use crate::tape::Tape;
-use crate::{Real, Result};
+use crate::error::{Result, setting};
+use crate::layers::{Dense, Direction, Lstm, RecurrentCell, dropout};
+use crate::models::network::{Forward, Network, NetworkSpec, StateSize, TargetKind, named};
+use crate::models::output::{Hidden, Output};
+use crate::models::reader::{Reader, Reads};
+use crate::models::recurrent::carried;
+use crate::numeric::Real;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Parameters of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,12 +41,12 @@ pub struct LanguageSpec {
 pub struct Language {
     spec: LanguageSpec,
     reader: Reader,
-    cells: Vec<Cell>,
+    cells: Vec<Lstm>,
     head: Dense,
 }
 
 impl Language {
-    pub(crate) fn new(layout: &mut Layout, spec: &LanguageSpec) -> Result<Self> {
+    fn new(layout: &mut Layout, spec: &LanguageSpec) -> Result<Self> {
         for (what, size) in [
             ("units", spec.units),
             ("layers", spec.layers),
@@ -75,17 +77,17 @@ impl Language {
             },
             init,
         )?;
-        let mut cells: Vec<Cell> = Vec::new();
+        let mut cells: Vec<Lstm> = Vec::new();
         for k in 0..spec.layers {
             let fresh = k == 0 || !spec.tie_layers;
             let cell = if fresh {
-                Cell::Lstm(Lstm::new(
+                Lstm::new(
                     layout,
                     &format!("lstm.{k}"),
                     if k == 0 { spec.dim } else { spec.units },
                     spec.units,
                     init,
-                ))
+                )
             } else {
                 cells[0]
             };
@@ -99,13 +101,38 @@ impl Language {
             head,
         })
     }
+}
 
-    pub(crate) fn forward<T: Real>(
-        &self,
-        tape: &mut Tape<T>,
-        params: &Params<T>,
-        batch: &Batch<T>,
-    ) -> Result<Output> {
+impl NetworkSpec for LanguageSpec {
+    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
+        Ok(Arc::new(Language::new(layout, self)?))
+    }
+}
+
+impl Network for Language {
+    fn spec(&self) -> String {
+        named("language", &self.spec)
+    }
+
+    fn outputs(&self) -> usize {
+        self.spec.vocabulary
+    }
+
+    fn targets(&self) -> TargetKind {
+        TargetKind::NextTokens
+    }
+
+    fn carried_states(&self) -> Vec<StateSize> {
+        let size = StateSize {
+            units: self.spec.units,
+            cell_state: true,
+        };
+        vec![size; self.spec.layers]
+    }
+}
+
+impl<T: Real> Forward<T> for Language {
+    fn forward(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
         let input = self.reader.read(tape, params, batch)?;
         let mut x = dropout(tape, input, self.spec.dropout);
         let mut states = Vec::new();

@@ -4,16 +4,19 @@
 //! the one below. The decoder starts from the last state of the top layer's forward direction.
 //! While taught it reads the target one step late; alone it reads what it said.
 
-use super::{Said, check_pair, shifted, tables};
-use crate::batch::{Batch, Side, Targets};
+use crate::autodiff::{Init, Layout, Params, Tape, Var, Want};
+use crate::batch::{Batch, Side};
+use crate::error::Result;
 use crate::layers::{
-    Decoder, Dense, Direction, Embedding, Lens, Lstm, Start, States, concat, dropout, last,
+    Decoder, Dense, Direction, Embedding, Lstm, RecurrentCell, Start, States, concat, dropout, last,
 };
-use crate::model::{Attention, AttentionKind, Hidden, Output, Reader};
-use crate::params::{Init, Layout, Params};
-use crate::tape::{Tape, Var, Want};
-use crate::{Real, Result};
+use crate::models::decoding::{GreedyDecoding, check_pair, shifted, tables};
+use crate::models::network::{Decoding, Forward, Network, NetworkSpec, TargetKind, named};
+use crate::models::output::{Attention, AttentionKind, Hidden, Output};
+use crate::models::reader::Reader;
+use crate::numeric::Real;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Parameters of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,7 +68,7 @@ struct Encoded {
 }
 
 impl Seq2seq {
-    pub(crate) fn new(layout: &mut Layout, spec: &Seq2seqSpec) -> Result<Self> {
+    fn new(layout: &mut Layout, spec: &Seq2seqSpec) -> Result<Self> {
         let sizes = [
             ("dim", spec.dim),
             ("units", spec.units),
@@ -123,7 +126,7 @@ impl Seq2seq {
         }
         let top = &states[states.len() - 2];
         let (top_h, top_c) = (top.h, top.c.expect("an LSTM has cells"));
-        let keys = self.decoder.keys.forward(tape, params, memory);
+        let keys = self.decoder.weights.keys.forward(tape, params, memory);
         let h = last(tape, top_h, Direction::Forward);
         let c = last(tape, top_c, Direction::Forward);
         Ok(Encoded {
@@ -138,13 +141,37 @@ impl Seq2seq {
             states,
         })
     }
+}
 
-    pub(crate) fn forward<T: Real>(
-        &self,
-        tape: &mut Tape<T>,
-        params: &Params<T>,
-        batch: &Batch<T>,
-    ) -> Result<Output> {
+impl NetworkSpec for Seq2seqSpec {
+    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
+        Ok(Arc::new(Seq2seq::new(layout, self)?))
+    }
+}
+
+impl Network for Seq2seq {
+    fn spec(&self) -> String {
+        named("seq2seq", &self.spec)
+    }
+
+    fn outputs(&self) -> usize {
+        self.spec.target
+    }
+
+    fn targets(&self) -> TargetKind {
+        TargetKind::Tokens
+    }
+
+    fn decoding(&self) -> Option<Decoding> {
+        Some(Decoding {
+            end: self.spec.eos,
+            max_steps: usize::MAX,
+        })
+    }
+}
+
+impl<T: Real> Forward<T> for Seq2seq {
+    fn forward(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
         let (ids, lens) = shifted(batch, self.spec.go, self.spec.target)?;
         let mut encoded = self.encode(tape, params, batch)?;
         let time = lens.iter().copied().max().unwrap_or(0);
@@ -181,8 +208,8 @@ impl Seq2seq {
         })
     }
 
-    /// What the model says when it reads its own words: for each item, up to `most` tokens and no end token.
-    pub(crate) fn decode<T: Real>(
+    /// Greedy decoding, the model reading its own tokens: for each item, up to `most` tokens and no end token.
+    fn decode(
         &self,
         tape: &mut Tape<T>,
         params: &Params<T>,
@@ -192,7 +219,7 @@ impl Seq2seq {
         tape.reset(Want::NOTHING);
         let encoded = self.encode(tape, params, batch)?;
         let (items, mut start) = (batch.items(), encoded.start);
-        let mut said = Said::new(items, self.spec.eos);
+        let mut greedy = GreedyDecoding::new(items, self.spec.eos);
         let mut read = vec![self.spec.go; items];
         for _ in 0..most {
             let y = self.target.forward_target(tape, params, &read, 1, items);
@@ -207,26 +234,17 @@ impl Seq2seq {
             );
             let out = concat(tape, step.states.h, step.context);
             let logits = self.head.forward(tape, params, out);
-            let (heard, more) = said.hear(tape.get(logits))?;
+            let (best, more) = greedy.extend(tape.get(logits))?;
             if !more {
                 break;
             }
-            read = heard;
+            read = best;
             start = Start {
                 h: step.states.h,
                 c: step.states.c.expect("an LSTM has cells"),
                 context: Some(step.context),
             };
         }
-        Ok(said.tokens)
-    }
-}
-
-/// A batch with targets of one step, for decoders that are asked without any.
-pub(crate) fn with_targets<T: Real>(batch: &Batch<T>, ids: Vec<u32>, time: usize) -> Batch<T> {
-    let lens: Lens = vec![time; batch.items()].into();
-    Batch {
-        targets: Targets::Tokens(ids, lens),
-        ..batch.clone()
+        Ok(greedy.tokens)
     }
 }

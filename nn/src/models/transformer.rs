@@ -3,17 +3,19 @@
 //! BERT's network (Devlin et al. 2019, arXiv:1810.04805), from scratch or with loaded weights. The first token should be
 //! the classification token. There is one segment: its vector is part of the positions.
 
+use crate::autodiff::{Init, Layout, Params, Span, Tape};
 use crate::batch::Batch;
-use crate::error::setting;
+use crate::error::{Error, Result, setting};
 use crate::layers::{
     Activation, Block, BlockSize, Dense, Direction, LayerNorm, Sight, activate, dropout, last,
     positions,
 };
-use crate::model::{Attention, AttentionKind, Hidden, Output, Reader, Reads};
-use crate::params::{Init, Layout, Params, Span};
-use crate::tape::Tape;
-use crate::{Error, Real, Result};
+use crate::models::network::{Forward, Network, NetworkSpec, TargetKind, named};
+use crate::models::output::{Attention, AttentionKind, Hidden, Output};
+use crate::models::reader::{Reader, Reads};
+use crate::numeric::Real;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Parameters of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,7 +59,7 @@ pub struct Transformer {
 pub(crate) const EPS: f64 = 1e-12;
 
 impl Transformer {
-    pub(crate) fn new(layout: &mut Layout, spec: &TransformerSpec) -> Result<Self> {
+    fn new(layout: &mut Layout, spec: &TransformerSpec) -> Result<Self> {
         for (what, size) in [
             ("vocabulary", spec.vocabulary),
             ("positions", spec.positions),
@@ -117,13 +119,30 @@ impl Transformer {
             head,
         })
     }
+}
 
-    pub(crate) fn forward<T: Real>(
-        &self,
-        tape: &mut Tape<T>,
-        params: &Params<T>,
-        batch: &Batch<T>,
-    ) -> Result<Output> {
+impl NetworkSpec for TransformerSpec {
+    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
+        Ok(Arc::new(Transformer::new(layout, self)?))
+    }
+}
+
+impl Network for Transformer {
+    fn spec(&self) -> String {
+        named("transformer", &self.spec)
+    }
+
+    fn outputs(&self) -> usize {
+        self.spec.classes
+    }
+
+    fn targets(&self) -> TargetKind {
+        TargetKind::Class
+    }
+}
+
+impl<T: Real> Forward<T> for Transformer {
+    fn forward(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
         let input = self.reader.read(tape, params, batch)?;
         if batch.time() > self.spec.positions {
             return Err(Error::Shape {

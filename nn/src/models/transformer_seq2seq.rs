@@ -2,18 +2,19 @@
 //!
 //! Paper: Vaswani et al. 2017, arXiv:1706.03762. Differs: learned positions, GELU, and separate tables.
 
-use super::seq2seq::with_targets;
-use super::{Said, check_pair, shifted, tables};
+use crate::autodiff::{Init, Layout, Params, Span, Tape, Want};
 use crate::batch::{Batch, Side};
-use crate::error::setting;
+use crate::error::{Error, Result, setting};
 use crate::layers::{
     Activation, Block, BlockSize, Dense, Embedding, LayerNorm, Sight, dropout, positions,
 };
-use crate::model::{Attention, AttentionKind, Hidden, Output, Reader};
-use crate::params::{Init, Layout, Params, Span};
-use crate::tape::{Tape, Want};
-use crate::{Error, Real, Result};
+use crate::models::decoding::{GreedyDecoding, check_pair, shifted, tables, with_targets};
+use crate::models::network::{Decoding, Forward, Network, NetworkSpec, TargetKind, named};
+use crate::models::output::{Attention, AttentionKind, Hidden, Output};
+use crate::models::reader::Reader;
+use crate::numeric::Real;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Parameters of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,7 +57,7 @@ pub struct TransformerSeq2seq {
 }
 
 impl TransformerSeq2seq {
-    pub(crate) fn new(layout: &mut Layout, spec: &TransformerSeq2seqSpec) -> Result<Self> {
+    fn new(layout: &mut Layout, spec: &TransformerSeq2seqSpec) -> Result<Self> {
         let sizes = [
             ("positions", spec.positions),
             ("dim", spec.dim),
@@ -102,13 +103,37 @@ impl TransformerSeq2seq {
             head,
         })
     }
+}
 
-    pub(crate) fn forward<T: Real>(
-        &self,
-        tape: &mut Tape<T>,
-        params: &Params<T>,
-        batch: &Batch<T>,
-    ) -> Result<Output> {
+impl NetworkSpec for TransformerSeq2seqSpec {
+    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
+        Ok(Arc::new(TransformerSeq2seq::new(layout, self)?))
+    }
+}
+
+impl Network for TransformerSeq2seq {
+    fn spec(&self) -> String {
+        named("transformer_seq2seq", &self.spec)
+    }
+
+    fn outputs(&self) -> usize {
+        self.spec.target
+    }
+
+    fn targets(&self) -> TargetKind {
+        TargetKind::Tokens
+    }
+
+    fn decoding(&self) -> Option<Decoding> {
+        Some(Decoding {
+            end: self.spec.eos,
+            max_steps: self.spec.positions,
+        })
+    }
+}
+
+impl<T: Real> Forward<T> for TransformerSeq2seq {
+    fn forward(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
         let (ids, lens) = shifted(batch, self.spec.go, self.spec.target)?;
         let time = lens.iter().copied().max().unwrap_or(0);
         if batch.time().max(time) > self.spec.positions {
@@ -178,8 +203,8 @@ impl TransformerSeq2seq {
         })
     }
 
-    /// What the model says when it reads its own words. Each step reads the whole beginning again.
-    pub(crate) fn decode<T: Real>(
+    /// Greedy decoding, the model reading its own tokens. Each step reads the whole beginning again.
+    fn decode(
         &self,
         tape: &mut Tape<T>,
         params: &Params<T>,
@@ -187,19 +212,19 @@ impl TransformerSeq2seq {
         most: usize,
     ) -> Result<Vec<Vec<u32>>> {
         let items = batch.items();
-        let mut said = Said::new(items, self.spec.eos);
+        let mut greedy = GreedyDecoding::new(items, self.spec.eos);
         let mut ids: Vec<u32> = Vec::new();
         for step in 0..most.min(self.spec.positions) {
             tape.reset(Want::NOTHING);
             ids.extend(std::iter::repeat_n(self.spec.eos, items));
             let out = self.forward(tape, params, &with_targets(batch, ids.clone(), step + 1))?;
             let z = &tape.get(out.logits)[step * items * self.spec.target..];
-            let (heard, more) = said.hear(z)?;
-            ids[step * items..].copy_from_slice(&heard);
+            let (best, more) = greedy.extend(z)?;
+            ids[step * items..].copy_from_slice(&best);
             if !more {
                 break;
             }
         }
-        Ok(said.tokens)
+        Ok(greedy.tokens)
     }
 }

@@ -4,17 +4,14 @@
 //! computed in parallel. A row of a matrix product does not depend on the other rows, so an
 //! item alone gets the same bits as in any company. Dropout is always off.
 
-use super::look::{attention_of, logits_of, rows_of, states_of};
-use super::{Gradient, LayerStates, Matrix, Queries, Victim};
-use crate::Result;
+use super::interface::{Gradient, LayerStates, Matrix, Victim};
+use super::per_item::{attention_of, logits_of, rows_of, states_of};
+use crate::autodiff::{Params, Shard, Tape, Want};
 use crate::batch::{Batch, Example, Input, Sequence, Target};
-use crate::error::{Error, finite, same};
-use crate::grads::Shard;
-use crate::model::{Model, Output};
-use crate::objective::Objective;
-use crate::params::Params;
-use crate::simd::softmax;
-use crate::tape::{Tape, Want};
+use crate::error::{Error, Result, same};
+use crate::models::{Model, Output, Queries};
+use crate::numeric::{finite, softmax};
+use crate::objectives::Objective;
 use rayon::prelude::*;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -168,14 +165,14 @@ impl<'m> Neural<'m> {
         get: impl Fn(&Tape<f32>, &Output, &Batch<f32>, usize) -> R + Sync,
     ) -> Result<Vec<R>> {
         let mut examples: Vec<Example> = items.iter().map(|s| unknown(s)).collect();
-        if let Some((eos, most)) = self.model.speaks() {
-            let limit = |s: &Sequence| longest_answer(s.len()).min(most);
+        if let Some(decoding) = self.model.decoding() {
+            let limit = |s: &Sequence| longest_answer(s.len()).min(decoding.max_steps);
             let longest = items.iter().map(|s| limit(s)).max().unwrap_or(0);
             for (example, mut said) in examples.iter_mut().zip(self.answers(items, longest)?) {
                 let limit = limit(&example.input);
                 said.truncate(limit);
                 if said.len() < limit {
-                    said.push(eos);
+                    said.push(decoding.end);
                 }
                 example.target = Target::Tokens(said);
             }

@@ -2,11 +2,8 @@
 
 use nn::Stream;
 use nn::batch::{Example, Sequence, Target};
-use nn::fit::{Event, FitSpec, Flow, Keep, Loss, Metric};
-use nn::model::{Model, Reads, Spec};
-use nn::models::{CellKind, RecurrentSpec};
-use nn::optimiser::{Clip, Optimiser};
-use nn::schedule::Schedule;
+use nn::models::{CellKind, Model, Reads, RecurrentSpec};
+use nn::training::{Clip, Event, FitSpec, Flow, Keep, Loss, Metric, Optimiser, Schedule};
 
 pub fn spec() -> FitSpec {
     FitSpec {
@@ -49,8 +46,8 @@ pub fn easy(n: usize, tokens: usize) -> Vec<Example> {
     (0..n as u64).map(text).collect()
 }
 
-pub fn classifier(cell: CellKind) -> Model {
-    Model::new(&Spec::Recurrent(RecurrentSpec::new(
+pub fn classifier(cell: &'static CellKind) -> Model {
+    Model::new(&RecurrentSpec::new(
         cell,
         Reads::Tokens {
             vocabulary: 20,
@@ -59,6 +56,6 @@ pub fn classifier(cell: CellKind) -> Model {
         },
         16,
         2,
-    )))
+    ))
     .unwrap()
 }

@@ -4,16 +4,17 @@ pub mod easy;
 
 use nn::Stream;
 use nn::batch::{Example, Sequence, Target};
-use nn::model::{Model, Reads, Spec};
 use nn::models::*;
 
 pub struct Case {
     pub name: &'static str,
-    pub spec: Spec,
-    kind: Kind,
+    pub spec: Box<dyn NetworkSpec>,
+    /// Numbers in a vector that it reads.
+    pub dim: usize,
+    pub kind: Kind,
 }
 
-enum Kind {
+pub enum Kind {
     Classes { tokens: usize },
     Signals { dim: usize, classes: usize },
     Characters,
@@ -23,7 +24,7 @@ enum Kind {
 
 fn recurrent(
     name: &'static str,
-    cell: CellKind,
+    cell: &'static CellKind,
     change: impl Fn(RecurrentSpec) -> RecurrentSpec,
 ) -> Case {
     let reads = Reads::Tokens {
@@ -33,7 +34,8 @@ fn recurrent(
     };
     Case {
         name,
-        spec: Spec::Recurrent(change(RecurrentSpec::new(cell, reads, 5, 3))),
+        spec: Box::new(change(RecurrentSpec::new(cell, reads, 5, 3))),
+        dim: 4,
         kind: Kind::Classes { tokens: 12 },
     }
 }
@@ -42,7 +44,7 @@ pub fn cases() -> Vec<Case> {
     let signals = RecurrentSpec {
         hidden: 4,
         learned_state: true,
-        ..RecurrentSpec::new(CellKind::Gru, Reads::Vectors { dim: 3 }, 4, 2)
+        ..RecurrentSpec::new(&GRU, Reads::Vectors { dim: 3 }, 4, 2)
     };
     let words = Reads::Tokens {
         vocabulary: 12,
@@ -50,41 +52,42 @@ pub fn cases() -> Vec<Case> {
         frozen: false,
     };
     vec![
-        recurrent("rnn", CellKind::Rnn, |s| s),
-        recurrent("gru", CellKind::Gru, |s| s),
-        recurrent("lstm", CellKind::Lstm, |s| RecurrentSpec {
+        recurrent("rnn", &RNN, |s| s),
+        recurrent("gru", &GRU, |s| s),
+        recurrent("lstm", &LSTM, |s| RecurrentSpec {
             forget_bias: 1.0,
             dropout: 0.3,
             ..s
         }),
-        recurrent("lstm, two layers", CellKind::Lstm, |s| RecurrentSpec {
+        recurrent("lstm, two layers", &LSTM, |s| RecurrentSpec {
             layers: 2,
             learned_state: true,
             ..s
         }),
-        recurrent("bilstm with attention", CellKind::Lstm, |s| RecurrentSpec {
+        recurrent("bilstm with attention", &LSTM, |s| RecurrentSpec {
             bidirectional: true,
             attention: 6,
             ..s
         }),
-        recurrent("bigru, two layers", CellKind::Gru, |s| RecurrentSpec {
+        recurrent("bigru, two layers", &GRU, |s| RecurrentSpec {
             bidirectional: true,
             layers: 2,
             dropout: 0.2,
             ..s
         }),
-        recurrent("lstm through padding", CellKind::Lstm, |s| RecurrentSpec {
+        recurrent("lstm through padding", &LSTM, |s| RecurrentSpec {
             run_through_padding: true,
             ..s
         }),
         Case {
             name: "gru on signals",
-            spec: Spec::Recurrent(signals),
+            spec: Box::new(signals),
+            dim: 3,
             kind: Kind::Signals { dim: 3, classes: 2 },
         },
         Case {
             name: "kim cnn",
-            spec: Spec::KimCnn(KimCnnSpec {
+            spec: Box::new(KimCnnSpec {
                 reads: words,
                 widths: vec![2, 3],
                 kernels: 5,
@@ -93,11 +96,12 @@ pub fn cases() -> Vec<Case> {
                 max_norm: 1.0,
                 classes: 3,
             }),
+            dim: 4,
             kind: Kind::Classes { tokens: 12 },
         },
         Case {
             name: "char cnn lstm",
-            spec: Spec::CharCnn(CharCnnSpec {
+            spec: Box::new(CharCnnSpec {
                 characters: 9,
                 dim: 3,
                 width: 2,
@@ -108,11 +112,12 @@ pub fn cases() -> Vec<Case> {
                 dropout: 0.3,
                 classes: 3,
             }),
+            dim: 3,
             kind: Kind::Characters,
         },
         Case {
             name: "transformer",
-            spec: Spec::Transformer(TransformerSpec {
+            spec: Box::new(TransformerSpec {
                 vocabulary: 12,
                 positions: 9,
                 dim: 6,
@@ -123,11 +128,12 @@ pub fn cases() -> Vec<Case> {
                 pooler: true,
                 classes: 3,
             }),
+            dim: 6,
             kind: Kind::Classes { tokens: 12 },
         },
         Case {
             name: "language model",
-            spec: Spec::Language(LanguageSpec {
+            spec: Box::new(LanguageSpec {
                 vocabulary: 12,
                 dim: 4,
                 units: 4,
@@ -136,11 +142,12 @@ pub fn cases() -> Vec<Case> {
                 tie_layers: false,
                 init: 0.3,
             }),
+            dim: 4,
             kind: Kind::Next { vocabulary: 12 },
         },
         Case {
             name: "language model, tied",
-            spec: Spec::Language(LanguageSpec {
+            spec: Box::new(LanguageSpec {
                 vocabulary: 12,
                 dim: 4,
                 units: 4,
@@ -149,11 +156,12 @@ pub fn cases() -> Vec<Case> {
                 tie_layers: true,
                 init: 0.3,
             }),
+            dim: 4,
             kind: Kind::Next { vocabulary: 12 },
         },
         Case {
             name: "seq2seq",
-            spec: Spec::Seq2seq(Seq2seqSpec {
+            spec: Box::new(Seq2seqSpec {
                 source: 12,
                 target: 7,
                 go: 0,
@@ -164,6 +172,7 @@ pub fn cases() -> Vec<Case> {
                 attention: 5,
                 dropout: 0.2,
             }),
+            dim: 3,
             kind: Kind::Pairs {
                 source: 12,
                 target: 7,
@@ -171,7 +180,7 @@ pub fn cases() -> Vec<Case> {
         },
         Case {
             name: "seq2seq, two layers",
-            spec: Spec::Seq2seq(Seq2seqSpec {
+            spec: Box::new(Seq2seqSpec {
                 source: 12,
                 target: 7,
                 go: 0,
@@ -182,6 +191,7 @@ pub fn cases() -> Vec<Case> {
                 attention: 4,
                 dropout: 0.2,
             }),
+            dim: 3,
             kind: Kind::Pairs {
                 source: 12,
                 target: 7,
@@ -189,7 +199,7 @@ pub fn cases() -> Vec<Case> {
         },
         Case {
             name: "transformer seq2seq",
-            spec: Spec::TransformerSeq2seq(TransformerSeq2seqSpec {
+            spec: Box::new(TransformerSeq2seqSpec {
                 source: 12,
                 target: 7,
                 go: 0,
@@ -201,6 +211,7 @@ pub fn cases() -> Vec<Case> {
                 layers: 1,
                 dropout: 0.1,
             }),
+            dim: 4,
             kind: Kind::Pairs {
                 source: 12,
                 target: 7,
@@ -211,7 +222,7 @@ pub fn cases() -> Vec<Case> {
 
 impl Case {
     pub fn model(&self) -> Model {
-        Model::new(&self.spec).unwrap_or_else(|e| panic!("{}: {e}", self.name))
+        Model::new(&*self.spec).unwrap_or_else(|e| panic!("{}: {e}", self.name))
     }
 
     /// `n` examples of lengths 1 to 9.

@@ -1,9 +1,9 @@
 //! The table of layers: one entry each, from its sizes to a forward pass.
 
 use nn::Stream;
+use nn::autodiff::{Init, Layout, Params, Tape, Var};
+use nn::batch::Lens;
 use nn::layers::*;
-use nn::params::{Init, Layout, Params};
-use nn::tape::{Tape, Var};
 
 pub type Forward = Box<dyn Fn(&mut Tape<f64>, &Params<f64>, Var, &Lens) -> Vec<Var>>;
 
@@ -16,7 +16,11 @@ pub struct Case {
 
 pub const U: Init = Init::Uniform(0.7);
 
-fn recurrent(cell: Cell, start: Option<LearnedState>, direction: Direction) -> Forward {
+fn recurrent(
+    cell: impl RecurrentCell,
+    start: Option<LearnedState>,
+    direction: Direction,
+) -> Forward {
     Box::new(move |tape, p, x, lens| {
         let initial = start.map(|s| s.forward(tape, p, lens.len()));
         let s = cell.forward(tape, p, x, lens, initial, direction);
@@ -90,18 +94,12 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "rnn",
-        build: |n, l| {
-            recurrent(
-                Cell::Rnn(Rnn::new(l, "r", n, 5, U)),
-                None,
-                Direction::Forward,
-            )
-        },
+        build: |n, l| recurrent(Rnn::new(l, "r", n, 5, U), None, Direction::Forward),
     },
     Case {
         name: "rnn backward, learned state",
         build: |n, l| {
-            let c = Cell::Rnn(Rnn::new(l, "r", n, 3, U));
+            let c = Rnn::new(l, "r", n, 3, U);
             recurrent(
                 c,
                 Some(LearnedState::new(l, "r", 3, false)),
@@ -111,18 +109,12 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "gru",
-        build: |n, l| {
-            recurrent(
-                Cell::Gru(Gru::new(l, "g", n, 4, U)),
-                None,
-                Direction::Forward,
-            )
-        },
+        build: |n, l| recurrent(Gru::new(l, "g", n, 4, U), None, Direction::Forward),
     },
     Case {
         name: "gru backward, learned state",
         build: |n, l| {
-            let c = Cell::Gru(Gru::new(l, "g", n, 9, U));
+            let c = Gru::new(l, "g", n, 9, U);
             recurrent(
                 c,
                 Some(LearnedState::new(l, "g", 9, false)),
@@ -132,18 +124,12 @@ pub const CASES: &[Case] = &[
     },
     Case {
         name: "lstm",
-        build: |n, l| {
-            recurrent(
-                Cell::Lstm(Lstm::new(l, "l", n, 4, U)),
-                None,
-                Direction::Forward,
-            )
-        },
+        build: |n, l| recurrent(Lstm::new(l, "l", n, 4, U), None, Direction::Forward),
     },
     Case {
         name: "lstm backward, learned state",
         build: |n, l| {
-            let c = Cell::Lstm(Lstm::new(l, "l", n, 9, U));
+            let c = Lstm::new(l, "l", n, 9, U);
             recurrent(
                 c,
                 Some(LearnedState::new(l, "l", 9, true)),
@@ -285,7 +271,7 @@ pub const CASES: &[Case] = &[
             );
             Box::new(move |t, p, x, lens| {
                 let memory = m.forward(t, p, x);
-                let keys = d.keys.forward(t, p, memory);
+                let keys = d.weights.keys.forward(t, p, memory);
                 let ((h, c), (context, _)) =
                     (s.forward(t, p, lens.len()), u.forward(t, p, lens.len()));
                 let out = d.forward(
@@ -320,7 +306,7 @@ pub const CASES: &[Case] = &[
             );
             Box::new(move |t, p, x, lens| {
                 let memory = m.forward(t, p, x);
-                let keys = d.keys.forward(t, p, memory);
+                let keys = d.weights.keys.forward(t, p, memory);
                 let (h, c) = s.forward(t, p, lens.len());
                 let out = d.forward(
                     t,

@@ -5,12 +5,12 @@
 
 mod cases;
 
-use cases::{CASES, Forward, U};
 use nn::Stream;
-use nn::grads::{Grads, Shard, reduce};
+use nn::autodiff::{Grads, Layout, Params, Shape, Shard, Tape, Var, Want, reduce};
+use nn::batch::Lens;
 use nn::layers::*;
-use nn::params::{Layout, Params};
-use nn::tape::{Shape, Tape, Var, Want};
+
+use cases::{CASES, Forward, U};
 
 /// Time, lengths, inputs: odd shapes, padding, batch 1, length 1.
 const SHAPES: &[(&[usize], usize)] = &[
@@ -84,7 +84,7 @@ fn derived_gradients_agree_with_differences() {
             let shape = Shape::new(*lens.iter().max().unwrap(), lens.len(), inputs);
             let mut layout = Layout::default();
             let forward = (case.build)(inputs, &mut layout);
-            let mut p: Params<f64> = layout.init(5);
+            let mut p: Params<f64> = Params::init(&layout, 5);
             // Biases and initial states start at zero; move them, or half the derivatives are trivial.
             p.trained
                 .iter_mut()
@@ -154,7 +154,7 @@ fn asking_for_one_gradient_gives_the_same_as_asking_for_both() {
         let (lens, shape): (Lens, _) = ([4usize, 2].into(), Shape::new(4, 2, 6));
         let mut layout = Layout::default();
         let forward = (case.build)(6, &mut layout);
-        let (p, x) = (layout.init(5), noise("input", shape.len(), 1.0));
+        let (p, x) = (Params::init(&layout, 5), noise("input", shape.len(), 1.0));
         let run = |want: Want| {
             let mut shard = Shard::default();
             let (_, input) = objective(&forward, &layout, &p, &x, shape, &lens, want, &mut shard);
@@ -192,7 +192,7 @@ fn gradients_ignore_what_lies_beyond_an_items_length() {
         let (lens, shape): (Lens, _) = ([2usize, 5].into(), Shape::new(5, 2, 3));
         let mut layout = Layout::default();
         let forward = (case.build)(3, &mut layout);
-        let p = layout.init(5);
+        let p = Params::init(&layout, 5);
         let run = |filler: f64| {
             let mut x = noise("input", shape.len(), 1.0);
             (2..5).for_each(|t| x[t * 6..t * 6 + 3].fill(filler));
@@ -227,7 +227,7 @@ fn gradients_ignore_what_lies_beyond_an_items_length() {
 fn a_table_collects_the_gradients_of_repeated_tokens() {
     let mut layout = Layout::default();
     let e = Embedding::new(&mut layout, "e", 4, 2, U);
-    let p: Params<f64> = layout.init(1);
+    let p: Params<f64> = Params::init(&layout, 1);
     let mut shard: Shard<f64> = Shard {
         tape: Tape::default(),
         grads: Grads::default(),

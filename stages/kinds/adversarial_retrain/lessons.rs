@@ -1,8 +1,8 @@
 //! Adversarial rows made while a network learns, against the weights of the moment.
 
+use nn::autodiff::Params;
 use nn::batch::Example;
-use nn::fit::Lessons;
-use nn::params::Params;
+use nn::training::ExtraExamples;
 
 use super::adversarial;
 use crate::kinds::attack::{Among, AttackInputs};
@@ -69,13 +69,13 @@ impl<'a> Regenerated<'a> {
             Err(failure) => {
                 let why = failure.message.clone();
                 self.failure = Some(failure);
-                Err(nn::Error::Lessons { why })
+                Err(nn::Error::ExtraExamples { why })
             }
         }
     }
 }
 
-impl Lessons for Regenerated<'_> {
+impl ExtraExamples for Regenerated<'_> {
     fn epoch(&mut self, _: usize, params: &Params<f32>) -> nn::Result<Vec<Example>> {
         match self.mix {
             Mix::Epoch => {

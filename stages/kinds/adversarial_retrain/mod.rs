@@ -14,13 +14,12 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Target};
-use nn::fit::FitSpec;
+use nn::training::FitSpec;
 use store::{Params, Value};
 
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
-use crate::fingerprint;
 use crate::fingerprint::Code;
 use crate::kinds::attack;
 use crate::kinds::attack::{Among, AttackInputs, Outcome};
@@ -28,9 +27,8 @@ use crate::models::loaded::{Loaded, vectors};
 use crate::params::settings;
 use crate::params::settings::{Settings, failure};
 use crate::tables::weights::with_metadata;
-use crate::training;
 use crate::training::{Lesson, Trained};
-use crate::{Failure, Outputs, ParamError, Stage, Task, models};
+use crate::{Failure, Outputs, ParamError, Stage, Task, fingerprint, models, training};
 use lessons::{Mix, Regenerated};
 
 /// The kind `adversarial-retrain`.

@@ -230,7 +230,8 @@ fn rows_that_read_the_same_keep_their_own_labels() {
     let mut lessons = super::Regenerated::new(&armed, &inputs, super::Mix::Batch, 0, 1.0).unwrap();
     let train = inputs.rows.split("train");
     let (_, weights) = inputs.loaded().network().unwrap();
-    let made = nn::fit::Lessons::batch(&mut lessons, 0, weights, &[0, train.len() - 1]).unwrap();
+    let made = nn::training::ExtraExamples::batch(&mut lessons, 0, weights, &[0, train.len() - 1])
+        .unwrap();
     let labels: Vec<_> = made.into_iter().map(|example| example.target).collect();
     let class = |label: i64| nn::batch::Target::Class(label as u32);
     assert_eq!(labels, [class(texts[0].1), class(1 - texts[0].1)]);

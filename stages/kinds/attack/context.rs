@@ -3,8 +3,9 @@
 use arrow::array::StringArray;
 use nn::Stream;
 use nn::batch::Sequence;
-use nn::evaluate::argmax;
-use nn::models::{KneserNey, NaiveBayes, Vectors};
+use nn::linear::{NaiveBayes, Vectors};
+use nn::ngrams::KneserNey;
+use nn::numeric::argmax;
 use nn::victim::Neural;
 use store::Params;
 

@@ -1,6 +1,6 @@
 //! What an attack is: an entry that describes it, and how it is prepared and run. Knows none by name.
 
-use nn::online::Rule;
+use nn::stepping::Rule;
 
 use super::context::{AttackContext, Item, Trace};
 use crate::contract::description::{Param, Presence, Type};

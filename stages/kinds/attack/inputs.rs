@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::array::{AsArray, StringArray};
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
-use nn::model::Model;
-use nn::models::{KneserNey, Vectors};
+use nn::linear::Vectors;
+use nn::models::Model;
+use nn::ngrams::KneserNey;
 use nn::victim::Neural;
 use rayon::prelude::*;
 use store::{Params, Value};
@@ -118,7 +119,7 @@ impl AttackInputs {
             let said = probabilities(self.loaded.subject()?.victim(), &texts)?;
             let mut said = said.iter();
             places.retain(|row| {
-                let answer = said.next().map(|p| nn::evaluate::argmax(p) as u32);
+                let answer = said.next().map(|p| nn::numeric::argmax(p) as u32);
                 answer == self.rows.label(*row)
             });
         }
@@ -179,7 +180,7 @@ impl AttackInputs {
     /// Attacks these rows of a network that has other weights by now.
     pub fn attack_with(
         &self,
-        weights: &nn::params::Params<f32>,
+        weights: &nn::autodiff::Params<f32>,
         places: &[usize],
         params: &Params,
         seed: u64,
@@ -302,7 +303,7 @@ impl AttackInputs {
 }
 
 /// The vectors among a network's weights.
-fn own_vectors(model: &Model, params: &nn::params::Params<f32>) -> Option<Vectors> {
+fn own_vectors(model: &Model, params: &nn::autodiff::Params<f32>) -> Option<Vectors> {
     let span = model.layout().find("embedding")?;
     Some(Vectors {
         dim: span.cols,

@@ -9,7 +9,7 @@ use arrow::array::{
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
-use nn::evaluate::argmax;
+use nn::numeric::argmax;
 
 use super::context::{Change, Trace};
 use crate::tables::weights::with_metadata;

@@ -2,7 +2,7 @@
 //! Constant time and memory, however long it goes on.
 
 use arrow::record_batch::RecordBatch;
-use nn::online::{Aim, Goal, Online, Rule};
+use nn::stepping::{Aim, Goal, Online, Rule};
 use store::Params;
 
 use super::attacks::find;

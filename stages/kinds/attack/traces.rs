@@ -8,9 +8,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Builder, Int32Builder, Int64Builder, StringBuilder};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
-use nn::Real;
 use nn::batch::Sequence;
-use nn::growth::{Envelope, contraction, example_1};
+use nn::stepping::{Envelope, contraction, example_1};
 use rayon::prelude::*;
 
 use super::outcome::Outcome;
@@ -48,7 +47,7 @@ pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failu
         };
         let mut all = Vec::new();
         for (run, read) in [("nominal", data), ("attacked", moved)] {
-            let mut stepper = f32::stepper(model, params).map_err(failure)?;
+            let mut stepper = nn::stepping::stepper(model, params).map_err(failure)?;
             let mut state = stepper.start();
             let samples = read.chunks(*dim).zip(data.chunks(*dim));
             let samples = std::iter::once(None).chain(samples.map(Some));

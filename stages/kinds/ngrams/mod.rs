@@ -12,7 +12,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
-use nn::models::{KneserNey, MOST_ORDER};
+use nn::ngrams::{KneserNey, MOST_ORDER};
 use rayon::prelude::*;
 use store::{Params, Value};
 

@@ -14,7 +14,6 @@ use store::{Params, Value};
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
-use crate::models;
 use crate::models::Data;
 use crate::models::loaded::{Loaded, vectors};
 use crate::params::settings;
@@ -22,9 +21,8 @@ use crate::params::settings::{Settings, failure};
 use crate::tables::sequences::{Form, Labelled};
 use crate::tables::weights::Card;
 use crate::tables::{vocabulary, weights};
-use crate::training;
 use crate::training::Lesson;
-use crate::{Failure, Outputs, ParamError, Stage, Task};
+use crate::{Failure, Outputs, ParamError, Stage, Task, models, training};
 
 /// The kind `train`.
 pub struct Train;
@@ -231,7 +229,7 @@ fn classes(train: &[Example], dev: &[Example]) -> Result<usize, Failure> {
 fn start(
     task: &Task<'_>,
     card: &Card,
-    vectors: Option<&nn::models::Vectors>,
+    vectors: Option<&nn::linear::Vectors>,
 ) -> Result<Option<(Loaded, arrow::record_batch::RecordBatch)>, Failure> {
     let Some(name) = task.params.get("start").and_then(Value::as_text) else {
         return Ok(None);

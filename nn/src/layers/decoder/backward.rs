@@ -2,21 +2,18 @@
 //! `da[k] = du . memory[k]`, `dmemory[k] += a[k] du`, `ds = a (da - sum a da)`,
 //! `e[k] = ds[k] v (1 - tanh^2)` goes to `dkey[k]`, its sum `dq` to `Q` and through it to `dh`; then the LSTM cell.
 
-use super::{Decoder, Start};
-use crate::Real;
-use crate::gemm::{Into, Mat, gemm};
-use crate::grads::{Grads, Rows};
-use crate::layers::Lens;
-use crate::layers::lstm::add;
-use crate::layers::lstm_cell::Back;
-use crate::layers::recurrent::{Direction, Recurrent, recurrent_product};
-use crate::layers::scores::BackScores;
-use crate::params::Params;
-use crate::simd::dot;
-use crate::tape::{Op, Shape, Tape, Var};
+use super::scores::BackScores;
+use super::weights::{DecoderWeights, Start};
+use crate::autodiff::{Grads, Op, Params, Rows, Shape, Tape, Var};
+use crate::batch::Lens;
+use crate::layers::lstm::kernels::Back;
+use crate::layers::recurrent::{Direction, RecurrentWeights, recurrent_product};
+use crate::layers::slices::add;
+use crate::numeric::gemm::{Into, Mat, gemm};
+use crate::numeric::{Real, dot};
 
 pub(super) struct Backward {
-    pub layer: Decoder,
+    pub weights: DecoderWeights,
     pub y: Var,
     pub memory: Var,
     pub keys: Var,
@@ -27,7 +24,7 @@ pub(super) struct Backward {
     pub gates: Var,
     pub context: Var,
     pub tanh_c: Var,
-    pub weights: Var,
+    pub attention: Var,
     pub hidden: Var,
 }
 
@@ -37,7 +34,7 @@ impl<T: Real> Op<T> for Backward {
         if outs.iter().all(Option::is_none) {
             return;
         }
-        let layer = &self.layer;
+        let layer = &self.weights;
         let (
             Shape {
                 time,
@@ -51,10 +48,10 @@ impl<T: Real> Op<T> for Backward {
         let (mut dh, mut dc, mut du) = (tape.zeros(row), tape.zeros(row), tape.zeros(wide));
         let mut dv = vec![T::ZERO; size];
         let (mut dmemory, mut dkeys) = (tape.grad_to_add(self.memory), tape.grad_to_add(self.keys));
-        let recurrent = Recurrent::new(params.mat(layer.cell.recurrent).t(), time);
+        let recurrent = RecurrentWeights::new(params.mat(layer.cell.weights.recurrent).t(), time);
         let (to_context, from_query) = (
-            Recurrent::new(params.mat(layer.context).t(), time),
-            Recurrent::new(params.mat(layer.query.weight).t(), time),
+            RecurrentWeights::new(params.mat(layer.context).t(), time),
+            RecurrentWeights::new(params.mat(layer.query.weight).t(), time),
         );
         let always: Vec<usize> = vec![time; batch];
         let mut ds = vec![T::ZERO; source.time];
@@ -74,7 +71,7 @@ impl<T: Real> Op<T> for Backward {
                     self.lens[b].min(source.time),
                     &du[b * source.dim..(b + 1) * source.dim],
                 );
-                let a = &tape.get(self.weights)[(t * batch + b) * source.time..][..len];
+                let a = &tape.get(self.attention)[(t * batch + b) * source.time..][..len];
                 let memory = tape.get(self.memory);
                 for (k, ds) in ds[..len].iter_mut().enumerate() {
                     *ds = dot(du, &memory[(k * batch + b) * source.dim..][..source.dim]);
@@ -151,11 +148,11 @@ impl<T: Real> Op<T> for Backward {
                 Into::Add,
                 &mut dy,
                 Mat::new(&dpre, time * batch, 4 * n),
-                params.mat(layer.cell.input).t(),
+                params.mat(layer.cell.weights.input).t(),
             );
             tape.put_grad(self.y, dy);
         }
-        grads.bias(layer.cell.bias, &dpre);
+        grads.bias(layer.cell.weights.bias, &dpre);
         grads.bias(layer.score, &dv);
         if let Some(bias) = layer.query.bias {
             grads.bias(bias, &dq);
@@ -166,7 +163,7 @@ impl<T: Real> Op<T> for Backward {
         );
         grads.product(
             tape,
-            layer.cell.input,
+            layer.cell.weights.input,
             Rows::all(tape, self.y),
             Rows::all(tape, dpre),
         );
@@ -179,7 +176,7 @@ impl<T: Real> Op<T> for Backward {
         recurrent_product(
             tape,
             grads,
-            layer.cell.recurrent,
+            layer.cell.weights.recurrent,
             self.h,
             Some(self.start.h),
             dpre,

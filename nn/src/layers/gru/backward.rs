@@ -1,19 +1,17 @@
 //! Backward through a GRU: `dz = dh (h[t-1] - n)`, `dn = dh (1 - z)`; `dq = dn (1 - n^2) Un^T` is the gradient of
 //! `r h[t-1]`; `dr = dq h[t-1]`; `dh[t-1] = dh z + dq r + [dz z(1-z), dr r(1-r)] U^T`.
 
-use super::Gru;
-use crate::Real;
-use crate::gemm::{Into, Mat, gemm};
-use crate::grads::{Grads, Rows};
-use crate::layers::Lens;
-use crate::layers::gru_cell::{BackGates, BackNew};
-use crate::layers::lstm::add;
-use crate::layers::recurrent::{Direction, Recurrent, recurrent_product};
-use crate::params::Params;
-use crate::tape::{Op, Shape, Tape, Var};
+use super::kernels::{BackGates, BackNew};
+use super::weights::GruWeights;
+use crate::autodiff::{Grads, Op, Params, Rows, Shape, Tape, Var};
+use crate::batch::Lens;
+use crate::layers::recurrent::{Direction, RecurrentWeights, recurrent_product};
+use crate::layers::slices::add;
+use crate::numeric::Real;
+use crate::numeric::gemm::{Into, Mat, gemm};
 
 pub(super) struct Backward {
-    pub layer: Gru,
+    pub weights: GruWeights,
     pub x: Var,
     pub h: Var,
     pub gates: Var,
@@ -34,7 +32,7 @@ impl<T: Real> Op<T> for Backward {
         if outs.iter().all(Option::is_none) {
             return;
         }
-        let layer = &self.layer;
+        let layer = &self.weights;
         let Shape {
             time,
             batch,
@@ -45,8 +43,8 @@ impl<T: Real> Op<T> for Backward {
         let (mut dh, mut dq, zero) = (tape.zeros(row), tape.zeros(row), tape.zeros(row));
         let h0 = self.initial.map_or(&zero[..], |h| tape.get(h));
         let (u, un) = (
-            Recurrent::new(params.mat(layer.recurrent).t(), time),
-            Recurrent::new(params.mat(layer.recurrent_new).t(), time),
+            RecurrentWeights::new(params.mat(layer.recurrent).t(), time),
+            RecurrentWeights::new(params.mat(layer.recurrent_new).t(), time),
         );
         for t in self.direction.steps(time).rev() {
             let (one, two) = (t * row..(t + 1) * row, t * 2 * row..(t + 1) * 2 * row);

@@ -16,7 +16,7 @@
 //! comes nearer to the fixed point. `start` draws `d(0)` from (-start, start) for each item.
 
 use nn::Real;
-use nn::online::{Moment, Quadrature, Rule};
+use nn::stepping::{Moment, Quadrature, Rule};
 
 use crate::contract::description::{Param, Type};
 use crate::kinds::attack::context::{AttackContext, Item, Trace};

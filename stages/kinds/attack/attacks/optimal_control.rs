@@ -13,8 +13,8 @@
 //! attack of the paper that sees the future.
 
 use nn::batch::{Example, Sequence, Target};
-use nn::objective::Objective;
-use nn::online::Aim;
+use nn::objectives::Objective;
+use nn::stepping::Aim;
 
 use crate::contract::description::{Param, Type};
 use crate::kinds::attack::context::{AttackContext, Item, Trace};

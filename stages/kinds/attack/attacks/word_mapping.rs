@@ -19,7 +19,7 @@
 //! a cosine make S where the paper has GPT-2 and NLTK; "nearest to x~" is the paper's text,
 //! `nearest_to = "original"` its printed formula.
 
-use nn::online::{Goal, Limits, Moment, Online, Rule};
+use nn::stepping::{Goal, Limits, Moment, Online, Rule};
 
 use crate::contract::description::{Param, Type};
 use crate::kinds::attack::candidates::language_model::{Candidates, Taste};

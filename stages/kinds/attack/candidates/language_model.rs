@@ -9,8 +9,9 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, StringArray};
 use harper_brill::{BrillTagger, FreqDict, Tagger, UPOS, brill_tagger};
-use nn::dictionary::similar;
-use nn::models::{KneserNey, Vectors};
+use nn::linear::Vectors;
+use nn::ngrams::KneserNey;
+use nn::numeric::similar;
 
 use crate::Failure;
 use crate::kinds::attack::context::AttackContext;

@@ -1,7 +1,7 @@
 //! What an attack wants of the model's answer.
 
-use nn::evaluate::argmax;
-use nn::objective::Objective;
+use nn::numeric::argmax;
+use nn::objectives::Objective;
 
 /// The answer that is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

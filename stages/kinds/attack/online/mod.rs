@@ -1,12 +1,12 @@
 //! Attacks on signals that run while the sequence arrives: their parameters, and the walk along all items.
-//! What is added to a sample is the attack's own rule; see `nn::online`.
+//! What is added to a sample is the attack's own rule; see `nn::stepping`.
 
 pub mod signs;
 pub mod solver;
 
 use nn::batch::Sequence;
-use nn::model::Model;
-use nn::online::{Aim, Goal, Limits, Online, Rule};
+use nn::models::Model;
+use nn::stepping::{Aim, Goal, Limits, Online, Rule};
 
 use crate::contract::description::{Param, Type};
 use crate::kinds::attack::context::{AttackContext, Item, Trace};
@@ -164,7 +164,7 @@ pub struct Pursuit<'a> {
     pub context: &'a AttackContext<'a>,
     pub settled: Settled,
     model: &'a Model,
-    weights: &'a nn::params::Params<f32>,
+    weights: &'a nn::autodiff::Params<f32>,
 }
 
 impl<'a> Pursuit<'a> {

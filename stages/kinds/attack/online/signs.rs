@@ -2,7 +2,7 @@
 //! a first step where they have none of their own.
 
 use nn::Real;
-use nn::online::{Moment, Quadrature, Rule};
+use nn::stepping::{Moment, Quadrature, Rule};
 
 /// Steps by the sign of the gradient.
 pub struct Signs {

@@ -2,7 +2,7 @@
 //! solution word-mapping turns into words.
 
 use nn::Real;
-use nn::online::{Moment, Quadrature, Rule};
+use nn::stepping::{Moment, Quadrature, Rule};
 
 use crate::kinds::attack::online::signs::Signs;
 use crate::kinds::attack::online::{self, Push};

@@ -16,7 +16,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
-use nn::evaluate::argmax;
+use nn::numeric::argmax;
 
 use crate::models::loaded::{Loaded, probabilities, vectors};
 use crate::params::settings::Settings;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use arrow::array::{Array, AsArray};
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
-use nn::models::Vectors;
+use nn::linear::Vectors;
 
 use super::Budget;
 use super::table::Examples;

@@ -5,9 +5,8 @@
 //! A network that can be resumed reads again only from the first word that is or may be changed.
 
 use nn::batch::{Example, Sequence, Target};
-use nn::objective::Objective;
-use nn::victim::Neural;
-use nn::{Ending, Remembered};
+use nn::objectives::Objective;
+use nn::victim::{Neural, Remembered, Suffix};
 
 use crate::Failure;
 use crate::kinds::attack::context::{AttackContext, Change, Item, Trace};
@@ -196,16 +195,16 @@ fn resumed(
         .partition(|i| knows(&walkers[**i]) && walkers[**i].from() > 0);
     let mut answers: Vec<(usize, Answer)> = Vec::with_capacity(group.len());
     if !known.is_empty() {
-        let ending = |i: &usize| {
+        let suffix = |i: &usize| {
             let (walker, from) = (&walkers[*i], walkers[*i].from());
-            Some(Ending {
+            Some(Suffix {
                 text: walker.memory.as_ref()?,
                 from,
                 tokens: &walker.tokens[from..],
             })
         };
-        let endings: Vec<Ending<'_>> = known.iter().filter_map(ending).collect();
-        let gradients = network.gradients_of_endings(&endings, objective);
+        let suffixes: Vec<Suffix<'_>> = known.iter().filter_map(suffix).collect();
+        let gradients = network.suffix_gradients(&suffixes, objective);
         for (gradient, i) in gradients.map_err(failure)?.into_iter().zip(known) {
             let walker = &walkers[i];
             answers.push((i, Answer::new(gradient, walker.from(), walker)));
@@ -229,8 +228,8 @@ fn resumed(
 #[cfg(test)]
 mod tests {
     use nn::Stream;
-    use nn::model::{Model, Reads, Spec};
-    use nn::models::{CellKind, RecurrentSpec, Vectors};
+    use nn::linear::Vectors;
+    use nn::models::{GRU, LSTM, Model, Reads, RecurrentSpec};
     use nn::victim::Victim;
     use store::Params;
 
@@ -292,10 +291,10 @@ mod tests {
         };
         // One that gives in early, and one that nothing moves, so that every place is tried.
         for (cell, layers, bidirectional, stubborn) in [
-            (CellKind::Lstm, 1, false, false),
-            (CellKind::Lstm, 1, false, true),
-            (CellKind::Gru, 2, false, true),
-            (CellKind::Lstm, 1, true, true),
+            (&LSTM, 1, false, false),
+            (&LSTM, 1, false, true),
+            (&GRU, 2, false, true),
+            (&LSTM, 1, true, true),
         ] {
             let reads = Reads::Tokens {
                 vocabulary: WORDS,
@@ -307,7 +306,7 @@ mod tests {
                 bidirectional,
                 ..RecurrentSpec::new(cell, reads, 8, 2)
             };
-            let model = Model::new(&Spec::Recurrent(spec)).unwrap();
+            let model = Model::new(&spec).unwrap();
             let mut params = model.init(2);
             let span = model.layout().find("embedding").unwrap();
             params.set(span, &vectors.data).unwrap();

@@ -1,8 +1,8 @@
 //! Which word to put in a place: drawn from a set, or the best of all in a direction.
 
 use nn::Stream;
-use nn::dictionary::Dictionary;
-use nn::models::Vectors;
+use nn::linear::Vectors;
+use nn::numeric::Dictionary;
 
 use crate::Failure;
 use crate::models::failure;

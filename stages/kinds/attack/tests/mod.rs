@@ -10,8 +10,8 @@ use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Sequence, Target};
-use nn::evaluate::argmax;
-use nn::objective::Objective;
+use nn::numeric::argmax;
+use nn::objectives::Objective;
 use store::Value;
 
 use crate::Stage;
@@ -246,7 +246,7 @@ fn the_strongest_words_are_exact_and_ties_go_by_text() {
     let zero = [0, 0, 9, 4, 1, 0, 4];
     let one = [0, 0, 0, 0, 0, 9, 0];
     let counts = [zero, one].concat();
-    let bayes = nn::models::NaiveBayes::from_counts(counts, 7, 2).unwrap();
+    let bayes = nn::linear::NaiveBayes::from_counts(counts, 7, 2).unwrap();
     let sway = Sway::new(&bayes);
     let words = |texts: [&str; 7]| arrow::array::StringArray::from(texts.to_vec());
     let in_order = words(["[PAD]", "[UNK]", "a", "b", "c", "d", "e"]);
@@ -265,7 +265,7 @@ fn the_strongest_words_are_exact_and_ties_go_by_text() {
 #[test]
 fn equal_ratios_of_different_counts_are_ties() {
     let counts = vec![5, 1, 8, 2, 0, 11, /**/ 2, 0, 3, 0, 1, 5];
-    let bayes = nn::models::NaiveBayes::from_counts(counts, 6, 2).unwrap();
+    let bayes = nn::linear::NaiveBayes::from_counts(counts, 6, 2).unwrap();
     let sway = Sway::new(&bayes);
     let words = arrow::array::StringArray::from(vec!["c", "b", "x", "a", "d", "e"]);
     // Ratios: c 6/3, b 2/1, x 9/4, a 3/1, d 1/2, e 12/6.

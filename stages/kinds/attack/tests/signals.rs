@@ -5,7 +5,7 @@ use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Float64Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
-use nn::evaluate::argmax;
+use nn::numeric::argmax;
 use store::Value;
 
 use crate::kinds::attack::{AttackStage, AttackStream};
@@ -440,7 +440,7 @@ fn traces_of_a_vanilla_network_have_what_theory_asks() {
     let traces = &made["traces"];
     let loaded = Loaded::open(&weights, None).unwrap();
     let (model, params) = loaded.network().unwrap();
-    let mut stepper = <f32 as nn::Real>::stepper(model, params).unwrap();
+    let mut stepper = nn::stepping::stepper(model, params).unwrap();
     let first = &self::rows(&made["examples"])[0];
     let mut state = stepper.start();
     let of = |series: &str, step: usize| -> Vec<f64> {
@@ -456,8 +456,8 @@ fn traces_of_a_vanilla_network_have_what_theory_asks() {
             .collect()
     };
     for (k, x) in first.original.chunks(2).enumerate() {
-        let measure = nn::growth::contraction(stepper.as_mut(), &state, x).unwrap();
-        let slack = nn::growth::example_1(model, params, x).unwrap();
+        let measure = nn::stepping::contraction(stepper.as_mut(), &state, x).unwrap();
+        let slack = nn::stepping::example_1(model, params, x).unwrap();
         let least = slack.into_iter().fold(f64::INFINITY, f64::min);
         assert_eq!(of("measure", k + 1), [measure]);
         assert_eq!(of("slack", k + 1), [least]);

@@ -3,11 +3,9 @@
 //! tested on networks and signals that are drawn.
 
 use nn::Stream;
-use nn::model::{Model, Reads, Spec};
-use nn::models::{CellKind, RecurrentSpec};
-use nn::online::{Goal, Limits, Online, Quadrature};
-use nn::params::Params;
-use nn::step::Stepper;
+use nn::autodiff::Params;
+use nn::models::{CellKind, GRU, LSTM, Model, RNN, Reads, RecurrentSpec};
+use nn::stepping::{Goal, Limits, Online, Quadrature, Stepper};
 use proptest::prelude::*;
 
 use crate::kinds::attack::attacks::dynamic::Follower;
@@ -15,20 +13,20 @@ use crate::kinds::attack::online::Push;
 use crate::kinds::attack::online::signs::Signs;
 use crate::kinds::attack::online::solver::{Solver, TOLERANCE};
 
-const CELLS: [CellKind; 3] = [CellKind::Rnn, CellKind::Gru, CellKind::Lstm];
+const CELLS: [&'static CellKind; 3] = [&RNN, &GRU, &LSTM];
 const WIDTH: usize = 3;
 const STEPS: usize = 30;
 
-fn model(cell: CellKind) -> (Model, Params<f64>) {
+fn model(cell: &'static CellKind) -> (Model, Params<f64>) {
     drawn(cell, 4)
 }
 
 /// A network whose weights come from a seed.
-fn drawn(cell: CellKind, seed: u64) -> (Model, Params<f64>) {
-    let model = Model::new(&Spec::Recurrent(RecurrentSpec {
+fn drawn(cell: &'static CellKind, seed: u64) -> (Model, Params<f64>) {
+    let model = Model::new(&RecurrentSpec {
         learned_state: true,
         ..RecurrentSpec::new(cell, Reads::Vectors { dim: WIDTH }, 5, 3)
-    }));
+    });
     let model = model.unwrap();
     let mut params: Params<f64> = model.init(seed);
     let s = Stream::new(seed, "weights");
@@ -266,7 +264,7 @@ fn apart(a: &[f64], b: &[f64], from: usize) -> f64 {
 }
 
 /// What a rule adds to every sample; `look` sees the rule after each.
-fn perturbations<R: nn::online::Rule<f64>>(
+fn perturbations<R: nn::stepping::Rule<f64>>(
     model: &Model,
     params: &Params<f64>,
     rule: R,
@@ -286,7 +284,7 @@ fn perturbations<R: nn::online::Rule<f64>>(
 /// Equation 18 with one step a sample: what a sample gets was decided by the one before it.
 #[test]
 fn the_dynamic_perturbation_of_a_sample_comes_from_the_one_before() {
-    let (model, params) = model(CellKind::Gru);
+    let (model, params) = model(&GRU);
     let mut stepper = Stepper::new(&model, &params).unwrap();
     let follower = Follower {
         alpha: 0.8,
@@ -315,7 +313,7 @@ fn the_dynamic_perturbation_of_a_sample_comes_from_the_one_before() {
 /// With `v = e` a perturbation that begins at 0 is kicked, and one that begins elsewhere is not.
 #[test]
 fn only_a_start_at_0_is_kicked() {
-    let (model, params) = model(CellKind::Gru);
+    let (model, params) = model(&GRU);
     let first = |delta: Vec<f64>| {
         let follower = Follower {
             alpha: 0.3,

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, Float32Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use harper_brill::{Tagger, UPOS, brill_tagger};
 use nn::batch::Sequence;
-use nn::models::KneserNey;
+use nn::ngrams::KneserNey;
 use store::Value;
 
 use crate::kinds::attack::AttackStage;

@@ -1,0 +1,228 @@
+//! LSTM decoder with Bahdanau's additive attention, all steps as one layer.
+//!
+//! At step `t`, from `h[t-1]`, `c[t-1]` and the context `u[t-1]`:
+//! `[i f g o] = y[t] W + u[t-1] C + h[t-1] U + b`, an LSTM cell gives `h[t]`, `c[t]`;
+//! `s[k] = v . tanh(key[k] + h[t] Q + q)`, `a = softmax over source positions k of s`, `u[t] = sum_k a[k] memory[k]`.
+//! `y` is (time, batch, dim), `memory` (source, batch, m), `key` (source, batch, size); out come `h` (time, batch, units),
+//! `u` (time, batch, m) and the weights `a`, (time, batch, source).
+//!
+//! Differs from TensorFlow's wrapper: the context is used as it is, without another dense layer.
+
+use super::backward::Backward;
+use super::scores::Scores;
+use super::weights::{DecoderWeights, Start};
+use crate::autodiff::{Init, Layout, Params, Shape, Tape, Var};
+use crate::batch::{Lens, Side};
+use crate::layers::dense::Dense;
+use crate::layers::lstm::Lstm;
+use crate::layers::lstm::kernels::Forward;
+use crate::layers::recurrent::{Direction, Gate, RecurrentCell, RecurrentWeights, States};
+use crate::layers::slices::split;
+use crate::numeric::gemm::{Into, Mat, gemm};
+use crate::numeric::{Real, softmax};
+
+/// The decoder.
+#[derive(Clone, Copy, Debug)]
+pub struct Decoder {
+    /// Places of its weights.
+    pub weights: DecoderWeights,
+}
+
+/// What a decoder leaves.
+#[derive(Clone, Debug)]
+pub struct Decoded {
+    /// Hidden states and the rest of the cell.
+    pub states: States,
+    /// (time, batch, m)
+    pub context: Var,
+    /// (time, batch, source)
+    pub weights: Var,
+}
+
+impl Decoder {
+    /// Sizes of the decoder's input, its units, the memory's rows, and the attention's hidden layer.
+    pub fn new(
+        layout: &mut Layout,
+        name: &str,
+        dim: usize,
+        units: usize,
+        memory: usize,
+        size: usize,
+        init: Init,
+    ) -> Self {
+        let weights = DecoderWeights {
+            cell: Lstm::new(layout, &format!("{name}.cell"), dim, units, init),
+            context: layout.add_map(&format!("{name}.context"), memory, 4 * units, init),
+            keys: Dense::without_bias(layout, &format!("{name}.keys"), memory, size, init),
+            query: Dense::new(layout, &format!("{name}.query"), units, size, init),
+            score: layout.add(&format!("{name}.score"), 1, size, init),
+        };
+        Decoder { weights }
+    }
+
+    /// Runs over all steps of `y`. `keys` come from [`DecoderWeights::keys`] of the memory; `lens` are the sources' lengths.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "two sequences and where to start"
+    )]
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        y: Var,
+        memory: Var,
+        keys: Var,
+        lens: &Lens,
+        start: Start,
+    ) -> Decoded {
+        let (shape, source) = (tape.shape(y), tape.shape(memory));
+        let Shape { time, batch, .. } = shape;
+        let (n, size, row) = (
+            self.weights.cell.weights.units,
+            self.weights.score.cols,
+            batch * self.weights.cell.weights.units,
+        );
+        let inputs: Vec<Var> = [
+            Some(y),
+            Some(memory),
+            Some(keys),
+            Some(start.h),
+            Some(start.c),
+            start.context,
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let h = tape.output(shape.with_dim(n), &inputs, true);
+        let wants = tape.wants(h);
+        let [c, gates, context] =
+            [n, 4 * n, source.dim].map(|dim| tape.value(shape.with_dim(dim), wants));
+        let [tanh_c, weights] = [n, source.time].map(|dim| tape.value(shape.with_dim(dim), false));
+        let hidden = tape.value(Shape::new(time * source.time, batch, size), false);
+        let (mut vh, mut vc, mut vg, mut vu) = (
+            tape.take(h),
+            tape.take(c),
+            tape.take(gates),
+            tape.take(context),
+        );
+        let (mut vt, mut va, mut vs) = (tape.take(tanh_c), tape.take(weights), tape.take(hidden));
+
+        gemm(
+            Into::Set,
+            &mut vg,
+            Mat::new(tape.get(y), shape.rows(), shape.dim),
+            params.mat(self.weights.cell.weights.input),
+        );
+        let (recurrent, from_context) = (
+            RecurrentWeights::new(params.mat(self.weights.cell.weights.recurrent), time),
+            RecurrentWeights::new(params.mat(self.weights.context), time),
+        );
+        let query = RecurrentWeights::new(params.mat(self.weights.query.weight), time);
+        let zero = tape.zeros(batch * source.dim);
+        let (h0, c0) = (tape.get(start.h), tape.get(start.c));
+        let u0 = start.context.map_or(&zero[..], |u| tape.get(u));
+        let always: Vec<usize> = vec![time; batch];
+        let bias = self.weights.query.bias.map_or(&[][..], |b| params.get(b));
+        let mut q = vec![T::ZERO; batch * size];
+        for t in 0..time {
+            let before = t.checked_sub(1);
+            let g = &mut vg[t * 4 * row..(t + 1) * 4 * row];
+            let (h_before, h_now) = split(&mut vh, before, t, row, h0);
+            let (c_before, c_now) = split(&mut vc, before, t, row, c0);
+            let (u_before, u_now) = split(&mut vu, before, t, batch * source.dim, u0);
+            recurrent.add(g, Mat::new(h_before, batch, n));
+            from_context.add(g, Mat::new(u_before, batch, source.dim));
+            T::launch(Forward {
+                t,
+                n,
+                lens: &always,
+                bias: params.get(self.weights.cell.weights.bias),
+                g,
+                h_before,
+                c_before,
+                h: h_now,
+                c: c_now,
+                tanh_c: &mut vt[t * row..(t + 1) * row],
+            });
+            q.chunks_exact_mut(size)
+                .for_each(|q| q.copy_from_slice(bias));
+            query.add(&mut q, Mat::new(h_now, batch, n));
+            let (s, a) = (
+                &mut vs[t * source.time * batch * size..][..source.time * batch * size],
+                &mut va[t * batch * source.time..][..batch * source.time],
+            );
+            T::launch(Scores {
+                keys: tape.get(keys),
+                q: &q,
+                v: params.get(self.weights.score),
+                hidden: s,
+                scores: a,
+                batch,
+                lens,
+            });
+            u_now.fill(T::ZERO);
+            for (b, a) in a.chunks_exact_mut(source.time).enumerate() {
+                let len = lens[b].min(source.time);
+                softmax(&mut a[..len]);
+                a[len..].fill(T::ZERO);
+                for (k, a) in a[..len].iter().enumerate() {
+                    let memory = &tape.get(memory)[(k * batch + b) * source.dim..][..source.dim];
+                    u_now[b * source.dim..][..source.dim]
+                        .iter_mut()
+                        .zip(memory)
+                        .for_each(|(u, m)| *u += *a * *m);
+                }
+            }
+        }
+        tape.recycle(zero);
+        for (v, data) in [
+            (h, vh),
+            (c, vc),
+            (gates, vg),
+            (context, vu),
+            (tanh_c, vt),
+            (weights, va),
+            (hidden, vs),
+        ] {
+            tape.put(v, data);
+        }
+        tape.record(
+            h,
+            Backward {
+                weights: self.weights,
+                y,
+                memory,
+                keys,
+                lens: lens.clone(),
+                start,
+                h,
+                c,
+                gates,
+                context,
+                tanh_c,
+                attention: weights,
+                hidden,
+            },
+        );
+        let gates = ['i', 'f', 'g', 'o']
+            .iter()
+            .enumerate()
+            .map(|(k, &name)| Gate {
+                name,
+                var: gates,
+                from: k * n,
+            })
+            .collect();
+        Decoded {
+            states: States {
+                h,
+                c: Some(c),
+                gates,
+                direction: Direction::Forward,
+                side: Side::Target,
+            },
+            context,
+            weights,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! A kind of recurrent layer: what models and steppers need of an RNN, a GRU or an LSTM, whichever it is.
+
+use super::one_step::StepEquations;
+use super::states::{Direction, States};
+use crate::autodiff::{Init, Layout, Params, Tape, Var};
+use crate::batch::Lens;
+use crate::numeric::Real;
+use std::fmt::Debug;
+
+/// A recurrent layer of one kind.
+pub trait RecurrentCell: Copy + Debug + Send + Sync + 'static {
+    /// Whether there is a cell state beside the hidden state.
+    const CELL_STATE: bool;
+
+    /// One step of the layer, with packed weights.
+    type Equations<T: Real>: StepEquations<T>;
+
+    /// Weights start as `init`, biases at zero.
+    fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self;
+
+    /// Hidden units.
+    fn units(&self) -> usize;
+
+    /// Numbers in an input row.
+    fn inputs(&self) -> usize;
+
+    /// Runs over all steps from `initial` (hidden, and cell state if there is one), or from zero.
+    fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        x: Var,
+        lens: &Lens,
+        initial: Option<(Var, Option<Var>)>,
+        direction: Direction,
+    ) -> States;
+
+    /// The layer one step at a time, with these weights.
+    fn equations<T: Real>(&self, params: &Params<T>) -> Self::Equations<T>;
+
+    /// Sets the bias of the forget gate in fresh weights, if there is one.
+    fn set_forget_bias<T: Real>(&self, params: &mut Params<T>, value: f64) {
+        let _ = (params, value);
+    }
+}

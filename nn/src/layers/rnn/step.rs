@@ -1,0 +1,65 @@
+//! One step of an RNN layer. The move of the state is `dh' = (1 - h'^2) (dx W + dh U)`.
+
+use super::kernels::{Back, Forward};
+use super::weights::RnnWeights;
+use crate::autodiff::Params;
+use crate::layers::recurrent::{PackedMap, StepEquations, StepMemory, repeat};
+use crate::numeric::Real;
+
+/// The equations with packed weights.
+pub struct RnnStep<T> {
+    maps: [PackedMap<T>; 2],
+    bias: Vec<T>,
+}
+
+impl<T: Real> RnnStep<T> {
+    pub(super) fn new(params: &Params<T>, weights: &RnnWeights) -> Self {
+        RnnStep {
+            maps: [weights.input, weights.recurrent].map(|span| PackedMap::new(params, span)),
+            bias: params.get(weights.bias).to_vec(),
+        }
+    }
+}
+
+impl<T: Real> StepEquations<T> for RnnStep<T> {
+    fn maps(&self) -> [&PackedMap<T>; 2] {
+        self.maps.each_ref()
+    }
+
+    fn forward(&mut self, memory: &mut StepMemory<T>, recurrent: &[T], x: &[T], copies: usize) {
+        repeat(&mut memory.h, recurrent, copies);
+        self.maps[0].add(&mut memory.h, x, memory.ones.len());
+        T::launch(Forward {
+            t: 0,
+            n: memory.units,
+            lens: &memory.ones,
+            bias: &self.bias,
+            before: &memory.before.0,
+            h: &mut memory.h,
+        });
+    }
+
+    fn backward(&mut self, memory: &mut StepMemory<T>, dh: &mut [T], _: &mut [T], _: &mut [T]) {
+        T::launch(Back {
+            t: 0,
+            n: memory.units,
+            lens: &memory.ones,
+            h: &memory.h,
+            dh,
+            d: &mut memory.slope,
+        });
+    }
+
+    fn tangent(
+        &self,
+        memory: &StepMemory<T>,
+        p: &[T],
+        _: &[T],
+        _: &[T],
+        dc: &[T],
+    ) -> (Vec<T>, Vec<T>) {
+        let pairs = memory.h.iter().zip(p);
+        let moved = pairs.map(|(h, p)| (T::ONE - *h * *h) * *p).collect();
+        (moved, vec![T::ZERO; dc.len()])
+    }
+}

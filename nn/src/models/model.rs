@@ -1,0 +1,145 @@
+//! A network and the layout of its weights. Knows no network by name.
+
+use super::check;
+use super::network::{Decoding, Forward, Network, NetworkSpec, StateSize, TargetKind};
+use super::output::Output;
+use super::step_by_step::StepByStep;
+use crate::autodiff::{Layout, Params, Tape, Var};
+use crate::batch::{Batch, Carry};
+use crate::error::Result;
+use crate::numeric::{PerPrecision, Real};
+use std::any::Any;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// A network and the layout of its weights.
+#[derive(Clone, Debug)]
+pub struct Model {
+    layout: Layout,
+    network: Arc<dyn Network>,
+}
+
+/// A network's computation in one precision.
+struct ForwardOf<'m>(PhantomData<&'m ()>);
+
+impl<'m> PerPrecision for ForwardOf<'m> {
+    type Of<T: Real> = &'m dyn Forward<T>;
+}
+
+impl Model {
+    /// Builds the network of a specification.
+    pub fn new(spec: &dyn NetworkSpec) -> Result<Self> {
+        let mut layout = Layout::default();
+        let network = spec.build(&mut layout)?;
+        layout.check()?;
+        Ok(Model { layout, network })
+    }
+
+    fn of<T: Real>(&self) -> &dyn Forward<T> {
+        T::choose::<ForwardOf<'_>>(&*self.network, &*self.network)
+    }
+
+    /// The parameters it was built from, as JSON with the model's name first.
+    pub fn spec(&self) -> String {
+        self.network.spec()
+    }
+
+    /// The names and shapes of its weights.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The network, if it is of this type.
+    pub fn network<N: Network>(&self) -> Option<&N> {
+        (&*self.network as &dyn Any).downcast_ref()
+    }
+
+    /// Fresh weights.
+    pub fn init<T: Real>(&self, seed: u64) -> Params<T> {
+        let mut params = Params::init(&self.layout, seed);
+        self.of::<T>().adjust(&mut params);
+        params
+    }
+
+    /// Runs forward; gradients follow when an objective has been applied.
+    pub fn forward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Output> {
+        params.check(&self.layout)?;
+        check::sizes(batch)?;
+        check::targets(self.network.targets(), batch)?;
+        self.of().forward(tape, params, batch)
+    }
+
+    /// Greedy decoding: up to `most` tokens per item, without the end token.
+    pub fn decode<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+        most: usize,
+    ) -> Result<Vec<Vec<u32>>> {
+        params.check(&self.layout)?;
+        check::sizes(batch)?;
+        self.of().decode(tape, params, batch, most)
+    }
+
+    /// For models that generate a sequence: how it ends.
+    pub fn decoding(&self) -> Option<Decoding> {
+        self.network.decoding()
+    }
+
+    /// Logits per step: classes, or tokens.
+    pub fn outputs(&self) -> usize {
+        self.network.outputs()
+    }
+
+    /// What it is trained to predict.
+    pub fn targets(&self) -> TargetKind {
+        self.network.targets()
+    }
+
+    /// Whether the states after a step are all that later steps depend on.
+    pub fn reads_forward(&self) -> bool {
+        self.network.reads_forward()
+    }
+
+    /// Whether padding changes nothing.
+    pub fn ignores_padding(&self) -> bool {
+        self.network.ignores_padding()
+    }
+
+    /// Projects weights onto the model's constraints after an update.
+    pub(crate) fn constrain<T: Real>(&self, params: &mut Params<T>) {
+        self.of().constrain(params);
+    }
+
+    /// The model one step at a time; an error for models that need the whole sequence.
+    pub fn step_by_step<'m, T: Real>(
+        &'m self,
+        params: &'m Params<T>,
+    ) -> Result<Box<dyn StepByStep<T> + 'm>> {
+        params.check(&self.layout)?;
+        self.of().step_by_step(params)
+    }
+
+    /// The recurrent states that a batch may start from, layer by layer.
+    pub fn carried_states(&self) -> Vec<StateSize> {
+        self.network.carried_states()
+    }
+
+    /// The states after the last step, to start the next batch from.
+    pub fn carry<T: Real>(&self, tape: &Tape<T>, out: &Output) -> Carry<T> {
+        let end = |v: Var| {
+            let shape = tape.shape(v);
+            tape.get(v)[(shape.time - 1) * shape.batch * shape.dim..].to_vec()
+        };
+        out.states
+            .iter()
+            .map(|s| (end(s.h), s.c.map(end).unwrap_or_default()))
+            .collect()
+    }
+}

@@ -1,0 +1,113 @@
+//! The front of a model: from ids or vectors to vectors, checked.
+
+use crate::autodiff::{Init, Layout, Params, Shape, Tape, Var};
+use crate::batch::{Batch, Input};
+use crate::error::{Error, Result, same, setting};
+use crate::layers::Embedding;
+use crate::numeric::{Real, finite};
+use serde::{Deserialize, Serialize};
+
+/// What a model reads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Reads {
+    /// Token ids through a table of vectors.
+    Tokens {
+        /// Rows of the table.
+        vocabulary: usize,
+        /// Numbers in a vector.
+        dim: usize,
+        /// Whether training leaves the table alone.
+        #[serde(default)]
+        frozen: bool,
+    },
+    /// Vectors as they are.
+    Vectors {
+        /// Numbers in a step.
+        dim: usize,
+    },
+}
+
+/// The front of a model: a table or nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reader {
+    Table(Embedding),
+    Raw(usize),
+}
+
+impl Reader {
+    pub(crate) fn new(layout: &mut Layout, reads: &Reads, init: Init) -> Result<Self> {
+        Ok(match *reads {
+            Reads::Tokens {
+                vocabulary,
+                dim,
+                frozen,
+            } => {
+                setting(
+                    "vocabulary",
+                    vocabulary > 0 && dim > 0,
+                    "a size above 0",
+                    vocabulary,
+                )?;
+                Reader::Table(if frozen {
+                    Embedding::frozen(layout, "embedding", vocabulary, dim)
+                } else {
+                    Embedding::new(layout, "embedding", vocabulary, dim, init)
+                })
+            }
+            Reads::Vectors { dim } => Reader::Raw(dim),
+        })
+    }
+
+    pub(crate) fn dim(&self) -> usize {
+        match self {
+            Reader::Table(table) => table.table.cols,
+            Reader::Raw(dim) => *dim,
+        }
+    }
+
+    /// The vectors of a batch. A model of tokens also takes vectors: perturbed embeddings.
+    pub(crate) fn read<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Var> {
+        let (time, items) = (batch.time(), batch.items());
+        match (self, &batch.input) {
+            (Reader::Table(table), Input::Tokens(ids)) => {
+                tokens(ids, items, table.table.rows)?;
+                Ok(table.forward(tape, params, ids, time, items))
+            }
+            (_, Input::Vectors(data, dim)) => {
+                same("numbers in a step", self.dim(), *dim)?;
+                same("input", time * items * dim, data.len())?;
+                finite("input", data)?;
+                Ok(tape.input(Shape::new(time, items, *dim), data))
+            }
+            (Reader::Raw(_), _) => Err(Error::Shape {
+                what: "input",
+                expected: "vectors".into(),
+                got: "ids".into(),
+            }),
+            (Reader::Table(_), _) => Err(Error::Shape {
+                what: "input",
+                expected: "tokens or vectors".into(),
+                got: "characters".into(),
+            }),
+        }
+    }
+}
+
+/// An error at the first id that the table lacks.
+pub(crate) fn tokens(ids: &[u32], items: usize, below: usize) -> Result<()> {
+    match ids.iter().position(|id| *id as usize >= below) {
+        None => Ok(()),
+        Some(i) => Err(Error::Range {
+            what: "token",
+            item: i % items.max(1),
+            got: ids[i] as usize,
+            below,
+        }),
+    }
+}

@@ -1,0 +1,4 @@
+//! Language models that count.
+
+mod kneser_ney;
+pub use kneser_ney::{Gram, KneserNey, MOST as MOST_ORDER};

@@ -1,0 +1,109 @@
+//! What a rule sees when a sample has come, and what it may ask.
+
+use super::goal::Goal;
+use super::online_steps::Stepping;
+use super::quadrature::Quadrature;
+use crate::error::Result;
+use crate::models::Queries;
+use crate::numeric::Real;
+
+/// One sample of every item, and all that came before, as far as states remember it.
+pub struct Moment<'a, 'm, T: Real> {
+    pub(super) stepper: &'a mut (dyn Stepping<T> + 'm),
+    pub(super) bill: &'a mut [Queries],
+    pub(super) goals: &'a [Goal],
+    pub(super) sample: u64,
+    pub(super) inputs: &'a [T],
+    pub(super) states: &'a [T],
+    pub(super) nominal: &'a [T],
+}
+
+impl<T: Real> Moment<'_, '_, T> {
+    /// Which sample this is, from 0.
+    pub fn sample(&self) -> u64 {
+        self.sample
+    }
+
+    /// How many items there are.
+    pub fn items(&self) -> usize {
+        self.goals.len()
+    }
+
+    /// Numbers in a sample.
+    pub fn width(&self) -> usize {
+        self.stepper.input_len()
+    }
+
+    /// The samples (items, input) as they came.
+    pub fn inputs(&self) -> &[T] {
+        self.inputs
+    }
+
+    /// The direction, of length 1, in which the goal of each item grows fastest with its state (items, state);
+    /// zeros where nothing changes it.
+    pub fn ascent(&mut self) -> Result<Vec<T>> {
+        for q in &mut self.bill[..self.goals.len()] {
+            q.forwards += 1;
+            q.backwards += 1;
+        }
+        self.stepper.ascent(self.states, self.goals)
+    }
+
+    /// `e = h2 - h1` (items, state): how far the runs are apart.
+    pub fn error(&self) -> Vec<T> {
+        let pairs = self.states.iter().zip(self.nominal);
+        pairs
+            .map(|(attacked, nominal)| *attacked - *nominal)
+            .collect()
+    }
+
+    /// `B(h2, x, d)^T v` of some items, with `B` the mean of `Fx(h2, x + l d)` over `l` from 0 to 1.
+    /// `d` (items, input) and `v` (items, state) are of all items; the answer has a row for each of `which`.
+    pub fn pull(
+        &mut self,
+        which: &[usize],
+        v: &[T],
+        d: &[T],
+        quadrature: &Quadrature,
+    ) -> Result<Vec<T>> {
+        let (n, m) = (self.stepper.state_len(), self.width());
+        let points = quadrature.points().len() as u64;
+        for &item in which {
+            self.bill[item].forwards += points;
+            self.bill[item].backwards += points;
+        }
+        if which.len() == self.items() {
+            return self
+                .stepper
+                .mean_pull(self.states, self.inputs, d, v, quadrature);
+        }
+        let some = |rows: &[T], width: usize| -> Vec<T> {
+            let rows = which.iter().map(|i| &rows[i * width..(i + 1) * width]);
+            rows.flatten().copied().collect()
+        };
+        self.stepper.mean_pull(
+            &some(self.states, n),
+            &some(self.inputs, m),
+            &some(d, m),
+            &some(v, n),
+            quadrature,
+        )
+    }
+
+    /// The logarithm of the odds that the goal of each of `which` would have after reading an input in place of its
+    /// sample: `inputs` has a row for each, and an item may be there several times. Each is a step and a look at the head.
+    pub fn odds(&mut self, which: &[usize], inputs: &[T]) -> Result<Vec<f64>> {
+        if which.is_empty() {
+            return Ok(Vec::new());
+        }
+        let n = self.stepper.state_len();
+        for &item in which {
+            self.bill[item].forwards += 2;
+        }
+        let states = which.iter().map(|i| &self.states[i * n..(i + 1) * n]);
+        let states: Vec<T> = states.flatten().copied().collect();
+        let goals: Vec<Goal> = which.iter().map(|i| self.goals[*i]).collect();
+        let read = self.stepper.step(&states, inputs)?;
+        self.stepper.odds(&read, &goals)
+    }
+}

@@ -1,0 +1,26 @@
+//! Examples that come up while a fit runs: made against the weights of the moment.
+
+use crate::autodiff::Params;
+use crate::batch::Example;
+use crate::error::Result;
+
+/// Brings examples beyond those that a fit was given. By default none.
+pub trait ExtraExamples: Send {
+    /// More examples for this epoch, counted from 0, shuffled among the others.
+    fn epoch(&mut self, epoch: usize, params: &Params<f32>) -> Result<Vec<Example>> {
+        let _ = (epoch, params);
+        Ok(Vec::new())
+    }
+
+    /// More examples for this step, beside those of its batch. `batch` has their positions among the
+    /// training examples; what [`ExtraExamples::epoch`] brought is counted on from the last of these.
+    fn batch(&mut self, step: u64, params: &Params<f32>, batch: &[usize]) -> Result<Vec<Example>> {
+        let _ = (step, params, batch);
+        Ok(Vec::new())
+    }
+}
+
+/// No examples but those that are there.
+pub(crate) struct NoExtra;
+
+impl ExtraExamples for NoExtra {}

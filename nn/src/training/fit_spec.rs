@@ -1,0 +1,155 @@
+//! The settings of a fit, each with its written default.
+
+use crate::error::{Result, setting};
+use crate::training::{Clip, Evaluation, Optimiser, Schedule};
+use serde::{Deserialize, Serialize};
+
+/// Settings of a fit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FitSpec {
+    /// Passes over the examples.
+    pub epochs: usize,
+    /// Examples in a batch.
+    pub batch: usize,
+    /// How weights follow the gradient.
+    pub optimiser: Optimiser,
+    /// The learning rate before its schedule.
+    pub rate: f64,
+    /// How the rate changes.
+    #[serde(default = "constant")]
+    pub schedule: Schedule,
+    /// The limit on the gradient.
+    #[serde(default = "unclipped")]
+    pub clip: Clip,
+    /// What is minimised.
+    #[serde(default)]
+    pub loss: Loss,
+    /// What decides which weights are best, and when to stop.
+    #[serde(default)]
+    pub metric: Metric,
+    /// Stop after this many epochs without improvement on dev; 0 for never.
+    #[serde(default)]
+    pub patience: u32,
+    /// Which weights are the outcome.
+    #[serde(default)]
+    pub keep: Keep,
+    /// Batches in a window that is sorted by length; 1 keeps the order random.
+    #[serde(default = "window")]
+    pub window: usize,
+    /// Every batch holds the same number of items of each class ([`crate::training::Classes`]); `batch` must then be
+    /// a multiple of the number of classes.
+    #[serde(default)]
+    pub balanced: bool,
+    /// Names the order, the dropout, and fresh weights after a restart.
+    #[serde(default)]
+    pub seed: u64,
+    /// Start again with fresh weights, up to this often, while dev stays below `accept`.
+    #[serde(default)]
+    pub restarts: u32,
+    /// The dev accuracy that makes a restart unnecessary.
+    #[serde(default)]
+    pub accept: f64,
+    /// Training examples, evenly spaced, on which accuracy is measured after each epoch; 0 for none.
+    #[serde(default)]
+    pub probe: usize,
+}
+
+fn constant() -> Schedule {
+    Schedule::Constant
+}
+fn unclipped() -> Clip {
+    Clip::No
+}
+fn window() -> usize {
+    20
+}
+
+/// What training minimises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Loss {
+    /// Cross-entropy.
+    #[default]
+    CrossEntropy,
+    /// `max(0, 1 - margin)`
+    Hinge,
+}
+
+/// Which weights a fit ends with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keep {
+    /// Those of the epoch that is best on dev; the last ones where there is no dev.
+    #[default]
+    Best,
+    /// Those after the last epoch, whatever dev says.
+    Last,
+}
+
+/// What decides on dev.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Larger is better.
+    #[default]
+    Accuracy,
+    /// Smaller is better.
+    Loss,
+}
+
+impl Metric {
+    pub(crate) fn better(self, new: &Evaluation, old: Option<&Evaluation>) -> bool {
+        old.is_none_or(|old| match self {
+            Metric::Accuracy => new.accuracy > old.accuracy,
+            Metric::Loss => new.loss < old.loss,
+        })
+    }
+}
+
+impl FitSpec {
+    /// Adam on cross-entropy, with the written default of every other setting.
+    pub fn new(epochs: usize, batch: usize, rate: f64) -> Self {
+        FitSpec {
+            epochs,
+            batch,
+            optimiser: Optimiser::ADAM,
+            rate,
+            schedule: constant(),
+            clip: unclipped(),
+            loss: Loss::default(),
+            metric: Metric::default(),
+            patience: 0,
+            keep: Keep::default(),
+            window: window(),
+            balanced: false,
+            seed: 0,
+            restarts: 0,
+            accept: 0.0,
+            probe: 0,
+        }
+    }
+
+    /// An error when a setting is outside its range.
+    pub fn check(&self) -> Result<()> {
+        setting("epochs", self.epochs > 0, "above 0", self.epochs)?;
+        setting("batch", self.batch > 0, "above 0", self.batch)?;
+        setting("window", self.window > 0, "above 0", self.window)?;
+        // Attempts are compared by their best epochs, which would then not be kept.
+        let comparable = self.keep == Keep::Best || self.restarts == 0;
+        setting("restarts", comparable, "0 with keep = last", self.restarts)?;
+        setting(
+            "rate",
+            self.rate > 0.0 && self.rate.is_finite(),
+            "above 0",
+            self.rate,
+        )?;
+        let limit = match self.clip {
+            Clip::No => 1.0,
+            Clip::Norm(x) | Clip::Value(x) => x,
+        };
+        setting("clip", limit > 0.0, "above 0", limit)?;
+        self.schedule.check()?;
+        self.optimiser.check()
+    }
+}

@@ -1,0 +1,30 @@
+//! Training: batches in order, steps, optimisers, schedules, early stopping, checkpoints.
+
+mod checkpoint;
+mod evaluate;
+mod events;
+mod extra_examples;
+mod fit;
+mod fit_identity;
+mod fit_spec;
+mod optimiser;
+mod order;
+mod schedule;
+mod stream;
+mod trainer;
+mod update;
+pub use checkpoint::{Best, Checkpoint, Position};
+pub use evaluate::{Evaluation, evaluate};
+pub use events::{Event, Flow};
+pub use extra_examples::ExtraExamples;
+pub use fit::{Fitted, fit, fit_with};
+pub(crate) use fit_identity::Checksum;
+pub use fit_identity::FitIdentity;
+pub use fit_spec::{FitSpec, Keep, Loss, Metric};
+pub(crate) use optimiser::norm;
+pub use optimiser::{Clip, Memory, Optimiser};
+pub use order::{Classes, batches};
+pub use schedule::Schedule;
+pub use stream::{FittedStream, StreamSpec, evaluate_stream, fit_stream, resume_stream};
+pub use trainer::{Step, Trainer, shards};
+pub(crate) use update::{Rule, Update};
