@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 use arrow::array::{ArrayRef, Float64Array, StringArray};
 use arrow::record_batch::RecordBatch;
 
-use crate::audit::check;
-use crate::config::{self, Request};
+use crate::config::{self, PipelineRequest};
 use crate::diagnostic;
-use crate::{claims, environment, manuscript, plan};
+use crate::inspect::audit::check;
+use crate::publish::{claims, manuscript};
+use crate::{environment, plan};
 
 /// Random numbers that a seed repeats (SplitMix64).
 struct Dice(u64);
@@ -185,7 +186,7 @@ rows = []
 fn planned(folder: &std::path::Path, text: &[u8], set: Option<&str>) {
     let file = folder.join("pipeline.toml");
     std::fs::write(&file, text).unwrap();
-    let request = Request {
+    let request = PipelineRequest {
         file,
         profile: None,
         sets: set.map(str::to_owned).into_iter().collect(),
@@ -235,7 +236,7 @@ fn claims_files() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pipeline.toml");
     std::fs::write(&file, PIPELINE).unwrap();
-    let request = Request {
+    let request = PipelineRequest {
         file,
         profile: None,
         sets: Vec::new(),

@@ -4,34 +4,20 @@
 //! pipeline.toml -> config -> plan -> schedule -> run one stage -> store -> provenance -> report
 //! ```
 
-mod audit;
-mod challenge;
-mod claims;
+mod amounts;
 mod cli;
-mod compare;
 mod config;
-mod degenerate;
 mod diagnostic;
+mod engine;
 mod environment;
 mod exactly;
-mod exchange;
-mod explain;
 #[cfg(test)]
 mod fuzz;
-mod manuscript;
-mod panics;
+mod inspect;
 mod plan;
-mod progress;
-mod recall;
-mod reference;
-mod report;
+mod publish;
 mod resolve;
 mod results;
-mod run;
-mod schedule;
-mod stored;
-mod survey;
-mod verify;
 mod visible;
 
 use stages::Failure;
@@ -43,7 +29,7 @@ use stages::isolated::Request;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    panics::install();
+    engine::panics::install();
     match worker() {
         Some(code) => code,
         None => cli::main(),

@@ -37,6 +37,16 @@ pub enum Chosen {
     },
 }
 
+impl Chosen {
+    /// Every output that is read.
+    pub fn sources(&self) -> Box<dyn Iterator<Item = Source> + '_> {
+        match self {
+            Chosen::One(source) => Box::new(std::iter::once(*source)),
+            Chosen::Collect { parts, .. } => Box::new(parts.iter().map(|(_, source)| *source)),
+        }
+    }
+}
+
 /// The digest of a collected input: of its parts' digests, so that nothing need be read.
 #[derive(Serialize)]
 struct CollectKey<'a> {

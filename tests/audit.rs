@@ -340,11 +340,11 @@ fn what_names_no_result_is_said() {
     );
     assert_eq!(
         error("summary[scale=7]"),
-        "error: no row has scale=7\n |\n = help: scale is one of: 1, 2, 3\n"
+        "error: no row has scale=7\n |\n = help: values of scale: 1, 2, 3\n"
     );
     assert_eq!(
         error("scaled[x=2]"),
-        "error: `scaled[x=2]` has 3 instances, and a cell is of one\n |\n = help: name its axes too: scaled[scale=1], scaled[scale=2], scaled[scale=3]\n"
+        "error: `scaled[x=2]` matches 3 instances, not one cell\n |\n = help: add its axes: scaled[scale=1], scaled[scale=2], scaled[scale=3]\n"
     );
     assert_eq!(
         error("0123456789ab"),

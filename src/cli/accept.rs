@@ -5,12 +5,16 @@ use std::process::Command;
 use clap::Args;
 use serde_json::json;
 
-use super::{Exit, Global, in_pipeline, out, which};
+use super::exit::Exit;
+use super::global::{Global, in_pipeline};
+use super::print::out;
+use super::which;
 use crate::diagnostic::Diagnostic;
-use crate::explain::{self, Reason};
+use crate::inspect::explain::{self, Reason};
+use crate::inspect::status::{Standing, survey};
 use crate::plan;
-use crate::recall;
-use crate::survey::{Standing, survey};
+use crate::results::find;
+use crate::results::recall;
 
 /// What `accept` takes.
 #[derive(Args)]
@@ -46,7 +50,7 @@ pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let wanted = in_pipeline(
         &pipeline,
-        plan::wanted(&plan, std::slice::from_ref(&arguments.stage)),
+        find::wanted(&plan, std::slice::from_ref(&arguments.stage)),
     )?;
     let store = global.needed_store()?;
     let standings = survey(&plan, &wanted, Some(&store));
@@ -54,7 +58,7 @@ pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         Some(name) => name.clone(),
         None => user(),
     };
-    for n in plan::matching(&plan, &arguments.stage)? {
+    for n in find::find_instances(&plan, &arguments.stage)? {
         let label = &plan.instances[n].label;
         let key = match &standings[n] {
             Standing::WillRun(key) => key,

@@ -6,13 +6,16 @@ use clap::Args;
 use serde_json::json;
 use store::{Run, Store};
 
+use super::exit::Exit;
+use super::global::{Global, in_pipeline};
+use super::print::out;
 use super::which::{self, RunOption};
-use super::{Exit, Global, in_pipeline, out};
-use crate::audit::{Audit, check, html, proof, tree};
 use crate::diagnostic::Diagnostic;
+use crate::inspect::audit::{Audit, check, html, proof, tree};
+use crate::inspect::status::survey_as_recorded;
 use crate::plan::{self, Plan, Source};
-use crate::reference::{self, Reference, Wanted};
-use crate::survey::survey_as_recorded;
+use crate::results::cell::{self, CellFilter};
+use crate::results::find::{self, Located};
 use crate::visible::one_line;
 
 /// What `audit` takes.
@@ -65,7 +68,7 @@ pub fn audit(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         let outputs = &audit.lineage.links[root].execution.outputs;
         let output = outputs.iter().find(|output| output.name == roots[0].1);
         let digest = output.expect("it was found by name").digest;
-        let cell = reference::cell(&store.read(&digest)?, &wanted)?;
+        let cell = cell::cell(&store.read(&digest)?, &wanted)?;
         audit.cell = Some((wanted, cell));
     }
     if let Some(file) = &arguments.html {
@@ -120,11 +123,11 @@ fn by_name(
     store: &Store,
     asked: &str,
     option: &RunOption,
-) -> Result<(Roots, Option<Wanted>), Exit> {
+) -> Result<(Roots, Option<CellFilter>), Exit> {
     let run = which::past(global, store, option)?;
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
-    let Reference { outputs, cell } = reference::find(&plan, asked)?;
+    let Located { outputs, cell } = find::find(&plan, asked)?;
     let executions = match run {
         Some(run) => of_run(&plan, store, &outputs, &run)?,
         None => current(&plan, store, &outputs)?,

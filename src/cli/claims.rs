@@ -6,13 +6,16 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use store::Store;
 
+use super::exit::Exit;
+use super::global::{Global, in_pipeline};
+use super::print::out;
 use super::which::{self, RunOption};
-use super::{Exit, Global, in_pipeline, out};
-use crate::claims::{self, Claim, Claims, Judged, Results, Trouble, Verdict};
-use crate::degenerate;
+use crate::amounts::counted;
 use crate::diagnostic::{self, Diagnostic, Problems};
+use crate::inspect::stored::{self, Stored};
 use crate::plan::{self, Plan};
-use crate::stored::{self, Stored};
+use crate::publish::claims::{self, Claim, Claims, Judged, Results, Trouble, Verdict};
+use crate::results::degenerate;
 
 /// What `claims` takes.
 #[derive(Args)]
@@ -219,6 +222,6 @@ fn print(
             said.push(note);
         }
     }
-    out!("claims: {}", claims::counted(&claims::count(judged)));
+    out!("claims: {}", counted(&claims::count(judged)));
     Ok(())
 }

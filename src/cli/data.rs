@@ -10,16 +10,18 @@ use serde_json::json;
 use stages::{Inputs, Presence, Stage};
 use store::{Digest, Run, Store, schema_text};
 
+use super::exit::Exit;
 use super::export::no_result;
+use super::global::{Global, in_pipeline};
+use super::print::out;
 use super::which::{self, RunOption};
-use super::{Exit, Global, in_pipeline, out};
-use crate::degenerate;
 use crate::diagnostic::{Diagnostic, nearest};
+use crate::inspect::status::{Standing, survey};
 use crate::plan;
-use crate::report::gather::{self, Step};
-use crate::report::lookup;
-use crate::results::{self, Trouble};
-use crate::survey::{Standing, survey};
+use crate::results::degenerate;
+use crate::results::find;
+use crate::results::recorded;
+use crate::results::table::{self, TableError};
 
 /// What `show` takes.
 #[derive(Args)]
@@ -55,9 +57,12 @@ pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
 fn show_present(global: &Global, arguments: &ShowArguments, store: &Store) -> Result<(), Exit> {
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
-    let asked = results::find(&plan, &arguments.result)?;
-    let targets = [results::split(&arguments.result).0.to_owned()];
-    let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &targets))?;
+    let asked = find::find_table(&plan, &arguments.result)?;
+    let mut wanted = vec![false; plan.instances.len()];
+    asked
+        .iter()
+        .for_each(|source| wanted[source.instance] = true);
+    plan::reach(&plan, &mut wanted);
     let standings = survey(&plan, &wanted, Some(store));
     if arguments.log {
         let wanted = asked.iter().map(|source| Logged {
@@ -90,9 +95,9 @@ fn show_present(global: &Global, arguments: &ShowArguments, store: &Store) -> Re
     };
     print(global, arguments, store, &parts, notes, || {
         let found: Vec<_> = found.iter().map(|(source, _, d)| (*source, *d)).collect();
-        results::together(&plan, store, &found).map_err(|trouble| match trouble {
-            Trouble::Store(error) => Exit::Store(error),
-            Trouble::Apart(failure) => {
+        table::of_plan(&plan, store, &found).map_err(|trouble| match trouble {
+            TableError::Store(error) => Exit::Store(error),
+            TableError::Mismatch(failure) => {
                 let label = &plan.instances[found[0].0.instance].label;
                 let help = format!("show one instance: ablate show '{label}'");
                 Diagnostic::new(failure.message).help(help).into()
@@ -108,16 +113,11 @@ fn show_past(
     store: &Store,
     run: Run,
 ) -> Result<(), Exit> {
-    let recorded = gather::gather(store, run)?;
+    let recorded = recorded::gather(store, run)?;
     let none = |no| no_result(&recorded, "show", &arguments.result, no);
     if arguments.log {
-        let (target, _) = results::split(&arguments.result);
-        let named = |step: &&Step| step.label == target || step.name() == target;
-        let steps: Vec<&Step> = recorded.steps.iter().filter(named).collect();
-        if steps.is_empty() {
-            lookup::outputs(&recorded, &arguments.result).map_err(none)?;
-        }
-        for step in steps {
+        for at in recorded.steps_of(&arguments.result)? {
+            let step = &recorded.steps[at];
             if let Some(execution) = &step.execution {
                 out!("{}: executed in run {}", step.label, execution.run);
                 out!("{}", execution.log.trim_end());
@@ -125,7 +125,7 @@ fn show_past(
         }
         return Ok(());
     }
-    let outputs = lookup::outputs(&recorded, &arguments.result).map_err(none)?;
+    let outputs = table::outputs(&recorded, &arguments.result).map_err(none)?;
     let asked: Vec<usize> = outputs.iter().map(|(at, _)| *at).collect();
     let mut parts = Vec::with_capacity(outputs.len());
     for (at, output) in outputs {
@@ -139,7 +139,7 @@ fn show_past(
     }
     let notes = || degenerate::behind_steps(store, &recorded, asked.into_iter());
     print(global, arguments, store, &parts, notes, || {
-        let found = lookup::table(store, &recorded, &arguments.result);
+        let found = table::of_run(store, &recorded, &arguments.result);
         found.map(|(table, _)| table).map_err(none)
     })
 }

@@ -5,12 +5,14 @@ use std::path::Path;
 use serde_json::json;
 use store::Store;
 
+use super::exit::Exit;
+use super::global::Global;
+use super::print::out;
 use super::which::{self, RunOption};
-use super::{Exit, Global, out};
 use crate::diagnostic::Diagnostic;
-use crate::exchange::{Record, open_lineage, ro_crate};
-use crate::recall::Fault;
-use crate::stored::Unusable;
+use crate::inspect::stored::Unusable;
+use crate::publish::exchange::{Record, open_lineage, ro_crate};
+use crate::results::recall::Fault;
 
 /// Writes a crate of a run.
 pub fn write_crate(global: &Global, option: &RunOption, path: &Path) -> Result<(), Exit> {

@@ -8,15 +8,19 @@ use clap::Args;
 use serde_json::json;
 use store::Store;
 
+use super::exit::Exit;
+use super::global::Global;
+use super::print::{note, out};
 use super::which::{self, RunOption};
-use super::{Exit, Global, exchange, file, note, out, report};
+use super::{exchange, file, report};
 use crate::diagnostic::Diagnostic;
-use crate::report::export::{self, grid::Grid, mlflow, textattack};
-use crate::report::gather::{self, Recorded};
-use crate::report::lookup::{self, NoTable};
-use crate::report::summary::told;
-use crate::report::{columns, examples, tables};
-use crate::results;
+use crate::publish::report::export::{self, grid::Grid, mlflow, textattack};
+use crate::publish::report::summary::told;
+use crate::publish::report::{examples, tables};
+use crate::results::columns;
+use crate::results::recorded::{self, Recorded};
+use crate::results::reference::split_output;
+use crate::results::table::{self, NoTable};
 
 /// What `export` takes.
 #[derive(Args)]
@@ -79,9 +83,9 @@ pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let Some(result) = &arguments.result else {
         return whole_run(global, arguments, &store, run);
     };
-    let recorded = gather::gather(&store, run)?;
+    let recorded = recorded::gather(&store, run)?;
     let found = || {
-        lookup::table(&store, &recorded, result)
+        table::of_run(&store, &recorded, result)
             .map_err(|no| no_result(&recorded, "export", result, no))
     };
     let bytes = match () {
@@ -105,7 +109,7 @@ pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     };
     match &arguments.output {
         Some(path) => file::write(path, &bytes),
-        None => super::print_bytes(&bytes),
+        None => super::print::print_bytes(&bytes),
     }
 }
 
@@ -196,11 +200,8 @@ fn parquet(
     result: &str,
     table: &RecordBatch,
 ) -> Result<Vec<u8>, Exit> {
-    let (target, output) = results::split(result);
-    let named = |step: &&gather::Step| step.label == target || step.name() == target;
-    let steps: Vec<&gather::Step> = recorded.steps.iter().filter(named).collect();
-    if let [step] = steps[..]
-        && let Some(found) = output.map_or(step.outputs().first(), |name| step.output(name))
+    if let Ok(found) = table::outputs(recorded, result)
+        && let [(_, found)] = found[..]
         && let Ok(bytes) = std::fs::read(store.object_path(&found.digest))
     {
         return Ok(bytes);
@@ -216,7 +217,7 @@ fn examples_of(
 ) -> Result<Vec<u8>, Exit> {
     let step = &recorded.steps[at];
     let wrong = |why: &str| Diagnostic::new(format!("`{result}` {why}"));
-    if step.name() == results::split(result).0 && step.label != step.name() {
+    if step.name() == split_output(result).0 && step.label != step.name() {
         return Err(wrong("has several instances")
             .help(format!(
                 "a log is of one attack: ablate export '{}' --textattack",
@@ -232,7 +233,7 @@ fn examples_of(
     })?;
     let table = step
         .output("examples")
-        .and_then(|output| gather::table(store, output));
+        .and_then(|output| recorded::table(store, output));
     let cost = |name: &str| {
         table
             .as_ref()
@@ -261,8 +262,8 @@ fn whole_run(
             report::first_line(why)
         );
     }
-    let recorded = gather::gather(store, run)?;
-    let lost = crate::report::lost(store, &recorded);
+    let recorded = recorded::gather(store, run)?;
+    let lost = crate::publish::report::lost(store, &recorded);
     if let Some(lost) = lost.iter().find(|lost| lost.wrong) {
         let diagnostic = Diagnostic::new(lost.what.clone());
         return Err(Exit::Failed(diagnostic.help("`ablate run` makes it again")));

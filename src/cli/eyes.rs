@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 use stages::{Usage, Watch};
 
-use super::{Global, note};
+use super::global::Global;
+use super::print::note;
 
 /// A bar for what is being fetched.
 pub struct Eyes {

@@ -9,8 +9,10 @@ use serde_json::json;
 use stages::DataHome;
 use stages::kinds::dataset::{self, Set};
 
+use super::exit::Exit;
 use super::eyes::Eyes;
-use super::{Exit, Global, note, out};
+use super::global::Global;
+use super::print::{note, out};
 use crate::config::Data;
 use crate::diagnostic::{self, Diagnostic, Sources, nearest};
 

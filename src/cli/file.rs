@@ -5,7 +5,7 @@ use std::io::{Error, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::Exit;
+use super::exit::Exit;
 use crate::diagnostic::Diagnostic;
 
 /// All bytes under that name, or what was there before.

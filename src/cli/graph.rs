@@ -6,7 +6,9 @@ use std::fmt::Write;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Exit, Global, in_pipeline, out};
+use super::exit::Exit;
+use super::global::{Global, in_pipeline};
+use super::print::out;
 use crate::plan::{self, Plan};
 
 /// What `graph` takes.

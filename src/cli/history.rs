@@ -6,12 +6,16 @@ use clap::Args;
 use serde_json::json;
 use store::{Execution, Run, Store, UseRecord};
 
-use super::{Exit, Global, out, which};
-use crate::compare;
+use super::exit::Exit;
+use super::global::Global;
+use super::print::out;
+use super::which;
+use crate::amounts::seconds;
 use crate::diagnostic::Diagnostic;
+use crate::engine::progress::Worked;
 use crate::environment::utc as time;
-use crate::progress::{Worked, seconds};
-use crate::report::summary::outcome;
+use crate::inspect::compare;
+use crate::publish::report::summary::outcome;
 
 /// What `runs` takes.
 #[derive(Args)]

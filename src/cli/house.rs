@@ -8,7 +8,9 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::json;
 use store::Repaired;
 
-use super::{Exit, Global, note, out};
+use super::exit::Exit;
+use super::global::Global;
+use super::print::{note, out};
 
 /// What `gc` takes.
 #[derive(Args)]

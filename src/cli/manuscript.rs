@@ -10,16 +10,18 @@ use clap::Args;
 use serde_json::json;
 use store::{Digest, Run, Store};
 
+use super::exit::Exit;
+use super::global::{Global, in_pipeline};
+use super::print::{note, out};
 use super::which::{self, RunOption};
-use super::{Exit, Global, in_pipeline, note, out};
 use crate::diagnostic::{Diagnostic, Problems, Sources, Span};
-use crate::manuscript::cells::{self, Known};
-use crate::manuscript::lint::{Finding, Past, judge};
-use crate::manuscript::numbers::{Computed, stray, written};
-use crate::manuscript::render;
+use crate::inspect::stored::{self, Stored};
 use crate::plan::{self, Plan, Source};
-use crate::reference;
-use crate::stored::{self, Stored};
+use crate::publish::manuscript::cells::{self, Known};
+use crate::publish::manuscript::lint::{Finding, Past, judge};
+use crate::publish::manuscript::numbers::{Computed, stray, written};
+use crate::publish::manuscript::render;
+use crate::results::{cell, find};
 
 /// What `lint` takes.
 #[derive(Args)]
@@ -88,7 +90,7 @@ impl<'a> Results<'a> {
 
     /// What stands in a cell.
     fn cell(&self, name: &str) -> Result<String, String> {
-        let found = reference::find(self.plan, name).map_err(|d| d.title().to_owned())?;
+        let found = find::find(self.plan, name).map_err(|d| d.title().to_owned())?;
         let Some(wanted) = &found.cell else {
             return Err(format!("`{name}` is a table, not a cell of one"));
         };
@@ -102,7 +104,7 @@ impl<'a> Results<'a> {
             None => format!("`{label}` has not been run"),
         })?;
         let table = self.table(&digest).map_err(|error| error.to_string())?;
-        let cell = reference::cell(&table, wanted);
+        let cell = cell::cell(&table, wanted);
         cell.map(|cell| cell.value)
             .map_err(|d| d.title().to_owned())
     }
@@ -362,7 +364,7 @@ pub fn render(global: &Global, arguments: &RenderArguments) -> Result<(), Exit> 
         }
     };
     match &arguments.output {
-        None => super::print_bytes(filled.as_bytes()),
+        None => super::print::print_bytes(filled.as_bytes()),
         Some(file) => std::fs::write(file, filled).map_err(|error| {
             Diagnostic::new(format!("cannot write `{}`: {error}", file.display())).into()
         }),

@@ -5,16 +5,19 @@ mod audit;
 mod claims;
 mod data;
 mod exchange;
+mod exit;
 mod export;
 mod eyes;
 mod fetch;
 mod file;
+mod global;
 mod graph;
 mod history;
 mod house;
 mod manuscript;
 mod nearest;
 mod plan;
+mod print;
 mod reference;
 mod replay;
 mod report;
@@ -25,17 +28,15 @@ mod stream;
 mod verify;
 mod which;
 
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
-use store::Store;
+use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::config::{self, Pipeline, Request};
-use crate::diagnostic::{self, Diagnostic, Problems, Sources};
-use crate::visible;
+use crate::diagnostic::{self, Diagnostic, Sources};
+use exit::Exit;
+use global::Global;
+use print::PRINTS_JSON;
 
 /// Experiment pipelines whose results can be trusted.
 #[derive(Parser)]
@@ -54,41 +55,6 @@ Examples:
   ablate audit 'scores[model=lstm]'      where a number came from
 
 Exit codes: 0 good, 1 failed or result unusable, 2 wrong pipeline or command line, 130 interrupted.";
-
-/// Options that every command takes.
-#[derive(Args)]
-struct Global {
-    /// The pipeline file
-    #[arg(
-        short,
-        long,
-        global = true,
-        value_name = "FILE",
-        default_value = "pipeline.toml"
-    )]
-    file: PathBuf,
-    /// Change to this folder first
-    #[arg(short = 'C', long = "directory", global = true, value_name = "DIR")]
-    directory: Option<PathBuf>,
-    /// Where results are kept [default: .ablate beside the pipeline file]
-    #[arg(long, global = true, value_name = "DIR")]
-    store: Option<PathBuf>,
-    /// Lay [profile.NAME] over the pipeline
-    #[arg(long, global = true, value_name = "NAME")]
-    profile: Option<String>,
-    /// Change a value for this run: stage.param=value
-    #[arg(long, global = true, value_name = "STAGE.PARAM=VALUE")]
-    set: Vec<String>,
-    /// Memory for a query or foreign file [default: a quarter of all]
-    #[arg(long, global = true, value_name = "SIZE")]
-    memory: Option<stages::isolated::Budget>,
-    /// Print JSON, one object a line
-    #[arg(long, global = true)]
-    json: bool,
-    /// Print errors only
-    #[arg(short, long, global = true)]
-    quiet: bool,
-}
 
 #[derive(Subcommand)]
 enum Command {
@@ -148,36 +114,6 @@ enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-}
-
-/// Why a command ends early.
-pub enum Exit {
-    /// What the user wrote is wrong: code 2.
-    Wrong(Problems),
-    /// The store failed: code 1.
-    Store(store::Error),
-    /// What was asked for cannot be had: code 1.
-    Failed(Diagnostic),
-    /// Ends with this code; everything is already said.
-    Code(u8),
-}
-
-impl From<Problems> for Exit {
-    fn from(problems: Problems) -> Exit {
-        Exit::Wrong(problems)
-    }
-}
-
-impl From<Diagnostic> for Exit {
-    fn from(diagnostic: Diagnostic) -> Exit {
-        Exit::Wrong(Problems::plain(diagnostic))
-    }
-}
-
-impl From<store::Error> for Exit {
-    fn from(error: store::Error) -> Exit {
-        Exit::Store(error)
-    }
 }
 
 /// Reads the command line, obeys it, and says how it went.
@@ -241,107 +177,3 @@ fn obey(cli: Cli) -> Result<(), Exit> {
         }
     }
 }
-
-impl Global {
-    fn pipeline(&self) -> Result<Pipeline, Exit> {
-        Ok(config::read(&Request {
-            file: self.file.clone(),
-            profile: self.profile.clone(),
-            sets: self.set.clone(),
-        })?)
-    }
-
-    fn store_path(&self) -> PathBuf {
-        match &self.store {
-            Some(path) => path.clone(),
-            None => self
-                .file
-                .parent()
-                .unwrap_or(std::path::Path::new(""))
-                .join(".ablate"),
-        }
-    }
-
-    /// The store, if there is one. Never makes one.
-    fn existing_store(&self) -> Result<Option<Store>, Exit> {
-        Ok(Store::open_existing(&self.store_path())?)
-    }
-
-    /// The store, or an error that says how one comes to be.
-    fn needed_store(&self) -> Result<Store, Exit> {
-        let root = self.store_path();
-        let store = Store::open_existing(&root)?;
-        store.ok_or(Exit::Store(store::Error::NoStore { root }))
-    }
-}
-
-/// A reader that has gone away ends the program quietly; a full disk does not.
-fn unprinted(error: std::io::Error) -> Exit {
-    if error.kind() != std::io::ErrorKind::BrokenPipe {
-        eprintln!("error: cannot print: {error}");
-        return Exit::Code(1);
-    }
-    Exit::Code(0)
-}
-
-/// Attaches the pipeline's text to errors that point into it.
-fn in_pipeline<T>(pipeline: &Pipeline, result: Result<T, Vec<Diagnostic>>) -> Result<T, Exit> {
-    result.map_err(|list| {
-        eprint!("{}", diagnostic::render(&pipeline.sources, &list));
-        Exit::Code(2)
-    })
-}
-
-/// Whether this process prints JSON, in which hidden signs are written as JSON writes them.
-static PRINTS_JSON: AtomicBool = AtomicBool::new(false);
-
-/// Prints a line. What a terminal would obey and not show is written out: texts of data sets, logs
-/// and other people's stores are printed, and may say anything. Not on terminals alone: what goes
-/// through a pager or `grep` ends on one.
-pub(crate) fn print_line(line: std::fmt::Arguments<'_>) -> Result<(), Exit> {
-    // In one piece: standard output would pass on a megabyte of JSON by the kilobyte.
-    let line = format!("{line}\n");
-    let shown = match PRINTS_JSON.load(Ordering::Relaxed) {
-        true => visible::in_json(&line),
-        false => visible::on_terminal(&line),
-    };
-    let mut out = std::io::stdout().lock();
-    out.write_all(shown.as_bytes()).map_err(unprinted)
-}
-
-/// Prints a result: to a file or a program byte for byte, to a terminal as a person may look at it.
-pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Exit> {
-    let mut out = std::io::stdout().lock();
-    match (out.is_terminal(), std::str::from_utf8(bytes)) {
-        (false, _) => out.write_all(bytes),
-        (true, Ok(text)) => out.write_all(visible::on_terminal(text).as_bytes()),
-        (true, Err(_)) => {
-            let problem = Diagnostic::new("this is not text, and standard output is a terminal");
-            return Err(problem.help("-o FILE writes it to a file").into());
-        }
-    }
-    .map_err(unprinted)
-}
-
-/// Prints a line to standard error, for people.
-pub(crate) fn print_note(line: std::fmt::Arguments<'_>) {
-    let line = format!("{line}\n");
-    // Whoever has closed it does not want to know.
-    let _ = std::io::stderr().write_all(visible::on_terminal(&line).as_bytes());
-}
-
-/// Prints a line to standard error.
-macro_rules! note {
-    ($($part:tt)*) => {
-        $crate::cli::print_note(format_args!($($part)*))
-    };
-}
-pub(crate) use note;
-
-/// Prints a line to standard output.
-macro_rules! out {
-    ($($part:tt)*) => {{
-        $crate::cli::print_line(format_args!($($part)*))?;
-    }};
-}
-pub(crate) use out;

@@ -6,7 +6,8 @@ use arrow::datatypes::Float32Type;
 use arrow::record_batch::RecordBatch;
 use serde_json::json;
 
-use super::{Exit, out};
+use super::exit::Exit;
+use super::print::out;
 use crate::diagnostic::{Diagnostic, nearest};
 
 /// Prints the nearest words of a table of vectors, the nearest first.

@@ -3,10 +3,13 @@
 use clap::Args;
 use serde_json::json;
 
-use super::{Exit, Global, in_pipeline, out};
-use crate::explain::{self, Reason};
+use super::exit::Exit;
+use super::global::{Global, in_pipeline};
+use super::print::out;
+use crate::inspect::explain::{self, Reason};
+use crate::inspect::status::{Standing, survey};
 use crate::plan;
-use crate::survey::{Standing, survey};
+use crate::results::find;
 
 /// What `plan` takes.
 #[derive(Args)]
@@ -26,7 +29,7 @@ pub struct ExplainArguments {
 pub fn plan(global: &Global, arguments: &PlanArguments) -> Result<(), Exit> {
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
-    let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &arguments.targets))?;
+    let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.targets))?;
     let store = global.existing_store()?;
     let (mut cached, mut will_run, mut waits) = (0, 0, 0);
     let mut lines = String::new();
@@ -75,8 +78,8 @@ pub fn explain(global: &Global, arguments: &ExplainArguments) -> Result<(), Exit
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let targets = [arguments.stage.clone()];
-    let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &targets))?;
-    let asked = plan::matching(&plan, &arguments.stage)?;
+    let wanted = in_pipeline(&pipeline, find::wanted(&plan, &targets))?;
+    let asked = find::find_instances(&plan, &arguments.stage)?;
     let store = global.existing_store()?;
     let standings = survey(&plan, &wanted, store.as_ref());
     for n in asked {

@@ -6,14 +6,18 @@ use serde_json::json;
 use stages::{DataHome, Outputs, Replayed, Task};
 use store::Store;
 
-use super::{Exit, Global, in_pipeline, out, which};
+use super::exit::Exit;
+use super::global::{Global, in_pipeline};
+use super::print::out;
+use super::which;
 use crate::diagnostic::Diagnostic;
+use crate::engine::inputs;
 use crate::environment;
+use crate::inspect::status::{Standing, survey};
+use crate::inspect::stored;
+use crate::inspect::verify::job;
 use crate::plan::{self, Plan};
-use crate::run;
-use crate::stored;
-use crate::survey::{Standing, survey};
-use crate::verify::job;
+use crate::results::find;
 
 /// What `replay` takes.
 #[derive(Args)]
@@ -29,12 +33,12 @@ const SHOWN: usize = 10;
 pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
-    let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &arguments.stages))?;
+    let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.stages))?;
     let store = global.needed_store()?;
     let standings = survey(&plan, &wanted, Some(&store));
     let mut chosen = Vec::new();
     for stage in &arguments.stages {
-        chosen.extend(plan::matching(&plan, stage)?);
+        chosen.extend(find::find_instances(&plan, stage)?);
     }
     let named = !chosen.is_empty();
     if !named {
@@ -102,7 +106,7 @@ fn one(
     }
     let home = DataHome::nowhere();
     let task = Task {
-        inputs: run::inputs(&job, store).map_err(&failed)?,
+        inputs: inputs::load_all(&job, store).map_err(&failed)?,
         params: &job.params,
         seed: job.seed.unwrap_or(0),
         files: Default::default(),
@@ -111,7 +115,7 @@ fn one(
         watch: &Silent,
     };
     let exact = environment::computes_like(&execution.environment);
-    match job.kind.replay(&task, &outputs, exact) {
+    match plan.decl(n).kind.replay(&task, &outputs, exact) {
         None => Ok(None),
         Some(Ok(replayed)) => Ok(Some(replayed)),
         Some(Err(failure)) => Err(failed(failure.message).maybe_help(failure.help).into()),

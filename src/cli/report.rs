@@ -6,16 +6,19 @@ use clap::Args;
 use serde_json::json;
 use store::{Run, RunId, Store};
 
+use super::exit::Exit;
+use super::file;
+use super::global::Global;
+use super::print::{note, out};
 use super::which::{self, RunOption};
-use super::{Exit, Global, file, note, out};
-use crate::claims as judging;
-use crate::config::{self, Request};
+use crate::config::{self, PipelineRequest};
 use crate::diagnostic::{self, Diagnostic, Problems};
+use crate::inspect::stored;
 use crate::plan;
-use crate::report::figures::asked;
-use crate::report::summary::told;
-use crate::report::{self, ClaimRow, Lost};
-use crate::stored;
+use crate::publish::claims as judging;
+use crate::publish::report::figures::asked;
+use crate::publish::report::summary::told;
+use crate::publish::report::{self, ClaimRow, LostResult};
 use crate::visible::one_line;
 
 /// How many adversarial examples a page holds if nobody says.
@@ -49,7 +52,7 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let run = which::shown(global, &store, &option)?;
     let (number, told) = (run.id, told(&run));
     let figures = asked::read(&global.file)?;
-    let request = report::Request {
+    let request = report::ReportRequest {
         claims: judged(&global.file, &store, &run),
         run,
         figures: &figures,
@@ -95,14 +98,14 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 }
 
 /// Says which results are not shown.
-pub fn tell_lost(lost: &[Lost]) {
+pub fn tell_lost(lost: &[LostResult]) {
     for one in lost {
         note!("ablate: {}", one.what);
     }
 }
 
 /// A command that could not show all that it was asked for has failed, whatever else it has shown.
-pub fn unless_wrong(lost: &[Lost]) -> Result<(), Exit> {
+pub fn unless_wrong(lost: &[LostResult]) -> Result<(), Exit> {
     match lost.iter().any(|one| one.wrong) {
         true => Err(Exit::Code(1)),
         false => Ok(()),
@@ -121,7 +124,7 @@ pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, St
         ));
     }
     let told = |problems: Problems| diagnostic::render(&problems.sources, &problems.list);
-    let request = Request {
+    let request = PipelineRequest {
         file: file.to_owned(),
         profile: run.profile.clone(),
         sets: which::settings(run),

@@ -10,14 +10,16 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use store::{NewRun, RunId, RunOutcome, Status, Store};
 
+use super::exit::Exit;
 use super::fetch::Places;
-use super::{Exit, Global, in_pipeline};
-use crate::claims;
-use crate::degenerate::{self, Piece};
+use super::global::{Global, in_pipeline};
+use crate::engine::progress::{Bars, Event, Json, Lines, Quiet, Reporter};
+use crate::engine::scheduler;
 use crate::environment;
 use crate::plan::{self, Plan};
-use crate::progress::{Bars, Event, Json, Lines, Quiet, Reporter};
-use crate::schedule;
+use crate::publish::claims;
+use crate::results::degenerate::{self, Piece};
+use crate::results::find;
 
 /// What `run` takes.
 #[derive(Args)]
@@ -55,7 +57,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let path = global.file.clone();
     let environment = std::thread::spawn(move || environment::look(&path, jobs));
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
-    let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &arguments.targets))?;
+    let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.targets))?;
 
     let store = Store::open(&global.store_path())?;
     let file = global.file.file_name().unwrap_or_default();
@@ -88,9 +90,10 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         Some(Ok(claims)) => Some(claims),
         None => None,
     };
-    let tally = schedule::run(&schedule::Request {
+    let tally = scheduler::run(&scheduler::RunRequest {
         plan: &plan,
         wanted: &wanted,
+        kinds: stages::find,
         store: &store,
         data: &arguments.places.home(&pipeline.data),
         run,

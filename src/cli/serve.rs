@@ -8,10 +8,13 @@ use clap::Args;
 use serde_json::json;
 use store::Store;
 
-use super::{Exit, Global, file, note, out, report, which};
+use super::exit::Exit;
+use super::global::Global;
+use super::print::{note, out};
+use super::{file, report, which};
 use crate::diagnostic::Diagnostic;
-use crate::report::compare::{self, Compared, Side};
-use crate::report::serve::{self, Site};
+use crate::publish::report::compare::{self, Compared, Side};
+use crate::publish::report::serve::{self, Site};
 
 /// What `serve` takes.
 #[derive(Args)]

@@ -3,7 +3,7 @@
 
 use arrow::record_batch::RecordBatch;
 
-use crate::report::columns;
+use crate::results::columns;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// The most bars in a line; longer histories are thinned out.

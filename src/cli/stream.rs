@@ -7,11 +7,14 @@ use clap::Args;
 use serde::Serialize;
 use stages::kinds::attack::{AttackStream, Run};
 
-use super::{Exit, Global, in_pipeline, unprinted, which};
+use super::exit::Exit;
+use super::global::{Global, in_pipeline};
+use super::print::unprinted;
+use super::which;
 use crate::diagnostic::Diagnostic;
+use crate::inspect::status::{Standing, survey};
 use crate::plan::{self, Feed};
-use crate::results;
-use crate::survey::{Standing, survey};
+use crate::results::find;
 
 /// Bytes of a line, at most: a stream is not read into memory.
 const LONGEST: u64 = 1 << 24;
@@ -115,8 +118,8 @@ fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
     let stage = arguments.stage.as_str();
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
-    let [asked] = results::find(&plan, stage)?[..] else {
-        let label = &plan.instances[results::find(&plan, stage)?[0].instance].label;
+    let [asked] = find::find_table(&plan, stage)?[..] else {
+        let label = &plan.instances[find::find_table(&plan, stage)?[0].instance].label;
         return Err(Diagnostic::new(format!("`{stage}` has several instances"))
             .help(format!("name one: ablate attack-stream '{label}'"))
             .into());
@@ -145,7 +148,7 @@ fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
     };
     let label = &plan.instances[weights.instance].label;
     let targets = [label.clone()];
-    let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &targets))?;
+    let wanted = in_pipeline(&pipeline, find::wanted(&plan, &targets))?;
     let store = global.needed_store()?;
     let standings = survey(&plan, &wanted, Some(&store));
     let Standing::Cached { outputs, .. } = &standings[weights.instance] else {

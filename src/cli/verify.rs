@@ -6,18 +6,22 @@ use clap::Args;
 use serde_json::json;
 use store::Store;
 
+use super::exit::Exit;
 use super::fetch::Places;
-use super::{Exit, Global, in_pipeline, out, which};
-use crate::challenge::{self, Challenge};
+use super::global::{Global, in_pipeline};
+use super::print::out;
+use super::which;
+use crate::amounts::seconds;
 use crate::diagnostic::Diagnostic;
 use crate::environment;
+use crate::inspect::challenge::{self, Challenge};
+use crate::inspect::status::{Standing, survey};
+use crate::inspect::verify::grade::Grade;
+use crate::inspect::verify::sample::{Size, draw};
+use crate::inspect::verify::{Request, Verdict, again};
 use crate::plan;
-use crate::progress::seconds;
-use crate::recall::Fault;
-use crate::survey::{Standing, survey};
-use crate::verify::grade::Grade;
-use crate::verify::sample::{Size, draw};
-use crate::verify::{Request, Verdict, again};
+use crate::results::find;
+use crate::results::recall::Fault;
 
 /// What `verify` takes.
 #[derive(Args)]
@@ -48,7 +52,7 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
-    let wanted = in_pipeline(&pipeline, plan::wanted(&plan, &arguments.stages))?;
+    let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.stages))?;
     let store = global.needed_store()?;
     let standings = survey(&plan, &wanted, Some(&store));
     let mut chosen = Vec::new();
@@ -56,7 +60,7 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         true => chosen.extend(0..plan.instances.len()),
         false => {
             for stage in &arguments.stages {
-                chosen.extend(plan::matching(&plan, stage)?);
+                chosen.extend(find::find_instances(&plan, stage)?);
             }
         }
     }

@@ -10,14 +10,16 @@ use std::collections::HashMap;
 use clap::Args;
 use store::{Run, RunId, Status, Store};
 
-use super::{Exit, Global, in_pipeline, note};
-use crate::config::{self, Pipeline, Request};
+use super::exit::Exit;
+use super::global::{Global, in_pipeline};
+use super::print::note;
+use crate::config::{self, Pipeline, PipelineRequest};
 use crate::diagnostic::Diagnostic;
 use crate::environment::utc;
+use crate::inspect::status::{Standing, survey};
+use crate::inspect::stored::{self, Unusable};
 use crate::plan::{self, Plan};
-use crate::report::summary::told;
-use crate::stored::{self, Unusable};
-use crate::survey::{Standing, survey};
+use crate::publish::report::summary::told;
 use crate::visible::one_line;
 
 /// The option of every command that can show a past run.
@@ -230,7 +232,7 @@ pub fn pipeline_of(global: &Global, run: &Run) -> Result<Pipeline, Exit> {
                 .into(),
         );
     }
-    Ok(config::read(&Request {
+    Ok(config::read(&PipelineRequest {
         file: global.file.clone(),
         profile: run.profile.clone(),
         sets: settings(run),

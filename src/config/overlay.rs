@@ -2,7 +2,8 @@
 //! They replace values in the tree before anything is checked, so that a wrong one is
 //! reported where it was written.
 
-use super::Request;
+use super::entries::{as_table, unknown_key};
+use super::pipeline::PipelineRequest;
 use super::tree::{self, Entry, NoValue, Node, Raw, Table};
 use crate::diagnostic::{Diagnostic, Sources, Span, nearest};
 
@@ -17,7 +18,7 @@ pub fn profiles(root: &Table) -> Vec<String> {
 /// Lays the profile and then the settings over the tree.
 pub fn apply(
     mut root: Table,
-    request: &Request,
+    request: &PipelineRequest,
     sources: &mut Sources,
 ) -> Result<Table, Vec<Diagnostic>> {
     let mut problems = Vec::new();
@@ -67,17 +68,17 @@ fn profile(root: &mut Table, name: &str, problems: &mut Vec<Diagnostic>) {
         let per_stage = section.key == "stage";
         if !per_stage && section.key != "axes" && section.key != "pipeline" {
             let known = ["pipeline", "axes", "stage"];
-            problems.push(super::unknown_key(&section, "in a profile", known));
+            problems.push(unknown_key(&section, "in a profile", known));
             continue;
         }
-        for entry in super::as_table(section.clone(), problems).entries {
+        for entry in as_table(section.clone(), problems).entries {
             let target = child(root, &section.key, section.key_span);
             if !per_stage {
                 target.put(entry);
                 continue;
             }
             let is_new = target.get(&entry.key).is_none();
-            let table = super::as_table(entry.clone(), problems);
+            let table = as_table(entry.clone(), problems);
             if is_new && table.get("kind").is_none() {
                 let names = target.entries.iter().map(|e| e.key.as_str());
                 let hint = nearest(&entry.key, names).unwrap_or_default();

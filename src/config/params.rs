@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use stages::{Param, Presence, Stage, Type};
 use store::{Params, Value};
 
+use super::axis::Axis;
+use super::entries::unknown_key;
 use super::tree::{Entry, Node, Raw};
 use crate::diagnostic::{Diagnostic, Span, nearest};
 
@@ -28,7 +30,7 @@ pub fn check_params(
         let Some(param) = description.params.iter().find(|p| p.name == entry.key) else {
             let names = description.params.iter().map(|p| p.name).chain(COMMON);
             let place = format!("in a stage of kind `{}`", description.kind);
-            problems.push(super::unknown_key(entry, &place, names));
+            problems.push(unknown_key(entry, &place, names));
             continue;
         };
         match typed(&entry.node, param, bindings) {
@@ -227,7 +229,7 @@ fn written_out(node: &Node, value: Value) -> Value {
 /// Which axes the strings of a value mention. An unknown one is an error.
 pub fn mentions(
     node: &Node,
-    axes: &[super::Axis],
+    axes: &[Axis],
     found: &mut Vec<usize>,
     problems: &mut Vec<Diagnostic>,
 ) {

@@ -3,9 +3,10 @@
 use stages::Stage;
 use store::Value;
 
+use super::axis::Axis;
+use super::entries::{RESERVED, bad_name, is_name, unknown_key, wrong_type};
 use super::params::mentions;
 use super::tree::{Entry, Node, Raw, Table};
-use super::{Axis, bad_name, is_name, unknown_key, wrong_type};
 use crate::diagnostic::{Diagnostic, Span, nearest};
 
 /// A stage as declared, before its axes multiply it.
@@ -86,7 +87,7 @@ impl std::fmt::Debug for StageDecl {
 
 /// Checks one stage's table.
 pub fn check(entry: Entry, axes: &[Axis]) -> Result<StageDecl, Vec<Diagnostic>> {
-    if !is_name(&entry.key) || super::RESERVED.contains(&entry.key.as_str()) {
+    if !is_name(&entry.key) || RESERVED.contains(&entry.key.as_str()) {
         return Err(vec![bad_name("a stage", &entry)]);
     }
     let Raw::Table(mut table) = entry.node.raw else {
@@ -153,7 +154,7 @@ pub fn check(entry: Entry, axes: &[Axis]) -> Result<StageDecl, Vec<Diagnostic>> 
 
 /// Turns stage names into positions.
 pub fn resolve(decls: &mut [StageDecl], problems: &mut Vec<Diagnostic>) {
-    let names: std::collections::HashMap<String, usize> = super::index(decls)
+    let names: std::collections::HashMap<String, usize> = index(decls)
         .into_iter()
         .map(|(name, n)| (name.to_owned(), n))
         .collect();
@@ -338,6 +339,15 @@ fn select_of(entry: Entry, axes: &[Axis], problems: &mut Vec<Diagnostic>) -> Opt
         best: best?,
         span,
     })
+}
+
+/// The position of each stage by name.
+fn index(decls: &[StageDecl]) -> std::collections::HashMap<&str, usize> {
+    decls
+        .iter()
+        .enumerate()
+        .map(|(n, decl)| (decl.name.as_str(), n))
+        .collect()
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use store::{Params, Value};
 
 use super::files::{Files, Hasher};
 use super::foresee::Foresight;
+use super::instance::{Feed, Instance, Plan, Source, Wire};
 use super::order;
-use super::{Feed, Instance, Plan, Source, Wire};
 use crate::config::{Axis, Bindings, Pipeline, Reference, StageDecl, check_params, fill};
 use crate::diagnostic::{Diagnostic, nearest};
 

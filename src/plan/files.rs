@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use serde::{Deserialize, Serialize};
 use stages::kinds::command::environment;
 use stages::{Stage, Type};
 use store::{Digest, Params};
@@ -16,7 +17,8 @@ use store::{Digest, Params};
 pub type Files = BTreeMap<String, DeclaredFile>;
 
 /// A declared file, or a whole environment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DeclaredFile {
     /// Where it lies.
     pub path: PathBuf,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use stages::{Blamed, Expected, ExpectedInputs, Mismatch};
 use store::Params;
 
-use super::{Feed, Source, Wire};
+use super::instance::{Feed, Source, Wire};
 use crate::config::{Axis, StageDecl};
 use crate::diagnostic::{Diagnostic, nearest};
 

@@ -1,0 +1,86 @@
+//! Options that commands share, and what they name: the pipeline and the store.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use store::Store;
+
+use super::exit::Exit;
+use crate::config::{self, Pipeline, PipelineRequest};
+use crate::diagnostic::{self, Diagnostic};
+
+/// Options that every command takes.
+#[derive(Args)]
+pub struct Global {
+    /// The pipeline file
+    #[arg(
+        short,
+        long,
+        global = true,
+        value_name = "FILE",
+        default_value = "pipeline.toml"
+    )]
+    pub file: PathBuf,
+    /// Change to this folder first
+    #[arg(short = 'C', long = "directory", global = true, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+    /// Where results are kept [default: .ablate beside the pipeline file]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub store: Option<PathBuf>,
+    /// Lay [profile.NAME] over the pipeline
+    #[arg(long, global = true, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// Change a value for this run: stage.param=value
+    #[arg(long, global = true, value_name = "STAGE.PARAM=VALUE")]
+    pub set: Vec<String>,
+    /// Memory for a query or foreign file [default: a quarter of all]
+    #[arg(long, global = true, value_name = "SIZE")]
+    pub memory: Option<stages::isolated::Budget>,
+    /// Print JSON, one object a line
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Print errors only
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+}
+
+impl Global {
+    pub fn pipeline(&self) -> Result<Pipeline, Exit> {
+        Ok(config::read(&PipelineRequest {
+            file: self.file.clone(),
+            profile: self.profile.clone(),
+            sets: self.set.clone(),
+        })?)
+    }
+
+    pub fn store_path(&self) -> PathBuf {
+        match &self.store {
+            Some(path) => path.clone(),
+            None => self
+                .file
+                .parent()
+                .unwrap_or(std::path::Path::new(""))
+                .join(".ablate"),
+        }
+    }
+
+    /// The store, if there is one. Never makes one.
+    pub fn existing_store(&self) -> Result<Option<Store>, Exit> {
+        Ok(Store::open_existing(&self.store_path())?)
+    }
+
+    /// The store, or an error that says how one comes to be.
+    pub fn needed_store(&self) -> Result<Store, Exit> {
+        let root = self.store_path();
+        let store = Store::open_existing(&root)?;
+        store.ok_or(Exit::Store(store::Error::NoStore { root }))
+    }
+}
+
+/// Attaches the pipeline's text to errors that point into it.
+pub fn in_pipeline<T>(pipeline: &Pipeline, result: Result<T, Vec<Diagnostic>>) -> Result<T, Exit> {
+    result.map_err(|list| {
+        eprint!("{}", diagnostic::render(&pipeline.sources, &list));
+        Exit::Code(2)
+    })
+}

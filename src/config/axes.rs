@@ -1,0 +1,128 @@
+//! `[axes]`: lists of values of one type, each value once.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as MapEntry;
+
+use store::Value;
+
+use super::axis::Axis;
+use super::entries::{bad_name, is_name, wrong_type};
+use super::stage::StageDecl;
+use super::tree::{Node, Raw, Table};
+use crate::diagnostic::{Diagnostic, Span};
+
+/// The axes in the order of the file.
+pub(super) fn check_axes(table: Table, problems: &mut Vec<Diagnostic>) -> Vec<Axis> {
+    let mut axes = Vec::new();
+    for entry in table.entries {
+        if !is_name(&entry.key) {
+            problems.push(bad_name("an axis", &entry));
+            continue;
+        }
+        let Raw::List(items) = &entry.node.raw else {
+            problems.push(wrong_type(&entry, "a list of values"));
+            continue;
+        };
+        if items.is_empty() {
+            problems.push(
+                Diagnostic::new(format!("axis `{}` has no values", entry.key)).at(
+                    entry.node.span,
+                    "an empty list multiplies its stages by nothing",
+                ),
+            );
+        }
+        let values = check_values(&entry.key, items, problems);
+        axes.push(Axis {
+            name: entry.key,
+            values,
+            span: entry.key_span,
+        });
+    }
+    axes
+}
+
+/// The values of one axis: scalars of one type, each once.
+fn check_values(axis: &str, items: &[Node], problems: &mut Vec<Diagnostic>) -> Vec<Value> {
+    let floats = items
+        .iter()
+        .any(|item| matches!(item.raw, Raw::Scalar(Value::Float(_))));
+    let mut values: Vec<Value> = Vec::new();
+    let mut listed: HashMap<String, (Value, Span)> = HashMap::new();
+    for item in items {
+        let Raw::Scalar(value) = &item.raw else {
+            let what = format!("a value of axis `{axis}` is {}", item.type_name());
+            let problem = Diagnostic::new(what);
+            problems.push(problem.at(item.span, "must be a string, number or boolean"));
+            continue;
+        };
+        if let Some(first) = values.first()
+            && !same_column(first, value)
+        {
+            let (first, other) = (first.type_name(), value.type_name());
+            let problem = Diagnostic::new(format!("axis `{axis}` mixes {first} and {other}"));
+            problems.push(problem.at(item.span, "all values of an axis have one type"));
+            continue;
+        }
+        let first = listed.entry(one_value(value, floats));
+        if let MapEntry::Occupied(first) = first {
+            let (other, span) = first.get();
+            problems.push(listed_twice(axis, (other, *span), (value, item.span)));
+            continue;
+        }
+        first.or_insert_with(|| (value.clone(), item.span));
+        values.push(value.clone());
+    }
+    values
+}
+
+/// The error for a value that an axis has already.
+fn listed_twice(axis: &str, first: (&Value, Span), again: (&Value, Span)) -> Diagnostic {
+    let ((other, there), (value, here)) = (first, again);
+    if other.to_string() == value.to_string() {
+        return Diagnostic::new(format!("axis `{axis}` lists {value} twice"))
+            .at(here, "already listed");
+    }
+    let how = match (other, value) {
+        (Value::Int(_), Value::Int(_)) => " in a column of floats",
+        _ => "",
+    };
+    Diagnostic::new(format!(
+        "axis `{axis}` lists {other} and {value}, which are the same number{how}"
+    ))
+    .at(here, "already listed")
+    .at(there, "here")
+}
+
+/// The same text for values that mean the same. Numbers of an axis with a float are all floats once they
+/// stand in a column.
+fn one_value(value: &Value, floats: bool) -> String {
+    let number = match value {
+        Value::Int(int) if floats => *int as f64,
+        Value::Float(float) => *float,
+        other => return other.to_string(),
+    };
+    // 0 and -0 are equal, and so are all that are not numbers.
+    Value::Float(number + 0.0).to_string()
+}
+
+/// Whether two values fit into one column.
+fn same_column(a: &Value, b: &Value) -> bool {
+    let number = |value: &Value| matches!(value, Value::Int(_) | Value::Float(_));
+    (number(a) && number(b)) || a.type_name() == b.type_name()
+}
+
+/// An axis that no stage mentions is a mistake.
+pub(super) fn unused_axes(axes: &[Axis], decls: &[StageDecl], problems: &mut Vec<Diagnostic>) {
+    for (n, axis) in axes.iter().enumerate() {
+        if !decls.iter().any(|decl| decl.axes.contains(&n)) {
+            problems.push(
+                Diagnostic::new(format!("axis `{}` is used nowhere", axis.name))
+                    .at(axis.span, "")
+                    .help(format!(
+                        "mention it in a stage as ${{{}}}, or remove it",
+                        axis.name
+                    )),
+            );
+        }
+    }
+}

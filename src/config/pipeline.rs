@@ -1,0 +1,53 @@
+//! A pipeline as checked, and what the command line says about it.
+
+use std::path::PathBuf;
+
+use super::axis::Axis;
+use super::stage::StageDecl;
+use crate::diagnostic::{Sources, Span};
+
+/// What the command line says about the pipeline.
+#[derive(Clone, Debug, Default)]
+pub struct PipelineRequest {
+    /// The pipeline file.
+    pub file: PathBuf,
+    /// The name of a `[profile.NAME]` to apply.
+    pub profile: Option<String>,
+    /// `stage.param=value` settings, applied last.
+    pub sets: Vec<String>,
+}
+
+/// A pipeline whose shape has been checked.
+#[derive(Debug)]
+pub struct Pipeline {
+    /// Its name.
+    pub name: String,
+    /// The seed of every stage that does not set its own.
+    pub seed: u64,
+    /// The file of claims that it names, found from its folder.
+    pub claims: Option<(String, Span)>,
+    /// The names of its profiles.
+    pub profiles: Vec<String>,
+    /// What `[data]` says about where data sets lie.
+    pub data: Data,
+    /// The folder of the pipeline file: declared files are found from here.
+    pub dir: PathBuf,
+    /// The axes in the order of the file.
+    pub axes: Vec<Axis>,
+    /// The stages in the order of the file.
+    pub stages: Vec<StageDecl>,
+    /// What spans point into.
+    pub sources: Sources,
+}
+
+/// Where data sets lie. Not part of any key: what is read has a known digest.
+#[derive(Clone, Debug, Default)]
+pub struct Data {
+    /// A folder of copies, found from the pipeline's folder.
+    pub mirror: Option<PathBuf>,
+    /// Whether the network must not be asked.
+    pub offline: bool,
+}
+
+/// What a pipeline is called that has no name.
+pub const UNNAMED: &str = "pipeline";

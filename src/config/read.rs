@@ -1,0 +1,145 @@
+//! From the pipeline file to a checked pipeline.
+
+use std::path::{Path, PathBuf};
+
+use store::Value;
+
+use super::axes::{check_axes, unused_axes};
+use super::entries::{as_table, decoded, unknown_key, wrong_type};
+use super::pipeline::{Data, Pipeline, PipelineRequest, UNNAMED};
+use super::tree::{Raw, Table};
+use super::{overlay, stage, tree};
+use crate::diagnostic::{Diagnostic, Problems, Sources, Span};
+
+/// Reads and checks a pipeline file with its overlays.
+pub fn read(request: &PipelineRequest) -> Result<Pipeline, Problems> {
+    let shown = request.file.display().to_string();
+    let bytes = std::fs::read(&request.file).map_err(|error| {
+        Problems::plain(
+            Diagnostic::new(format!("cannot read {shown}: {error}"))
+                .help("name the pipeline file with `-f FILE`, or its folder with `-C DIR`"),
+        )
+    })?;
+    let text = decoded(bytes, &shown).map_err(Problems::plain)?;
+    let mut sources = Sources::default();
+    let file = sources.add(shown, text);
+    let parent = request.file.parent().unwrap_or(Path::new(""));
+    let dir = match parent.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => parent.to_owned(),
+    };
+    let mut profiles = Vec::new();
+    let checked = tree::parse(&sources, file)
+        .and_then(|root| {
+            profiles = overlay::profiles(&root);
+            overlay::apply(root, request, &mut sources)
+        })
+        .and_then(|root| check(root, dir));
+    match checked {
+        Ok(pipeline) => Ok(Pipeline {
+            profiles,
+            sources,
+            ..pipeline
+        }),
+        Err(list) => Err(Problems { sources, list }),
+    }
+}
+
+/// From the tree to the checked form. Collects every error that it can reach.
+fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
+    let mut problems = Vec::new();
+    let mut section = |key: &str| -> Table {
+        match root.take(key) {
+            None => Table::default(),
+            Some(entry) => as_table(entry, &mut problems),
+        }
+    };
+    let pipeline = section("pipeline");
+    let data = section("data");
+    let axes = section("axes");
+    let stages = section("stage");
+    section("profile");
+    for entry in &root.entries {
+        let known = ["pipeline", "data", "axes", "stage", "profile"];
+        problems.push(unknown_key(entry, "at the top of the file", known));
+    }
+    let Header { name, seed, claims } = header(pipeline, &mut problems);
+    let data = check_data(data, &dir, &mut problems);
+    let axes = check_axes(axes, &mut problems);
+
+    if stages.entries.is_empty() && problems.is_empty() {
+        problems.push(
+            Diagnostic::new("the pipeline has no stages")
+                .help("add one: [stage.NAME] with kind = \"table\", \"sql\" or \"command\""),
+        );
+    }
+    let mut decls = Vec::with_capacity(stages.entries.len());
+    for entry in stages.entries {
+        match stage::check(entry, &axes) {
+            Ok(decl) => decls.push(decl),
+            Err(mut found) => problems.append(&mut found),
+        }
+    }
+    // A reference to a stage that is itself wrong would be reported twice: stop before.
+    if problems.is_empty() {
+        stage::resolve(&mut decls, &mut problems);
+        unused_axes(&axes, &decls, &mut problems);
+    }
+    if problems.is_empty() {
+        Ok(Pipeline {
+            name,
+            seed,
+            claims,
+            profiles: Vec::new(),
+            data,
+            dir,
+            axes,
+            stages: decls,
+            sources: Sources::default(),
+        })
+    } else {
+        Err(problems)
+    }
+}
+
+/// What `[pipeline]` says.
+struct Header {
+    name: String,
+    seed: u64,
+    claims: Option<(String, Span)>,
+}
+
+fn header(table: Table, problems: &mut Vec<Diagnostic>) -> Header {
+    let (mut name, mut seed, mut claims) = (UNNAMED.to_owned(), 0, None);
+    for entry in table.entries {
+        match (entry.key.as_str(), &entry.node.raw) {
+            ("name", Raw::Scalar(Value::Text(text))) => name.clone_from(text),
+            ("name", _) => problems.push(wrong_type(&entry, "a string")),
+            ("seed", Raw::Scalar(Value::Int(int))) if *int >= 0 => seed = int.unsigned_abs(),
+            ("seed", _) => problems.push(wrong_type(&entry, "a whole number from 0")),
+            ("claims", Raw::Scalar(Value::Text(file))) => {
+                claims = Some((file.clone(), entry.node.span));
+            }
+            ("claims", _) => problems.push(wrong_type(&entry, "a string")),
+            _ => {
+                let known = ["name", "seed", "claims"];
+                problems.push(unknown_key(&entry, "in [pipeline]", known));
+            }
+        }
+    }
+    Header { name, seed, claims }
+}
+
+fn check_data(table: Table, dir: &Path, problems: &mut Vec<Diagnostic>) -> Data {
+    let mut data = Data::default();
+    for entry in table.entries {
+        match (entry.key.as_str(), &entry.node.raw) {
+            ("mirror", Raw::Scalar(Value::Text(text))) => data.mirror = Some(dir.join(text)),
+            ("mirror", _) => problems.push(wrong_type(&entry, "a string")),
+            ("offline", Raw::Scalar(Value::Bool(offline))) => data.offline = *offline,
+            ("offline", _) => problems.push(wrong_type(&entry, "true or false")),
+            _ => problems.push(unknown_key(&entry, "in [data]", ["mirror", "offline"])),
+        }
+    }
+    data
+}

@@ -1,0 +1,12 @@
+//! Runs what is to be run: [`scheduler`] decides when, [`job`] is one stage as a value, [`executor`] says where it
+//! runs, [`execute`] runs it, [`progress`] tells of it. Knows no kind of stage by name.
+
+mod committer;
+pub mod execute;
+pub mod executor;
+pub mod inputs;
+pub mod job;
+mod observer;
+pub mod panics;
+pub mod progress;
+pub mod scheduler;

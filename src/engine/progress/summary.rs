@@ -1,0 +1,74 @@
+//! Lines that say what became of a stage, of the run and of its claims.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use store::Status;
+
+use super::event::{Tally, Worked};
+use crate::amounts::{counted, seconds};
+
+pub(super) fn stage_line(label: &str, status: Status, wall: Duration, worked: &Worked) -> String {
+    match status {
+        Status::Ran if worked.work.is_empty() => format!("ran  {label}  {}", seconds(wall)),
+        Status::Ran => format!("ran  {label}  {}  {worked}", seconds(wall)),
+        Status::Hit => format!("hit  {label}"),
+        Status::Failed => format!("FAIL {label}"),
+        Status::Skipped => format!("skip {label}"),
+    }
+}
+
+/// `ablate: 3 ran, 6 cached in 0.21 s`, or that there was nothing to do.
+pub(super) fn summary(tally: &Tally) -> String {
+    let total = tally.ran + tally.hits + tally.failed + tally.skipped;
+    if tally.hits == total {
+        return format!("ablate: all {total} stages cached");
+    }
+    let counts = [
+        (tally.ran, "ran"),
+        (tally.hits, "cached"),
+        (tally.failed, "failed"),
+        (tally.skipped, "skipped"),
+    ];
+    let parts = counts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<_> = parts
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let end = if tally.interrupted {
+        ", interrupted"
+    } else {
+        ""
+    };
+    format!(
+        "ablate: {}{end} in {}",
+        parts.join(", "),
+        seconds(tally.wall)
+    )
+}
+
+/// `claims: 6 reproduced, 1 not reproduced, 2 not run (ablate claims)`.
+pub(super) fn claims(counts: &BTreeMap<&'static str, usize>) -> String {
+    format!("claims: {} (ablate claims)", counted(counts))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_shown_with_their_rates() {
+        let worked = |seconds: f64, work: &[(&str, u64)]| Worked {
+            work: work.iter().map(|(u, n)| ((*u).to_owned(), *n)).collect(),
+            wall: Duration::from_secs_f64(seconds),
+        };
+        let attack = worked(12.33, &[("items", 291), ("forward", 8123)]);
+        assert_eq!(
+            stage_line("attack", Status::Ran, attack.wall, &attack),
+            "ran  attack  12 s  8123 forward, 659/s; 291 items, 23.6/s"
+        );
+        let none = worked(0.5, &[]);
+        let line = stage_line("mix", Status::Ran, none.wall, &none);
+        assert_eq!(line, "ran  mix  0.50 s");
+        assert_eq!(worked(0.0, &[("items", 3)]).to_string(), "3 items");
+    }
+}

@@ -1,0 +1,533 @@
+//! Decides what runs when. The one owner of state: workers report, the committer writes,
+//! and only this changes anything.
+//!
+//! An instance moves through [`State`] like this:
+//!
+//! ```text
+//! Waiting -> Ready -> Done (hit)
+//!                  -> Runnable -> Running   -> Done (ran) | Failed
+//!                              -> Joined    -> as the one it joined
+//!                              -> Elsewhere -> Done (hit) | Running
+//! ```
+//!
+//! Nothing here recurses: a chain of a hundred thousand stages is a loop.
+
+mod inputs;
+mod rebuild;
+mod recording;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use arrow::record_batch::RecordBatch;
+use stages::{DataHome, Failure};
+use store::{Digest, Environment, Found, Lease, RunId, Status, Store, Use};
+
+use crate::diagnostic;
+use crate::engine::execute::{ExecutionContext, ExecutionError, ExecutionReport};
+use crate::engine::executor::{Executor, FindKind, LocalExecutor};
+use crate::engine::inputs::TablesAtHand;
+use crate::engine::job::Job;
+use crate::engine::progress::{Event, Reporter, Tally, Worked};
+use crate::plan::{Plan, Source};
+use crate::resolve::{Resolved, Unreadable, Unresolved, resolve};
+use crate::results::recall::{Fault, Recalled, recall};
+
+use super::committer::{self, Committer};
+
+/// What to run and how.
+pub struct RunRequest<'a> {
+    /// The instances.
+    pub plan: &'a Plan<'a>,
+    /// Which of them are wanted.
+    pub wanted: &'a [bool],
+    /// The kinds that this program has.
+    pub kinds: FindKind,
+    /// Where results are.
+    pub store: &'a Store,
+    /// Where data sets are.
+    pub data: &'a DataHome,
+    /// The run to record under.
+    pub run: RunId,
+    /// Where its stages are executed.
+    pub environment: Arc<Environment>,
+    /// How many stages run at once, and how many threads they share.
+    pub jobs: usize,
+    /// Whether stages that do not need a failed one still run.
+    pub keep_going: bool,
+    /// Set from outside to stop.
+    pub stop: &'a AtomicBool,
+    /// Who is told.
+    pub reporter: &'a dyn Reporter,
+}
+
+/// How often to look for a result that another process is making, and at the stop flag.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How many uses are sent to be written together.
+const USES: usize = 256;
+
+/// A damaged object is made again. One that is damaged as fast as it is made is a broken disk.
+const REBUILDS: u8 = 2;
+
+/// Runs the wanted instances. An error means that the store itself failed.
+pub fn run(request: &RunRequest<'_>) -> Result<Tally, store::Error> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(request.jobs)
+        .thread_name(|n| format!("stage-{n}"))
+        .build()
+        .expect("a thread pool can be made");
+    let context = ExecutionContext {
+        inputs: request.store,
+        outputs: request.store,
+        data: request.data,
+        stop: request.stop,
+    };
+    let progress = |n: usize, done, total| {
+        let label = &request.plan.instances[n].label;
+        request.reporter.event(Event::Progress(label, done, total));
+    };
+    std::thread::scope(|threads| {
+        let (committer, writer) = committer::start(threads, request.store);
+        // In place: the loop blocks on its inbox, and on a pool of one thread a scope that
+        // blocks inside the pool would wait for itself.
+        let tally = pool.in_place_scope(|scope| {
+            let mut executor =
+                LocalExecutor::new(scope, request.jobs, request.kinds, context, &progress);
+            Scheduler::new(request, &committer).run(&mut executor)
+        });
+        drop(committer);
+        writer.join().expect("the writer does not panic")?;
+        Ok(tally)
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// An input is not yet made, or it is not wanted.
+    Waiting,
+    /// Inputs are made, so the key can be computed and looked up.
+    Ready,
+    /// Not in the store: runs as soon as there is room.
+    Runnable,
+    /// Being executed.
+    Running,
+    /// Another instance with the same key is being executed.
+    Joined,
+    /// Another process is executing it.
+    Elsewhere,
+    /// Found in the store, or just put there.
+    Done,
+    Failed,
+    Skipped,
+}
+
+/// What an instance has made.
+struct Made {
+    outputs: Vec<Digest>,
+    /// What the execution behind it counted.
+    worked: Worked,
+    /// Kept in memory while readers are still to come.
+    tables: Vec<RecordBatch>,
+}
+
+/// An instance that is being executed.
+struct InFlight {
+    resolved: Resolved,
+    lease: Lease,
+}
+
+struct Scheduler<'a> {
+    request: &'a RunRequest<'a>,
+    committer: &'a Committer,
+    state: Vec<State>,
+    /// How many of its sources are not made.
+    missing: Vec<usize>,
+    /// Who reads it, once per reading.
+    readers: Vec<Vec<usize>>,
+    /// How many readings of it are still to come.
+    unread: Vec<usize>,
+    made: Vec<Option<Made>>,
+    /// What an instance had made before it was lost.
+    lost: HashMap<usize, Vec<Digest>>,
+    rebuilds: Vec<u8>,
+    /// Results in the store that cannot be used.
+    unsound: HashMap<usize, Fault>,
+    /// How many of them are made again.
+    remade: usize,
+    ready: BinaryHeap<Reverse<usize>>,
+    runnable: BTreeMap<usize, Resolved>,
+    running: HashMap<usize, InFlight>,
+    elsewhere: BTreeMap<usize, Resolved>,
+    /// Instances that wait for the execution of a key by another instance.
+    joined: HashMap<Digest, Vec<usize>>,
+    /// Which instance made the result of a key in this run.
+    by_key: HashMap<Digest, usize>,
+    /// Executed in this run, not found in the store.
+    ran: Vec<bool>,
+    /// What became of instances that were not executed, still to be written.
+    uses: Vec<Use>,
+    halting: bool,
+    started: Instant,
+}
+
+impl<'a> Scheduler<'a> {
+    fn new(request: &'a RunRequest<'a>, committer: &'a Committer) -> Scheduler<'a> {
+        let count = request.plan.instances.len();
+        let mut scheduler = Scheduler {
+            request,
+            committer,
+            state: vec![State::Waiting; count],
+            missing: vec![0; count],
+            readers: vec![Vec::new(); count],
+            unread: vec![0; count],
+            made: (0..count).map(|_| None).collect(),
+            lost: HashMap::new(),
+            rebuilds: vec![0; count],
+            unsound: HashMap::new(),
+            remade: 0,
+            ready: BinaryHeap::new(),
+            runnable: BTreeMap::new(),
+            running: HashMap::new(),
+            elsewhere: BTreeMap::new(),
+            joined: HashMap::new(),
+            by_key: HashMap::new(),
+            ran: vec![false; count],
+            uses: Vec::new(),
+            halting: false,
+            started: Instant::now(),
+        };
+        for n in scheduler.wanted() {
+            for source in request.plan.instances[n].sources() {
+                scheduler.readers[source.instance].push(n);
+                scheduler.unread[source.instance] += 1;
+                scheduler.missing[n] += 1;
+            }
+            if scheduler.missing[n] == 0 {
+                scheduler.make_ready(n);
+            }
+        }
+        scheduler
+    }
+
+    /// The loop: start what can start, then wait for something to happen.
+    fn run(&mut self, executor: &mut impl Executor) -> Tally {
+        self.request
+            .reporter
+            .event(Event::Begin(self.wanted().count()));
+        loop {
+            self.halting |= self.request.stop.load(Ordering::Relaxed) || self.committer.failed();
+            self.resolve_ready();
+            self.start_runnable(executor);
+            if !self.ready.is_empty() && !self.halting {
+                continue;
+            }
+            let idle = self.running.is_empty();
+            if idle && (self.halting || self.elsewhere.is_empty()) {
+                break;
+            }
+            self.send_uses();
+            match executor.wait(POLL) {
+                Some((n, report)) => self.finished(n, report),
+                None => self.look_elsewhere(),
+            }
+        }
+        self.wind_up()
+    }
+
+    fn wanted(&self) -> impl Iterator<Item = usize> + use<'a> {
+        let wanted = self.request.wanted;
+        (0..wanted.len()).filter(|n| wanted[*n])
+    }
+
+    fn label(&self, n: usize) -> &'a str {
+        &self.request.plan.instances[n].label
+    }
+
+    fn make_ready(&mut self, n: usize) {
+        self.state[n] = State::Ready;
+        self.ready.push(Reverse(n));
+    }
+
+    /// Looks up every ready instance: a hit is done at once, the rest becomes runnable.
+    fn resolve_ready(&mut self) {
+        let _snapshot = (!self.ready.is_empty()).then(|| self.request.store.snapshot());
+        while !self.halting
+            && let Some(Reverse(n)) = self.ready.pop()
+        {
+            // A rebuild may have sent it back to waiting after it was queued.
+            if self.state[n] != State::Ready {
+                continue;
+            }
+            let digest = |source: Source| self.made_digest(source);
+            match resolve(self.request.plan, n, digest, |source| self.read(source)) {
+                Ok(resolved) => {
+                    if !self.settled(n, &resolved) {
+                        self.state[n] = State::Runnable;
+                        self.runnable.insert(n, resolved);
+                    }
+                }
+                Err(Unresolved::Metric(failure)) => self.fail_unrun(n, None, &failure.at("select")),
+                Err(Unresolved::Unreadable(Unreadable { source, error })) => {
+                    self.lost(n, source, &error);
+                }
+            }
+        }
+    }
+
+    /// Runs what is runnable while there is room.
+    fn start_runnable(&mut self, executor: &mut impl Executor) {
+        while !self.halting
+            && self.running.len() < executor.slots()
+            && let Some((n, resolved)) = self.runnable.pop_first()
+        {
+            match self.start(n, resolved) {
+                Ok(Some((job, at_hand))) => executor.start(n, job, at_hand),
+                Ok(None) => {}
+                Err(error) => {
+                    let failure = Failure::new(error.to_string());
+                    self.fail_unrun(n, None, &failure);
+                }
+            }
+        }
+    }
+
+    /// Takes the lease of an instance and makes its job, unless somebody else is at it.
+    fn start(
+        &mut self,
+        n: usize,
+        resolved: Resolved,
+    ) -> Result<Option<(Job, TablesAtHand)>, store::Error> {
+        if let Some(joined) = self.joined.get_mut(&resolved.digest) {
+            joined.push(n);
+            self.state[n] = State::Joined;
+            return Ok(None);
+        }
+        if self.settled(n, &resolved) {
+            return Ok(None);
+        }
+        let Some(lease) = self.request.store.try_lease(&resolved.digest)? else {
+            if self.state[n] != State::Elsewhere {
+                self.request.reporter.event(Event::Waiting(self.label(n)));
+            }
+            self.state[n] = State::Elsewhere;
+            self.elsewhere.insert(n, resolved);
+            return Ok(None);
+        };
+        // Whoever had the lease until now may just have stored the result.
+        if self.settled(n, &resolved) {
+            return Ok(None);
+        }
+        if let Some(fault) = self.unsound.remove(&n) {
+            self.tell_remade(n, &fault);
+        }
+        let job = (self.job(n, &resolved), self.tables_at_hand(&resolved));
+        self.state[n] = State::Running;
+        self.joined.insert(resolved.digest, Vec::new());
+        self.running.insert(n, InFlight { resolved, lease });
+        self.request.reporter.event(Event::Started(self.label(n)));
+        Ok(Some(job))
+    }
+
+    /// Completes the instance if its result exists, in this run or in the store.
+    fn settled(&mut self, n: usize, resolved: &Resolved) -> bool {
+        let made = match self.by_key.get(&resolved.digest).copied() {
+            Some(twin) => self.made[twin].as_ref().map(|made| Made {
+                outputs: made.outputs.clone(),
+                worked: made.worked.clone(),
+                tables: Vec::new(),
+            }),
+            None => self.recalled(n, &resolved.digest).map(|found| Made {
+                outputs: found.outputs.iter().map(|output| output.digest).collect(),
+                worked: Worked {
+                    work: found.work,
+                    wall: found.wall,
+                },
+                tables: Vec::new(),
+            }),
+        };
+        let Some(made) = made else { return false };
+        self.complete(n, Status::Hit, resolved.digest, Duration::ZERO, made);
+        true
+    }
+
+    /// The result in the store. One that cannot be used is kept in mind, to be told if it is made
+    /// again.
+    fn recalled(&mut self, n: usize, key: &Digest) -> Option<Found> {
+        match recall(self.request.store, key) {
+            Recalled::Never => None,
+            Recalled::Sound(found) => Some(found),
+            Recalled::Unsound(_, fault) => {
+                self.unsound.insert(n, fault);
+                None
+            }
+        }
+    }
+
+    /// A worker has reported.
+    fn finished(&mut self, n: usize, report: ExecutionReport) {
+        let InFlight { resolved, lease } = self.running.remove(&n).expect("it was running");
+        let key = resolved.digest;
+        let joined = self.joined.remove(&key).unwrap_or_default();
+        let wall = report.record.wall;
+        match report.outcome {
+            Ok(outputs) => {
+                let (staged, tables): (Vec<_>, Vec<_>) = outputs.into_iter().unzip();
+                let made = Made {
+                    outputs: staged.iter().map(|staged| staged.digest).collect(),
+                    worked: Worked {
+                        work: report.record.work.clone(),
+                        wall,
+                    },
+                    tables,
+                };
+                self.record(n, &resolved, report.record, Ok(staged), Some(lease));
+                if self.is_stale(&resolved) {
+                    // Good for its key, but not for this run: an input was made anew meanwhile.
+                    self.wait_again(n);
+                    joined.into_iter().for_each(|twin| self.wait_again(twin));
+                    return;
+                }
+                self.by_key.insert(key, n);
+                self.complete(n, Status::Ran, key, wall, made);
+                for twin in joined {
+                    self.settled(twin, &resolved);
+                }
+            }
+            // Not a failure of the stage: it runs next time.
+            Err(ExecutionError::Failed(failure)) if failure.stopped => self.halting = true,
+            Err(ExecutionError::Failed(failure)) => {
+                let message = failure.message.clone();
+                self.record(n, &resolved, report.record, Err(message), None);
+                self.fail(n, Some(key), wall, &failure);
+                for twin in joined {
+                    self.fail_unrun(twin, Some(key), &failure);
+                }
+            }
+            Err(ExecutionError::LostInput(digest, error)) => {
+                match self.source_of(&resolved, &digest) {
+                    Some(source) => self.lost(n, source, &error),
+                    // It has come out different meanwhile.
+                    None => self.wait_again(n),
+                }
+                for twin in joined {
+                    self.wait_again(twin);
+                }
+            }
+        }
+    }
+
+    /// An instance is done: its readers may be ready, and what it read may be let go.
+    fn complete(&mut self, n: usize, status: Status, key: Digest, wall: Duration, made: Made) {
+        self.state[n] = State::Done;
+        let before = self.lost.remove(&n);
+        let differs = before.is_some_and(|before| before != made.outputs);
+        self.ran[n] = status == Status::Ran;
+        if status == Status::Hit {
+            self.note_use(n, status, Some(key));
+        }
+        self.tell(n, status, Some(key), wall, &made.worked, None);
+        let tables = match self.unread[n] {
+            0 => Vec::new(),
+            _ => made.tables,
+        };
+        self.made[n] = Some(Made { tables, ..made });
+        for source in self.request.plan.instances[n].sources() {
+            let unread = &mut self.unread[source.instance];
+            *unread = unread.saturating_sub(1);
+            if *unread == 0
+                && let Some(made) = &mut self.made[source.instance]
+            {
+                made.tables = Vec::new();
+            }
+        }
+        for at in 0..self.readers[n].len() {
+            let reader = self.readers[n][at];
+            if self.state[reader] == State::Waiting {
+                self.missing[reader] = self.missing[reader].saturating_sub(1);
+                if self.missing[reader] == 0 {
+                    self.make_ready(reader);
+                }
+            }
+        }
+        if differs {
+            self.came_out_different(n);
+        }
+    }
+
+    /// An instance failed: say why, and skip all that needs it.
+    fn fail(&mut self, n: usize, key: Option<Digest>, wall: Duration, failure: &Failure) {
+        self.state[n] = State::Failed;
+        let diagnostic = self.diagnose(n, failure);
+        let sources = &self.request.plan.pipeline.sources;
+        let text = diagnostic::render(sources, std::slice::from_ref(&diagnostic));
+        let title = diagnostic.title().lines().next().unwrap_or_default();
+        let nothing = Worked::default();
+        self.tell(n, Status::Failed, key, wall, &nothing, Some((&text, title)));
+        self.halting |= !self.request.keep_going;
+        let mut after = vec![n];
+        while let Some(n) = after.pop() {
+            for at in 0..self.readers[n].len() {
+                let reader = self.readers[n][at];
+                if self.state[reader] == State::Waiting {
+                    self.skip(reader);
+                    after.push(reader);
+                }
+            }
+        }
+    }
+
+    /// The same for an instance that was not executed, so that nothing else records it.
+    fn fail_unrun(&mut self, n: usize, key: Option<Digest>, failure: &Failure) {
+        self.note_use(n, Status::Failed, key);
+        self.fail(n, key, Duration::ZERO, failure);
+    }
+
+    fn skip(&mut self, n: usize) {
+        self.state[n] = State::Skipped;
+        let nothing = Worked::default();
+        self.tell(n, Status::Skipped, None, Duration::ZERO, &nothing, None);
+        self.note_use(n, Status::Skipped, None);
+    }
+
+    /// Tries again what other processes were making.
+    fn look_elsewhere(&mut self) {
+        let waiting: Vec<usize> = self.elsewhere.keys().copied().collect();
+        for n in waiting {
+            let resolved = self.elsewhere.remove(&n).expect("just listed");
+            if !self.settled(n, &resolved) {
+                // `start` tries the lease; if it is still taken, it comes back here.
+                self.runnable.insert(n, resolved);
+            }
+        }
+    }
+
+    /// Records the rest and adds up.
+    fn wind_up(&mut self) -> Tally {
+        for n in self.wanted() {
+            if !matches!(self.state[n], State::Done | State::Failed | State::Skipped) {
+                self.skip(n);
+            }
+        }
+        self.send_uses();
+        self.tell_remade_rest();
+        let count = |state: State| self.wanted().filter(|n| self.state[*n] == state).count();
+        let ran = self
+            .wanted()
+            .filter(|n| self.state[*n] == State::Done && self.ran[*n])
+            .count();
+        Tally {
+            ran,
+            hits: count(State::Done) - ran,
+            failed: count(State::Failed),
+            skipped: count(State::Skipped),
+            interrupted: self.request.stop.load(Ordering::Relaxed),
+            wall: self.started.elapsed(),
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What the scheduler says of what it does: to the provenance, and to whoever watches.
+//! Decides nothing.
+
+use std::time::Duration;
+
+use stages::Failure;
+use store::{Digest, Facts, Finished, Lease, Staged, Status, Use};
+
+use super::{Scheduler, USES};
+use crate::diagnostic::Diagnostic;
+use crate::engine::execute::ExecutionRecord;
+use crate::engine::progress::{Event, Worked};
+use crate::resolve::Resolved;
+use crate::results::recall::Fault;
+
+/// How many stages that are made again are named: after a gc it may be thousands.
+const REMADE: usize = 20;
+
+impl Scheduler<'_> {
+    /// Hands an execution to the committer. The lease goes along, to be given back when the
+    /// result is on disk: sooner, and another process would execute it again.
+    pub(super) fn record(
+        &self,
+        n: usize,
+        resolved: &Resolved,
+        execution: ExecutionRecord,
+        outcome: Result<Vec<Staged>, String>,
+        lease: Option<Lease>,
+    ) {
+        let (plan, run) = (self.request.plan, self.request.run);
+        let instance = &plan.instances[n];
+        let used = Use {
+            run,
+            instance: instance.label.clone(),
+            status: match outcome {
+                Ok(_) => Status::Ran,
+                Err(_) => Status::Failed,
+            },
+            key: Some(resolved.digest),
+            wall: execution.wall,
+        };
+        let names = instance.outputs.iter().cloned();
+        let finished = Finished {
+            run,
+            instance: instance.label.clone(),
+            key: resolved.key.clone(),
+            key_digest: resolved.digest,
+            code: plan.code(n).files,
+            started: execution.started,
+            wall: execution.wall,
+            cpu: execution.cpu,
+            peak_memory: execution.peak_memory,
+            work: execution.work,
+            outcome: outcome.map(|staged| names.zip(staged).collect()),
+            log: execution.log,
+            inputs: resolved.inputs.clone(),
+            environment: Some(self.request.environment.clone()),
+            facts: Facts {
+                defaults: Some(self.defaults(n)),
+                determinism: Some(
+                    plan.decl(n)
+                        .kind
+                        .determinism(&instance.params)
+                        .name()
+                        .into(),
+                ),
+                raw: execution.raw,
+                sandbox: execution.sandbox,
+                ..Facts::default()
+            },
+            lease,
+        };
+        self.committer.send(finished, used);
+    }
+
+    /// The parameters in an instance's key that nobody wrote.
+    fn defaults(&self, n: usize) -> Vec<String> {
+        let decl = self.request.plan.decl(n);
+        let params = self.request.plan.instances[n].params.keys();
+        params
+            .filter(|name| decl.params.iter().all(|entry| entry.key != **name))
+            .filter(|name| !decl.kind.limits().contains(&name.as_str()))
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn note_use(&mut self, n: usize, status: Status, key: Option<Digest>) {
+        let instance = self.label(n).to_owned();
+        self.uses.push(Use {
+            run: self.request.run,
+            instance,
+            status,
+            key,
+            wall: Duration::ZERO,
+        });
+        // Written while the loop goes on.
+        if self.uses.len() >= USES {
+            self.send_uses();
+        }
+    }
+
+    /// Hands over what became of instances so far. Also before the loop waits, so that whoever
+    /// watches the provenance sees what was cached while the first long stage runs.
+    pub(super) fn send_uses(&mut self) {
+        if !self.uses.is_empty() {
+            self.committer.send_uses(std::mem::take(&mut self.uses));
+        }
+    }
+
+    /// Says that a stored result is made again, and why.
+    pub(super) fn tell_remade(&mut self, n: usize, fault: &Fault) {
+        self.remade += 1;
+        if self.remade <= REMADE {
+            let label = self.label(n);
+            let what = format!("`{label}` is made again: its stored result is {fault}");
+            self.request.reporter.event(Event::Note(&what));
+        }
+    }
+
+    /// Counts those that were not named.
+    pub(super) fn tell_remade_rest(&self) {
+        if let more @ 1.. = self.remade.saturating_sub(REMADE) {
+            let what = format!("{more} more stages were made again: their results were not usable");
+            self.request.reporter.event(Event::Note(&what));
+        }
+    }
+
+    pub(super) fn tell(
+        &self,
+        n: usize,
+        status: Status,
+        key: Option<Digest>,
+        wall: Duration,
+        worked: &Worked,
+        error: Option<(&str, &str)>,
+    ) {
+        let label = self.label(n);
+        self.request.reporter.event(Event::Stage {
+            label,
+            status,
+            key,
+            wall,
+            worked,
+            error,
+        });
+    }
+
+    pub(super) fn diagnose(&self, n: usize, failure: &Failure) -> Diagnostic {
+        let decl = self.request.plan.decl(n);
+        let entry = failure
+            .param
+            .and_then(|param| decl.params.iter().find(|entry| entry.key == param));
+        let span = match (failure.param, entry) {
+            (_, Some(entry)) => entry.node.span,
+            (Some("select"), None) => decl.select.as_ref().map_or(decl.span, |s| s.span),
+            (Some("over"), None) => decl.over.first().map_or(decl.span, |(_, span)| *span),
+            _ => decl.span,
+        };
+        Diagnostic::new(format!("`{}` failed: {}", self.label(n), failure.message))
+            .at(span, "")
+            .maybe_help(failure.help.as_deref())
+    }
+}

@@ -1,0 +1,9 @@
+//! Looks at what is stored: how things stand, why, what differs, where it came from, and whether it comes out again.
+
+pub mod audit;
+pub mod challenge;
+pub mod compare;
+pub mod explain;
+pub mod status;
+pub mod stored;
+pub mod verify;

@@ -1,0 +1,97 @@
+//! Results for other tools: tables as CSV, Parquet, Markdown and LaTeX, examples in TextAttack's
+//! layout, runs in MLflow's.
+
+pub mod grid;
+pub mod mlflow;
+mod names;
+pub mod textattack;
+
+use arrow::record_batch::RecordBatch;
+
+use super::tables::PaperTable;
+use super::view::number_as;
+use crate::results::columns;
+use grid::Grid;
+
+/// A table as CSV; lists and the like are written as text.
+pub fn csv(table: &RecordBatch) -> Vec<u8> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let schema = table.schema();
+    let names = schema.fields().iter().map(|field| field.name().as_bytes());
+    let columns: Vec<Vec<String>> = table.columns().iter().map(columns::words).collect();
+    writer.write_record(names).expect("memory takes it");
+    for row in 0..table.num_rows() {
+        let values = columns.iter().map(|column| column[row].as_bytes());
+        writer.write_record(values).expect("memory takes it");
+    }
+    writer.into_inner().expect("memory takes it")
+}
+
+/// A table as rows of words.
+pub fn plain(name: &str, table: &RecordBatch) -> Grid {
+    let schema = table.schema();
+    let fields = schema.fields();
+    let shown: Vec<Vec<String>> = fields
+        .iter()
+        .zip(table.columns())
+        .map(|(field, column)| match field.data_type().is_floating() {
+            true => {
+                let numbers = columns::numbers(table, field.name()).unwrap_or_default();
+                let short = |number: Option<f64>| number.map(columns::short).unwrap_or_default();
+                numbers.into_iter().map(short).collect()
+            }
+            false => columns::words(column),
+        })
+        .collect();
+    Grid {
+        title: name.to_owned(),
+        head: fields.iter().map(|field| field.name().clone()).collect(),
+        numbers: fields
+            .iter()
+            .map(|field| field.data_type().is_numeric())
+            .collect(),
+        rows: (0..table.num_rows())
+            .map(|row| shown.iter().map(|column| column[row].clone()).collect())
+            .collect(),
+    }
+}
+
+/// A table of a paper: ours with its spread, and the paper's number in brackets.
+pub fn printed(table: &PaperTable) -> Grid {
+    let whole = table.is_whole();
+    let cell = |r: usize, c: usize| {
+        let Some(cell) = table.cells.get(&(r, c)) else {
+            return String::new();
+        };
+        let ours = cell
+            .mean
+            .map_or("–".to_owned(), |mean| number_as(mean, whole));
+        let spread = cell.spread.map(|spread| format!(" ± {spread:.3}"));
+        let paper = cell
+            .paper
+            .map(|paper| format!(" ({})", number_as(paper, whole)));
+        [Some(ours), spread, paper].into_iter().flatten().collect()
+    };
+    let columns = 0..table.cols.len();
+    let row = |(r, name): (usize, &String)| {
+        let cells = columns.clone().map(|c| cell(r, c));
+        std::iter::once(name.clone()).chain(cells).collect()
+    };
+    let apart = table.has_paper() && !table.is_comparable();
+    let apart = apart.then(|| format!("profile {}: not on the paper's data", table.profile));
+    let paper = (!table.paper.is_empty()).then(|| table.paper.clone());
+    let about: Vec<String> = paper.into_iter().chain(apart).collect();
+    Grid {
+        title: match about.is_empty() {
+            true => table.name.clone(),
+            false => format!("{} ({})", table.name, about.join(", ")),
+        },
+        head: std::iter::once(String::new())
+            .chain(table.cols.iter().cloned())
+            .collect(),
+        numbers: std::iter::once(false)
+            .chain(columns.clone().map(|_| true))
+            .collect(),
+        rows: table.rows.iter().enumerate().map(row).collect(),
+    }
+}

@@ -1,0 +1,244 @@
+//! From a table and what was asked of it to a figure.
+
+use arrow::record_batch::RecordBatch;
+
+use super::asked::{Asked, Kind};
+use super::draw::{self, Axes, Mark, Series};
+use super::missing::no_column;
+use super::{Data, Figure, legend, lists};
+use crate::results::columns;
+
+/// The most series that colours can tell apart; others are left out, and the note says so.
+const SERIES: usize = draw::COLOURS.len();
+
+/// Makes the figure that was asked for from its table, or says why not.
+pub fn make(asked: &Asked, table: &RecordBatch, step: Option<usize>) -> Result<Figure, String> {
+    let mut figure = Figure {
+        title: asked.title.clone(),
+        note: asked.note.clone(),
+        drawings: Vec::new(),
+        pictures: Vec::new(),
+        legend: Vec::new(),
+        paper: false,
+        source: asked.table.clone(),
+        step,
+        data: Data::of(table),
+    };
+    match asked.kind {
+        Kind::Bars => bars(asked, table, &mut figure)?,
+        Kind::Lines => plane(asked, table, Mark::Line, &mut figure)?,
+        Kind::Path => plane(asked, table, Mark::Path, &mut figure)?,
+        Kind::Points => plane(asked, table, Mark::Point, &mut figure)?,
+        Kind::Histogram => histogram(asked, table, &mut figure)?,
+        Kind::Matrix => matrix(asked, table, &mut figure)?,
+        Kind::Series => lists::series(asked, table, &mut figure)?,
+        Kind::Images => lists::pictures(asked, table, &mut figure)?,
+    }
+    match figure.drawings.is_empty() && figure.pictures.is_empty() {
+        true => Err("there is no number to draw".to_owned()),
+        false => Ok(figure),
+    }
+}
+
+fn numbers(table: &RecordBatch, name: &str) -> Result<Vec<Option<f64>>, String> {
+    columns::numbers(table, name).ok_or_else(|| no_column(table, name, "of numbers"))
+}
+
+fn texts(table: &RecordBatch, name: &str) -> Result<Vec<String>, String> {
+    columns::texts(table, name).ok_or_else(|| no_column(table, name, ""))
+}
+
+/// The series of each row: by the column `by`, or one for all.
+fn groups(asked: &Asked, table: &RecordBatch) -> Result<(Vec<String>, Vec<usize>), String> {
+    let Some(by) = &asked.by else {
+        return Ok((
+            vec![asked.y.clone().unwrap_or_default()],
+            vec![0; table.num_rows()],
+        ));
+    };
+    let mut names: Vec<String> = Vec::new();
+    let of = texts(table, by)?
+        .into_iter()
+        .map(|name| place(&mut names, name));
+    let of = of.collect();
+    Ok((names, of))
+}
+
+fn place(names: &mut Vec<String>, name: String) -> usize {
+    names
+        .iter()
+        .position(|known| *known == name)
+        .unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        })
+}
+
+fn too_many(series: usize, figure: &mut Figure) {
+    if series > SERIES {
+        let note = format!("The first {SERIES} of {series} series are drawn.");
+        figure.note = [figure.note.as_str(), &note].join(" ").trim().to_owned();
+    }
+}
+
+fn bars(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
+    let (x, y) = (texts(table, &asked.x)?, numbers(table, asked.upward()?)?);
+    let (names, of) = groups(asked, table)?;
+    let mut along = Vec::new();
+    let places: Vec<usize> = x.into_iter().map(|name| place(&mut along, name)).collect();
+    let series = names.into_iter().map(|name| Series {
+        name,
+        values: vec![None; along.len()],
+    });
+    let mut series: Vec<Series<Vec<Option<f64>>>> = series.collect();
+    for (row, value) in y.into_iter().enumerate() {
+        let spot = &mut series[of[row]].values[places[row]];
+        if spot.is_some() && value.is_some() {
+            let (x, by) = (&asked.x, asked.by.as_deref().unwrap_or("by"));
+            return Err(format!(
+                "two rows have the {x} `{}`: aggregate them in `query`, or tell them apart with `{by}`",
+                along[places[row]]
+            ));
+        }
+        *spot = value;
+    }
+    too_many(series.len(), figure);
+    series.truncate(SERIES);
+    figure.legend = legend(&series);
+    figure
+        .drawings
+        .extend(draw::bars(&asked.axes(), &along, &series, &[]));
+    Ok(())
+}
+
+fn plane(
+    asked: &Asked,
+    table: &RecordBatch,
+    mark: Mark,
+    figure: &mut Figure,
+) -> Result<(), String> {
+    let (x, y) = (numbers(table, &asked.x)?, numbers(table, asked.upward()?)?);
+    let (names, of) = groups(asked, table)?;
+    let series = names.into_iter().map(|name| Series {
+        name,
+        values: Vec::new(),
+    });
+    let mut series: Vec<Series<Vec<(f64, f64)>>> = series.collect();
+    let each = asked.each.as_ref().map(|name| texts(table, name));
+    let each = each.transpose()?;
+    let mut last: Vec<Option<&String>> = vec![None; series.len()];
+    for (row, (x, y)) in x.into_iter().zip(y).enumerate() {
+        let values = &mut series[of[row]].values;
+        let now = each.as_ref().map(|each| &each[row]);
+        if std::mem::replace(&mut last[of[row]], now) != now {
+            values.push(draw::BREAK);
+        }
+        if let (Some(x), Some(y)) = (x, y) {
+            values.push((x, y));
+        }
+    }
+    too_many(series.len(), figure);
+    series.truncate(SERIES);
+    figure.legend = legend(&series);
+    figure
+        .drawings
+        .extend(draw::plane_of(&asked.axes(), &series, mark));
+    Ok(())
+}
+
+fn histogram(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
+    let x = numbers(table, &asked.x)?;
+    let (names, of) = groups(asked, table)?;
+    let seen = x
+        .iter()
+        .zip(&of)
+        .filter_map(|(x, of)| Some((x.filter(|x| x.is_finite())?, *of)));
+    let seen: Vec<(f64, usize)> = seen.collect();
+    let (bins, counts) = count(&seen, names.len());
+    let series = names.into_iter().zip(counts).map(|(name, values)| Series {
+        name,
+        values: values.into_iter().map(|n| Some(n as f64)).collect(),
+    });
+    let mut series: Vec<Series<Vec<Option<f64>>>> = series.collect();
+    too_many(series.len(), figure);
+    series.truncate(SERIES);
+    figure.legend = legend(&series);
+    figure
+        .drawings
+        .extend(draw::bars(&asked.axes(), &bins, &series, &[]));
+    Ok(())
+}
+
+/// How many numbers fall where: at each whole number if there are few, otherwise in twenty
+/// intervals of one width.
+pub fn count(seen: &[(f64, usize)], series: usize) -> (Vec<String>, Vec<Vec<usize>>) {
+    const BINS: usize = 20;
+    let low = seen.iter().map(|(x, _)| *x).fold(f64::INFINITY, f64::min);
+    let high = seen
+        .iter()
+        .map(|(x, _)| *x)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let whole = seen.iter().all(|(x, _)| x.fract() == 0.0) && high - low <= 40.0;
+    let (names, width): (Vec<String>, f64) = match () {
+        () if seen.is_empty() => (Vec::new(), 1.0),
+        () if whole => {
+            let bins = (high - low) as usize + 1;
+            (
+                (0..bins).map(|n| columns::short(low + n as f64)).collect(),
+                1.0,
+            )
+        }
+        () => {
+            let width = if high > low {
+                (high - low) / BINS as f64
+            } else {
+                1.0
+            };
+            let from = |n: usize| columns::short(low + n as f64 * width);
+            ((0..BINS).map(from).collect(), width)
+        }
+    };
+    let mut counts = vec![vec![0; names.len()]; series];
+    for (x, of) in seen {
+        let bin = ((x - low) / width) as usize;
+        counts[*of][bin.min(names.len() - 1)] += 1;
+    }
+    (names, counts)
+}
+
+fn matrix(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
+    let (x, y) = (texts(table, &asked.x)?, texts(table, asked.upward()?)?);
+    let name = asked.value.as_deref().unwrap_or("value");
+    let values = numbers(table, name)?;
+    let (mut cols, mut rows) = (Vec::new(), Vec::new());
+    let mut cells = std::collections::BTreeMap::new();
+    for ((x, y), value) in x.into_iter().zip(y).zip(values) {
+        let spot = (place(&mut rows, y), place(&mut cols, x));
+        if cells.insert(spot, value).is_some() {
+            let (y, x) = (&rows[spot.0], &cols[spot.1]);
+            return Err(format!(
+                "two rows have the cell `{y}`, `{x}`: aggregate them in `query`"
+            ));
+        }
+    }
+    let value = |r: usize, c: usize| cells.get(&(r, c)).copied().flatten();
+    figure
+        .drawings
+        .extend(draw::matrix(&asked.axes(), &rows, &cols, value));
+    Ok(())
+}
+
+impl Asked {
+    pub(super) fn axes(&self) -> Axes<'_> {
+        Axes {
+            x: &self.x_label,
+            y: &self.y_label,
+        }
+    }
+
+    fn upward(&self) -> Result<&str, String> {
+        self.y
+            .as_deref()
+            .ok_or_else(|| "it has no `y`: the column that goes up".to_owned())
+    }
+}

@@ -1,0 +1,142 @@
+//! How the newest run gets on, as server-sent events: read off the provenance, where a run
+//! writes what it has done while it goes on. Another process may be running it.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures_util::stream::{self, Stream};
+use serde::Serialize;
+use store::{Run, RunId, Status, Store};
+
+use super::site::{PageError, Site, beside};
+use crate::config::{self, PipelineRequest};
+use crate::environment::utc as time;
+use crate::plan;
+use crate::publish::report::summary::{outcome, told};
+use crate::results::find;
+
+/// How often the provenance is looked at.
+const EVERY: Duration = Duration::from_millis(300);
+/// How many finished stages are named.
+const RECENT: usize = 8;
+
+/// How a run stands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Progress {
+    run: RunId,
+    pipeline: String,
+    told: String,
+    started: String,
+    outcome: &'static str,
+    ran: usize,
+    cached: usize,
+    failed: usize,
+    skipped: usize,
+    /// How many stages were asked for, if the pipeline file still says.
+    total: Option<usize>,
+    /// What was done last.
+    recent: Vec<String>,
+}
+
+/// An event whenever something has changed.
+pub async fn events(
+    State(site): State<Arc<Site>>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    struct Seen {
+        site: Arc<Site>,
+        last: Option<Progress>,
+        total: Option<(RunId, Option<usize>)>,
+        first: bool,
+    }
+    let seen = Seen {
+        site,
+        last: None,
+        total: None,
+        first: true,
+    };
+    let changes = stream::unfold(seen, |mut seen| async move {
+        loop {
+            if !seen.first {
+                tokio::time::sleep(EVERY).await;
+            }
+            seen.first = false;
+            let known = seen.total;
+            let looked = beside(seen.site.clone(), move |site, store| {
+                look(site, store, known)
+            })
+            .await;
+            // A store that is not there yet, or busy, may be there the next time.
+            let Ok(Some((progress, total))) = looked else {
+                continue;
+            };
+            seen.total = Some((progress.run, total));
+            if seen.last.as_ref() != Some(&progress) {
+                let event =
+                    Event::default().data(serde_json::to_string(&progress).expect("plain values"));
+                seen.last = Some(progress);
+                return Some((Ok(event), seen));
+            }
+        }
+    });
+    Sse::new(changes).keep_alive(KeepAlive::default())
+}
+
+type Looked = Option<(Progress, Option<usize>)>;
+
+fn look(
+    site: &Site,
+    store: &Store,
+    known: Option<(RunId, Option<usize>)>,
+) -> Result<Looked, PageError> {
+    let Some(run) = store.runs(1)?.into_iter().next() else {
+        return Ok(None);
+    };
+    let total = match known {
+        Some((id, total)) if id == run.id => total,
+        _ => asked_for(site, &run),
+    };
+    let uses = store.uses(run.id)?;
+    let count = |status| uses.iter().filter(|used| used.status == status).count();
+    // An execution's number grows, so the largest are the newest.
+    let mut done: Vec<(i64, &str)> = uses
+        .iter()
+        .filter(|used| matches!(used.status, Status::Ran | Status::Failed))
+        .filter_map(|used| Some((used.execution?, used.instance.as_str())))
+        .collect();
+    done.sort_unstable();
+    let recent = done.iter().rev().take(RECENT);
+    let progress = Progress {
+        run: run.id,
+        told: told(&run),
+        started: time(run.started),
+        outcome: outcome(store, &run),
+        ran: count(Status::Ran),
+        cached: count(Status::Hit),
+        failed: count(Status::Failed),
+        skipped: count(Status::Skipped),
+        total,
+        recent: recent.map(|(_, label)| (*label).to_owned()).collect(),
+        pipeline: run.pipeline,
+    };
+    Ok(Some((progress, total)))
+}
+
+/// How many stage instances a run was asked for, by the pipeline file of today.
+fn asked_for(site: &Site, run: &Run) -> Option<usize> {
+    // Another pipeline's run may be the newest of the store: this file says nothing of it.
+    if site.file.file_name()?.to_string_lossy() != run.file {
+        return None;
+    }
+    let request = PipelineRequest {
+        file: site.file.clone(),
+        profile: run.profile.clone(),
+        sets: serde_json::from_str(&run.settings).unwrap_or_default(),
+    };
+    let pipeline = config::read(&request).ok()?;
+    let plan = plan::build(&pipeline).ok()?;
+    let wanted = find::wanted(&plan, &run.targets).ok()?;
+    Some(wanted.into_iter().filter(|wanted| *wanted).count())
+}
