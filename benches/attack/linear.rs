@@ -76,7 +76,7 @@ fn accuracy(victim: &dyn Victim, test: &[Example]) -> Result<f64, String> {
     let said = victim.logits(&texts).map_err(|error| error.to_string())?;
     let pairs = said.iter().zip(test);
     let right = pairs
-        .filter(|(z, e)| argmax(z) == class(e) as usize)
+        .filter(|(z, e)| argmax(z.as_slice().unwrap_or_default()) == class(e) as usize)
         .count();
     Ok(right as f64 / test.len() as f64)
 }

@@ -31,7 +31,9 @@ pub fn steps(dir: &Path) -> Result<Json, String> {
     let model = Model::new(&spec).map_err(say)?;
     let mut params = model.init(1);
     let span = model.layout().find("embedding").ok_or("no vectors")?;
-    params.set(span, &vectors).map_err(say)?;
+    let vectors = ndarray::ArrayView2::from_shape((span.rows, span.cols), &vectors);
+    let vectors = vectors.map_err(|error| error.to_string())?;
+    params.set(span, vectors).map_err(say)?;
     let mut trainer = Trainer::new(&model, params, Optimiser::ADAM, Clip::No, 1).map_err(say)?;
     let mut step = |rows: &[u32]| {
         let examples: Vec<&Example> = rows.iter().map(|row| &train[*row as usize]).collect();

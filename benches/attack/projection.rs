@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use ndarray::ArrayView2;
 use nn::Stream;
 use nn::numeric::Dictionary;
 use rayon::prelude::*;
@@ -37,7 +38,7 @@ pub fn best(dir: &Path) -> Result<Json, String> {
     let table = floats(dir, "vectors.f32")?;
     let directions = floats(dir, "directions.f32")?;
     let start = Instant::now();
-    let dictionary = Dictionary::new(&table, DIM).map_err(|error| error.to_string())?;
+    let dictionary = Dictionary::new(view(&table)?).map_err(|error| error.to_string())?;
     let packed = start.elapsed().as_secs_f64() * 1e3;
     let mut times: Vec<(String, Vec<f64>)> = vec![("read".to_owned(), Vec::new())];
     times.extend(BATCHES.map(|batch| (batch.to_string(), Vec::new())));
@@ -50,7 +51,7 @@ pub fn best(dir: &Path) -> Result<Json, String> {
             for (batch, (_, times)) in BATCHES.into_iter().zip(&mut times[1..]) {
                 let skip = vec![&[][..]; batch];
                 let start = Instant::now();
-                let found = dictionary.best(&directions[..batch * DIM], &skip);
+                let found = dictionary.best(view(&directions[..batch * DIM])?, &skip);
                 times.push(start.elapsed().as_secs_f64() * 1e3);
                 let found = found.map_err(|error| error.to_string())?;
                 rows = found.into_iter().flatten().map(|best| best.row).collect();
@@ -80,4 +81,8 @@ fn read(table: &[f32]) -> f32 {
         lanes.iter().chain(rest).sum::<f32>()
     };
     table.par_chunks(1 << 16).map(part).sum()
+}
+
+fn view(rows: &[f32]) -> Result<ArrayView2<'_, f32>, String> {
+    ArrayView2::from_shape((rows.len() / DIM, DIM), rows).map_err(|error| error.to_string())
 }

@@ -2,13 +2,14 @@
 
 mod common;
 
+mod contraction;
+mod generating;
 mod gradients;
-mod growth;
 mod minilm;
 mod models;
 mod reference;
 mod resume;
-mod speaking;
 mod steps;
 mod training;
+mod victim;
 mod wrong_inputs;

@@ -3,7 +3,7 @@
 //! The weights are 90 MB and not ours to ship: the test runs when ABLATE_MINILM names the folder that holds
 //! model.safetensors, and says so when it does not.
 
-use nn::batch::Sequence;
+use nn::batch::{Example, Sequence, Target};
 use nn::models::{Model, bert_spec, load_bert};
 use nn::victim::{Neural, Victim};
 use safetensors::SafeTensors;
@@ -41,16 +41,26 @@ fn hidden_states_and_sentence_vectors_are_those_of_the_reference() {
         .map(|c| Sequence::Tokens(c.ids.clone()))
         .collect();
     let texts: Vec<&Sequence> = texts.iter().collect();
+    let examples: Vec<Example> = texts
+        .iter()
+        .map(|text| Example {
+            input: (*text).clone(),
+            target: Target::None,
+        })
+        .collect();
     let (hidden, means) = (
-        victim.hidden(&texts).unwrap(),
-        victim.means(&texts).unwrap(),
+        victim.hidden(&examples.iter().collect::<Vec<_>>()).unwrap(),
+        victim.mean_vectors(&texts).unwrap(),
     );
     let mut worst = (0.0f32, 0.0f32);
     for ((case, layers), mean) in cases.iter().zip(hidden).zip(means) {
         assert_eq!(layers.len(), 7);
         for (layer, expected) in layers.iter().zip(&case.hidden) {
-            let got = layer.data.chunks_exact(384).flat_map(|row| &row[..3]);
-            assert_eq!(layer.data.len() / 384 * 3, expected.len());
+            let got = layer.vectors.rows();
+            let got = got
+                .into_iter()
+                .flat_map(|row| row.to_vec().into_iter().take(3));
+            assert_eq!(layer.vectors.nrows() * 3, expected.len());
             for (got, expected) in got.zip(expected) {
                 worst.0 = worst.0.max((got - expected).abs());
             }

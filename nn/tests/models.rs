@@ -1,6 +1,7 @@
 //! Every model: gradients against differences, an item alone against a batch, `f32` against `f64`, honest bills.
 
 use crate::common::cases;
+use ndarray::Array2;
 use nn::autodiff::{Params, Shard, Tape, Want, reduce};
 use nn::batch::{Batch, Example, Input, Sequence, Target};
 use nn::models::{KimCnnSpec, Model, Reads};
@@ -141,7 +142,7 @@ fn single_precision_follows_double() {
             gradients(&model, &params, &batch(&examples), &Objective::CrossEntropy);
         let (v64, dw64, dx64) = gradients(
             &model,
-            &params.cast(),
+            &params.cast::<f64>(),
             &batch(&examples),
             &Objective::CrossEntropy,
         );
@@ -213,12 +214,12 @@ fn padding_read_as_text_changes_the_answer() {
 
 #[test]
 fn attention_weights_are_a_distribution_over_real_steps() {
-    // Those that say a sequence of their own are in `speaking.rs`.
+    // Those that generate a sequence are in `generating.rs`.
     for case in cases().iter().filter(|c| c.model().decoding().is_none()) {
         let (model, examples) = (case.model(), case.examples(5));
         let params = model.init(3);
         let victim = Neural::new(&model, &params).unwrap();
-        let items: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
+        let items: Vec<&Example> = examples.iter().collect();
         let expected = case.name == "bilstm with attention" || case.name == "transformer";
         match victim.attention(&items) {
             Ok(all) => {
@@ -226,21 +227,16 @@ fn attention_weights_are_a_distribution_over_real_steps() {
                 for (item, layers) in items.iter().zip(all) {
                     assert_eq!(layers.len(), if case.name == "transformer" { 2 } else { 1 });
                     for m in layers {
-                        assert_eq!(m.dim, item.len());
-                        assert_eq!(
-                            m.data.len(),
-                            if case.name == "transformer" {
-                                2 * m.dim * m.dim
-                            } else {
-                                m.dim
-                            }
-                        );
-                        assert!(
-                            m.data
-                                .chunks(m.dim)
-                                .all(|row| (row.iter().sum::<f32>() - 1.0).abs() < 1e-5
-                                    && row.iter().all(|p| *p >= 0.0))
-                        );
+                        let steps = item.input.len();
+                        let shape = match case.name {
+                            "transformer" => (2, steps, steps),
+                            _ => (1, 1, steps),
+                        };
+                        assert_eq!(m.weights.dim(), shape);
+                        for row in m.weights.rows() {
+                            assert!((row.sum() - 1.0).abs() < 1e-5);
+                            assert!(row.iter().all(|p| *p >= 0.0));
+                        }
                     }
                 }
             }
@@ -260,20 +256,18 @@ fn states_obey_the_cell_equations() {
     let (model, examples) = (case.model(), case.examples(4));
     let params = model.init(3);
     let victim = Neural::new(&model, &params).unwrap();
-    for layers in victim
-        .states(&examples.iter().map(|e| &e.input).collect::<Vec<_>>())
-        .unwrap()
-    {
+    for layers in victim.states(&examples.iter().collect::<Vec<_>>()).unwrap() {
         assert_eq!(layers.len(), 2);
         for layer in layers {
             let (c, gate) = (layer.c.unwrap(), |name: char| {
-                &layer.gates.iter().find(|g| g.0 == name).unwrap().1.data
+                &layer.gates.iter().find(|g| g.0 == name).unwrap().1
             });
             let (i, f, g, o) = (gate('i'), gate('f'), gate('g'), gate('o'));
-            for k in 0..c.data.len() {
-                let before = if k >= c.dim { c.data[k - c.dim] } else { 0.0 };
-                assert!((c.data[k] - (f[k] * before + i[k] * g[k])).abs() < 1e-6);
-                assert!((layer.h.data[k] - o[k] * c.data[k].tanh()).abs() < 1e-6);
+            for ((t, u), now) in c.indexed_iter() {
+                let k = [t, u];
+                let before = if t > 0 { c[[t - 1, u]] } else { 0.0 };
+                assert!((now - (f[k] * before + i[k] * g[k])).abs() < 1e-6);
+                assert!((layer.h[k] - o[k] * now.tanh()).abs() < 1e-6);
             }
         }
     }
@@ -333,7 +327,8 @@ fn a_window_of_padding_alone_may_be_the_largest() {
             name if name.starts_with("windows") => 0.5,
             _ => continue,
         };
-        params.set(span, &vec![number; span.len()]).unwrap();
+        let values = Array2::from_elem((span.rows, span.cols), number);
+        params.set(span, values.view()).unwrap();
     }
     let example = Example {
         input: Sequence::Tokens(vec![1, 2, 3]),
@@ -343,5 +338,5 @@ fn a_window_of_padding_alone_may_be_the_largest() {
     let gradients = neural
         .gradients(&[&example], &Objective::CrossEntropy)
         .unwrap();
-    assert!(gradients[0].input.data.iter().all(|number| *number == 0.0));
+    assert!(gradients[0].input.iter().all(|number| *number == 0.0));
 }

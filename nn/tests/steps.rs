@@ -1,6 +1,7 @@
 //! Step by step, and objectives on states: what attacks that run as the sequence arrives differentiate.
 
 use crate::common::cases;
+use ndarray::Array2;
 use nn::autodiff::{Params, Tape, Want};
 use nn::batch::{Batch, Example, Input, Sequence, Target};
 use nn::models::{CellKind, GRU, LSTM, Model, RNN, Reads, RecurrentSpec};
@@ -35,6 +36,13 @@ fn moved(model: &Model) -> Params<f64> {
     params
 }
 
+fn unlabelled(input: &Sequence) -> Example {
+    Example {
+        input: input.clone(),
+        target: Target::None,
+    }
+}
+
 #[test]
 fn steps_add_up_to_the_whole_sequence() {
     for (cell, layers, learned) in [(&RNN, 1, false), (&GRU, 2, true), (&LSTM, 2, true)] {
@@ -46,12 +54,12 @@ fn steps_add_up_to_the_whole_sequence() {
             dim: 3,
             data: data.clone(),
         };
-        let states = victim.states(&[&whole]).unwrap().remove(0);
+        let states = victim.states(&[&unlabelled(&whole)]).unwrap().remove(0);
         let mut stepper = Stepper::new(&model, &params).unwrap();
         let mut s = stepper.start();
         for (t, x) in data.chunks(3).enumerate() {
             s = stepper.step(&s, x).unwrap();
-            let row = |m: &nn::victim::Matrix| m.data[t * m.dim..(t + 1) * m.dim].to_vec();
+            let row = |m: &Array2<f32>| m.row(t).to_vec();
             let expected: Vec<f32> = states
                 .iter()
                 .flat_map(|l| [Some(row(&l.h)), l.c.as_ref().map(row)])
@@ -62,7 +70,7 @@ fn steps_add_up_to_the_whole_sequence() {
         }
         assert_eq!(
             stepper.logits(&s).unwrap(),
-            victim.logits(&[&whole]).unwrap()[0],
+            victim.logits(&[&whole]).unwrap()[0].as_slice().unwrap(),
             "{cell:?}"
         );
         assert_eq!(stepper.queries().forwards, 7);

@@ -367,7 +367,7 @@ fn decoders_learn_to_say_the_first_token_and_stop_whatever_the_company() {
         .unwrap();
         let victim = Neural::new(&model, &fitted.params).unwrap();
         let items: Vec<&Sequence> = test.iter().map(|e| &e.input).collect();
-        let together = victim.answers(&items, 5).unwrap();
+        let together = victim.decode(&items, 5).unwrap();
         let right = together
             .iter()
             .zip(&test)
@@ -375,7 +375,7 @@ fn decoders_learn_to_say_the_first_token_and_stop_whatever_the_company() {
             .count();
         assert!(right >= 38, "{right} of 40 right: {spec:?}");
         for (item, said) in items.iter().zip(together) {
-            assert_eq!(victim.answers(&[item], 5).unwrap()[0], said);
+            assert_eq!(victim.decode(&[item], 5).unwrap()[0], said);
         }
         assert_eq!(
             victim.queries(),

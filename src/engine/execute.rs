@@ -208,7 +208,7 @@ mod tests {
             }
         }
 
-        fn code(&self, _: &Params) -> Code {
+        fn code(&self, _: &Params, _: &stages::ExpectedInputs<'_>) -> Code {
             unreachable!("nobody asks for its key")
         }
 

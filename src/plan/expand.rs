@@ -103,17 +103,18 @@ pub fn expand<'p>(pipeline: &'p Pipeline, order: &[usize]) -> Result<Plan<'p>, V
             let wires = wires(pipeline, decl, &variant.ports, &point, &placed, &instances);
             let foreseen = wires.and_then(|(wires, metrics)| {
                 let metric = metrics.first().copied();
-                foresight.look(&pipeline.axes, decl, &variant.params, &wires, metric)?;
-                Ok((wires, metrics))
+                let code = foresight.look(&pipeline.axes, decl, &variant.params, &wires, metric)?;
+                Ok((wires, metrics, code))
             });
             match foreseen {
-                Ok((wires, metrics)) => instances.push(Instance {
+                Ok((wires, metrics, code)) => instances.push(Instance {
                     stage,
                     label: label(decl, &point, &pipeline.axes),
                     point,
                     params: variant.params.clone(),
                     seed: variant.seed,
                     files: variant.files.clone(),
+                    code,
                     wires,
                     metrics,
                     outputs: variant.outputs.clone(),

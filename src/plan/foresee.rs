@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use stages::{Blamed, Expected, ExpectedInputs, Mismatch};
+use stages::{Blamed, Code, Expected, ExpectedInputs, Mismatch};
 use store::Params;
 
 use super::instance::{Feed, Source, Wire};
@@ -22,7 +22,7 @@ pub struct Foresight {
 }
 
 impl Foresight {
-    /// Looks at the next instance, with what it reads.
+    /// Looks at the next instance, with what it reads; the code that decides its result.
     pub fn look(
         &mut self,
         axes: &[Axis],
@@ -30,7 +30,7 @@ impl Foresight {
         params: &Params,
         wires: &[Wire],
         metric: Option<Source>,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<Code, Diagnostic> {
         if let (Some(select), Some(source)) = (&decl.select, metric) {
             let table = self.of(source);
             if table.has_column(&select.column) == Some(false) {
@@ -49,7 +49,8 @@ impl Foresight {
             .iter()
             .map(|wire| (wire.port.as_str(), self.read(&wire.from, axes)))
             .collect();
-        let expected = decl.kind.expect(params, &ExpectedInputs(inputs));
+        let inputs = ExpectedInputs(inputs);
+        let expected = decl.kind.expect(params, &inputs);
         let expected = expected.map_err(|mismatch| placed(decl, mismatch))?;
         let outputs = match self.known.get(&expected) {
             Some(outputs) => outputs.clone(),
@@ -61,7 +62,12 @@ impl Foresight {
             }
         };
         self.of_instance.push(outputs);
-        Ok(())
+        let code = decl.kind.code(params, &inputs);
+        let collects = |wire: &Wire| matches!(wire.from, Feed::Collect { .. });
+        Ok(match wires.iter().any(collects) {
+            true => code.collecting(),
+            false => code,
+        })
     }
 
     /// Forgets the instances from this one on: their stage is wrong.

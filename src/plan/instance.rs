@@ -35,6 +35,8 @@ pub struct Instance {
     pub seed: Option<u64>,
     /// Declared files.
     pub files: Arc<Files>,
+    /// The code that decides its result.
+    pub code: Code,
     /// What each port reads.
     pub wires: Vec<Wire>,
     /// For a stage with `select`: the metric of each candidate.
@@ -106,13 +108,7 @@ impl Plan<'_> {
 
     /// The code that decides an instance's result.
     pub fn code(&self, instance: usize) -> Code {
-        let planned = &self.instances[instance];
-        let code = self.decl(instance).kind.code(&planned.params);
-        let collects = |wire: &Wire| matches!(wire.from, Feed::Collect { .. });
-        match planned.wires.iter().any(collects) {
-            true => code.collecting(),
-            false => code,
-        }
+        self.instances[instance].code.clone()
     }
 
     /// `label` for the only output, `label.output` otherwise.

@@ -68,10 +68,11 @@ pub trait Stage: Sync {
         &[]
     }
 
-    /// The code that decides the result. A kind whose parameters choose between sources
-    /// (one attack or another) narrows this, so that editing one leaves the others cached.
-    fn code(&self, params: &Params) -> Code {
-        let _ = params;
+    /// The code that decides the result. A kind whose parameters or inputs choose between sources
+    /// (one attack or another, the model of its `weights`) narrows this, so that editing one leaves the others
+    /// cached. What the file does not tell of the inputs may be anything.
+    fn code(&self, params: &Params, inputs: &ExpectedInputs<'_>) -> Code {
+        let _ = (params, inputs);
         fingerprint::of_kind(self.describe().kind)
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Float32Type;
 use arrow::record_batch::RecordBatch;
+use ndarray::ArrayView2;
 use nn::autodiff::Params;
 use nn::batch::{Example, Sequence, Target};
 use nn::linear::{LinearSvm, NaiveBayes, Vectors};
@@ -160,7 +161,8 @@ impl<'a> Subject<'a> {
 pub fn probabilities(victim: &dyn Victim, texts: &[&Sequence]) -> Result<Vec<Vec<f32>>, Failure> {
     let mut all = Vec::with_capacity(texts.len());
     for part in texts.chunks(4096) {
-        all.extend(victim.probabilities(part).map_err(failure)?);
+        let rows = victim.probabilities(part).map_err(failure)?;
+        all.extend(rows.into_iter().map(|p| p.into_raw_vec_and_offset().0));
     }
     Ok(all)
 }
@@ -185,7 +187,7 @@ fn network(
     let mut params = model.init(0);
     for (name, span) in model.layout().entries() {
         if let (true, Some(vectors)) = (span.frozen(), vectors) {
-            params.set(span, &vectors.data).map_err(failure)?;
+            params.set(span, vectors.view()).map_err(failure)?;
             continue;
         }
         let tensor = tensors.get(name);
@@ -195,7 +197,15 @@ fn network(
                 "`{name}` does not hold 32-bit floats"
             )));
         };
-        params.set(span, numbers).map_err(failure)?;
+        let values = ArrayView2::from_shape((span.rows, span.cols), numbers.as_slice());
+        let values = values.map_err(|_| {
+            let (rows, cols) = (span.rows, span.cols);
+            let got = numbers.len();
+            Failure::new(format!(
+                "`{name}` has {got} numbers, expected {rows} x {cols}"
+            ))
+        })?;
+        params.set(span, values).map_err(failure)?;
     }
     Ok(params)
 }

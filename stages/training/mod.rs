@@ -388,7 +388,7 @@ pub fn train_with(
 fn fresh(model: &Model, lesson: &Lesson<'_>) -> Result<nn::autodiff::Params<f32>, Failure> {
     let mut params = model.init(lesson.seed);
     if let (Some(span), Some(vectors)) = (model.layout().find("embedding"), lesson.vectors) {
-        params.set(span, &vectors.data).map_err(|e| {
+        params.set(span, vectors.view()).map_err(|e| {
             failure(e).help("connect `vectors` made for the vocabulary of these tokens")
         })?;
     }

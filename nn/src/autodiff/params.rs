@@ -4,6 +4,7 @@ use super::layout::{Init, Layout, Span};
 use crate::error::{Result, same};
 use crate::numeric::gemm::Mat;
 use crate::numeric::{Real, Stream, finite};
+use ndarray::ArrayView2;
 
 /// The weights.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,13 +63,29 @@ impl<T: Real> Params<T> {
         }
     }
 
-    /// One weight as a matrix.
-    pub fn mat(&self, span: Span) -> Mat<'_, T> {
+    /// One weight, (rows, columns).
+    pub fn view(&self, span: Span) -> ArrayView2<'_, T> {
+        let shape = (span.rows, span.cols);
+        ArrayView2::from_shape(shape, self.get(span)).expect("a span has whole rows")
+    }
+
+    /// One weight as a matrix for products.
+    pub(crate) fn mat(&self, span: Span) -> Mat<'_, T> {
         Mat::new(self.get(span), span.rows, span.cols)
     }
 
-    /// Replaces one weight.
-    pub fn set(&mut self, span: Span, values: &[T]) -> Result<()> {
+    /// Replaces one weight, (rows, columns).
+    pub fn set(&mut self, span: Span, values: ArrayView2<'_, T>) -> Result<()> {
+        same("rows of a weight", span.rows, values.nrows())?;
+        same("columns of a weight", span.cols, values.ncols())?;
+        match values.as_slice() {
+            Some(values) => self.set_flat(span, values),
+            None => self.set_flat(span, &values.iter().copied().collect::<Vec<T>>()),
+        }
+    }
+
+    /// Replaces one weight, row after row.
+    pub(crate) fn set_flat(&mut self, span: Span, values: &[T]) -> Result<()> {
         same("weight", span.len(), values.len())?;
         finite("weight", values)?;
         self.get_mut(span).copy_from_slice(values);

@@ -6,6 +6,7 @@
 //!   Never written out: products go through the tokens.
 
 use crate::error::{Error, Result, same, setting};
+use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -41,6 +42,14 @@ pub struct Vectors {
     pub dim: usize,
     /// All rows.
     pub data: Arc<[f32]>,
+}
+
+impl Vectors {
+    /// (words, dim)
+    pub fn view(&self) -> ArrayView2<'_, f32> {
+        let rows = self.data.len() / self.dim.max(1);
+        ArrayView2::from_shape((rows, self.dim), &self.data[..rows * self.dim]).expect("whole rows")
+    }
 }
 
 /// How texts become features.

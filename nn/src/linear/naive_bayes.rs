@@ -6,6 +6,7 @@ use crate::batch::{Example, Sequence};
 use crate::error::{Result, same, setting};
 use crate::linear::bag_of_words::{labelled, tokens_of};
 use crate::victim::{Queries, Victim};
+use ndarray::Array2;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -88,12 +89,12 @@ impl NaiveBayes {
 
 impl Victim for NaiveBayes {
     /// Scores less their maximum: sums over a text are too large for `f32` to tell classes apart.
-    fn logits(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
+    fn logits(&self, items: &[&Sequence]) -> Result<Vec<Array2<f32>>> {
         self.forwards
             .fetch_add(items.len() as u64, Ordering::Relaxed);
         let relative = |scores: Vec<f64>| {
             let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            scores.iter().map(|s| (s - top) as f32).collect()
+            Array2::from_shape_fn((1, scores.len()), |(_, k)| (scores[k] - top) as f32)
         };
         items
             .iter()
@@ -128,7 +129,7 @@ mod tests {
                 && (scores[1] - (0.4f64 / 5.0).ln()).abs() < 1e-12
         );
         assert_eq!(
-            nb.logits(&[&Sequence::Tokens(vec![0, 2])]).unwrap()[0][0],
+            nb.logits(&[&Sequence::Tokens(vec![0, 2])]).unwrap()[0][[0, 0]],
             0.0,
             "the best class is at zero"
         );

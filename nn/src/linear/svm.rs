@@ -11,6 +11,7 @@ use crate::linear::bag_of_words::{labelled, tokens_of};
 use crate::linear::features::{Features, Reading, Row, Vectors};
 use crate::numeric::Stream;
 use crate::victim::{Queries, Victim};
+use ndarray::Array2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -188,13 +189,13 @@ fn machine(
 }
 
 impl Victim for LinearSvm {
-    fn logits(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
+    fn logits(&self, items: &[&Sequence]) -> Result<Vec<Array2<f32>>> {
         self.forwards
             .fetch_add(items.len() as u64, Ordering::Relaxed);
-        items
-            .iter()
-            .map(|text| Ok(self.scores(text)?.iter().map(|s| *s as f32).collect()))
-            .collect()
+        let row =
+            |scores: Vec<f64>| Array2::from_shape_fn((1, scores.len()), |(_, k)| scores[k] as f32);
+        let each = items.iter();
+        each.map(|text| self.scores(text).map(row)).collect()
     }
     fn queries(&self) -> Queries {
         Queries {
@@ -251,7 +252,7 @@ mod tests {
                     };
                     let z = svm.logits(&[&e.input]).unwrap();
                     assert_eq!(
-                        crate::numeric::argmax(&z[0]),
+                        crate::numeric::argmax(z[0].as_slice().unwrap()),
                         y as usize,
                         "{steps:?} {classes}"
                     );

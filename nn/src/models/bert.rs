@@ -159,7 +159,7 @@ impl Load<'_, '_> {
 
     fn rows(&mut self, name: &str, span: Span) -> Result<()> {
         let values = self.get(name)?;
-        self.params.set(span, &values)
+        self.params.set_flat(span, &values)
     }
 
     fn norm(&mut self, name: &str, norm: &LayerNorm) -> Result<()> {
@@ -174,7 +174,7 @@ impl Load<'_, '_> {
         let transposed: Vec<f32> = (0..rows * cols)
             .map(|i| values[i % cols * rows + i / cols])
             .collect();
-        self.params.set(dense.weight, &transposed)?;
+        self.params.set_flat(dense.weight, &transposed)?;
         dense
             .bias
             .map_or(Ok(()), |bias| self.rows(&format!("{name}.bias"), bias))

@@ -8,9 +8,11 @@
 //! Rows lie in order of their size, large ones first: `|p . e| <= max |p| * sum |e|` and `<= |p| |e|`, so that once
 //! these bounds are below the best score, a direction needs no more rows. What is found is exactly the maximum.
 
+use super::finite::finite;
 use super::rows::max;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, same};
 use crate::numeric::gemm::{Into, Mat, Packed, gemm_packed};
+use ndarray::{ArrayView1, ArrayView2};
 use rayon::prelude::*;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,10 +59,10 @@ pub struct BestRow {
 
 /// Places of the rows whose product with a direction is above a limit, ascending. With rows and a direction of
 /// length 1 these are cosines. Sums go from left to right, so that every machine finds the same rows.
-pub fn similar(rows: &[f32], direction: &[f32], above: f32) -> Vec<usize> {
-    let rows = rows.chunks_exact(direction.len()).enumerate();
+pub fn similar(rows: ArrayView2<f32>, direction: ArrayView1<f32>, above: f32) -> Vec<usize> {
+    let rows = rows.rows().into_iter().enumerate();
     let scored = rows.map(|(place, row)| {
-        let pairs = row.iter().zip(direction);
+        let pairs = row.iter().zip(&direction);
         (place, pairs.fold(0.0f32, |sum, (x, y)| sum + x * y))
     });
     let near = scored.filter(|(_, score)| *score > above);
@@ -105,16 +107,15 @@ impl BestRow {
 }
 
 impl Dictionary {
-    /// Packs a table of rows of `dim` numbers.
-    pub fn new(table: &[f32], dim: usize) -> Result<Self> {
-        if dim == 0 || table.is_empty() || !table.len().is_multiple_of(dim) {
-            return Err(Error::Shape {
-                what: "dictionary",
-                expected: format!("rows of {dim} numbers"),
-                got: format!("{} numbers", table.len()),
-            });
+    /// Packs a table, (rows, dim).
+    pub fn new(table: ArrayView2<f32>) -> Result<Self> {
+        let dim = table.ncols();
+        if table.is_empty() {
+            return Err(Error::Empty { what: "dictionary" });
         }
-        crate::numeric::finite("dictionary", table)?;
+        let table = table.as_standard_layout();
+        let table = table.as_slice().expect("the standard layout");
+        finite("dictionary", table)?;
         let sizes: Vec<Size> = table.par_chunks(dim).map(Size::of).collect();
         let mut order: Vec<u32> = (0..sizes.len() as u32).collect();
         let sum = |row: u32| sizes[row as usize].sum;
@@ -150,6 +151,11 @@ impl Dictionary {
         })
     }
 
+    /// Numbers in a row.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
     /// Rows of the table.
     pub fn rows(&self) -> usize {
         self.order.len()
@@ -157,14 +163,21 @@ impl Dictionary {
 
     /// The best row for each direction; `skip` lists the rows that may not be the answer.
     /// None when every row is skipped.
-    pub fn best(&self, directions: &[f32], skip: &[&[u32]]) -> Result<Vec<Option<BestRow>>> {
+    pub fn best(
+        &self,
+        directions: ArrayView2<f32>,
+        skip: &[&[u32]],
+    ) -> Result<Vec<Option<BestRow>>> {
+        same("numbers in a direction", self.dim, directions.ncols())?;
+        let directions = directions.as_standard_layout();
+        let directions = directions.as_slice().expect("the standard layout");
         self.search(directions, skip).map(|(best, _)| best)
     }
 
     /// The best rows, and how many scores were computed for them.
     fn search(&self, directions: &[f32], skip: &[&[u32]]) -> Result<(Vec<Option<BestRow>>, usize)> {
-        crate::error::same("directions", skip.len() * self.dim, directions.len())?;
-        crate::numeric::finite("direction", directions)?;
+        same("directions", skip.len() * self.dim, directions.len())?;
+        finite("direction", directions)?;
         let direction = |i: usize| &directions[i * self.dim..(i + 1) * self.dim];
         let sizes: Vec<Size> = (0..skip.len()).map(|i| Size::of(direction(i))).collect();
         let best: Mutex<Vec<Option<BestRow>>> = Mutex::new(vec![None; skip.len()]);
@@ -238,6 +251,10 @@ mod tests {
     use super::*;
     use crate::numeric::Stream;
 
+    fn view(rows: &[f32], dim: usize) -> ArrayView2<'_, f32> {
+        ArrayView2::from_shape((rows.len() / dim, dim), rows).unwrap()
+    }
+
     #[test]
     fn it_is_the_definition_for_every_batch() {
         let (rows, dim, items) = (1300, 7, 9);
@@ -252,8 +269,8 @@ mod tests {
             .map(|i| (0..i * 40).map(|k| (k * 31) % rows as u32).collect())
             .collect();
         let skip: Vec<&[u32]> = skip.iter().map(Vec::as_slice).collect();
-        let dictionary = Dictionary::new(&table, dim).unwrap();
-        let all = dictionary.best(&directions, &skip).unwrap();
+        let dictionary = Dictionary::new(view(&table, dim)).unwrap();
+        let all = dictionary.best(view(&directions, dim), &skip).unwrap();
         for (i, direction) in directions.chunks_exact(dim).enumerate() {
             let mut best: Option<BestRow> = None;
             for (z, row) in table.chunks_exact(dim).enumerate() {
@@ -267,7 +284,7 @@ mod tests {
                 }
             }
             assert_eq!(all[i], best, "direction {i}");
-            let alone = dictionary.best(direction, &skip[i..=i]).unwrap();
+            let alone = dictionary.best(view(direction, dim), &skip[i..=i]).unwrap();
             assert_eq!(alone[0], best, "direction {i} alone");
         }
     }
@@ -296,7 +313,7 @@ mod tests {
             table[(rows - 1 - i) * dim] += 8.0 * directions[i * dim];
             table[(rows - 1 - i) * dim + 1] -= 8.0 * directions[i * dim + 1];
         }
-        let dictionary = Dictionary::new(&table, dim).unwrap();
+        let dictionary = Dictionary::new(view(&table, dim)).unwrap();
         let skip: Vec<Vec<u32>> = (0..items as u32).map(|i| vec![70 + (i ^ 1)]).collect();
         let skip: Vec<&[u32]> = skip.iter().map(Vec::as_slice).collect();
         let (best, scores) = dictionary.search(&directions, &skip).unwrap();
@@ -317,10 +334,13 @@ mod tests {
 
     #[test]
     fn a_dictionary_with_nothing_to_choose_from_has_no_best() {
-        let dictionary = Dictionary::new(&[1.0, 2.0], 1).unwrap();
-        assert_eq!(dictionary.best(&[1.0], &[&[0, 1]]).unwrap(), [None]);
-        assert!(dictionary.best(&[f32::NAN], &[&[]]).is_err());
-        assert!(dictionary.best(&[1.0, 2.0], &[&[]]).is_err());
-        assert!(Dictionary::new(&[1.0, 2.0, 3.0], 2).is_err());
+        let dictionary = Dictionary::new(view(&[1.0, 2.0], 1)).unwrap();
+        assert_eq!(
+            dictionary.best(view(&[1.0], 1), &[&[0, 1]]).unwrap(),
+            [None]
+        );
+        assert!(dictionary.best(view(&[f32::NAN], 1), &[&[]]).is_err());
+        assert!(dictionary.best(view(&[1.0, 2.0], 2), &[&[]]).is_err());
+        assert!(Dictionary::new(view(&[], 2)).is_err());
     }
 }

@@ -1,86 +1,136 @@
-//! What attacks see of a model: answers, gradients of the input, states, attention, and the bill.
-//!
-//! [`Neural`] is a network under attack; bags of words are victims too, with less to show.
+//! What attacks see of a model. Knows no model.
 
-use crate::batch::{Example, Sequence};
+use crate::batch::{Example, Sequence, Side};
 use crate::error::{Error, Result};
 use crate::models::Queries;
 use crate::numeric::softmax;
 use crate::objectives::Objective;
-
-/// Numbers in rows.
-#[derive(Clone, Debug, PartialEq, Default)]
-pub struct Matrix {
-    /// Numbers in a row.
-    pub dim: usize,
-    /// Rows one after the other.
-    pub data: Vec<f32>,
-}
+use ndarray::{Array1, Array2, Array3};
 
 /// The value of an objective and its gradient with respect to the vectors an item was read as.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gradient {
     /// The objective.
     pub value: f64,
-    /// A row for each step (each character of each word for character models).
-    pub input: Matrix,
-    /// The logits of the same forward pass.
-    pub logits: Vec<f32>,
+    /// (steps, dim); for character models a row for each character of each word.
+    pub input: Array2<f32>,
+    /// The logits of the same forward pass, (steps, outputs).
+    pub logits: Array2<f32>,
 }
 
-/// What one recurrent layer went through on one item; a row for each step.
+/// What one recurrent layer went through on one item; (steps, units) each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerStates {
     /// Hidden states.
-    pub h: Matrix,
+    pub h: Array2<f32>,
     /// Cell states of an LSTM.
-    pub c: Option<Matrix>,
+    pub c: Option<Array2<f32>>,
     /// Gate activations by letter.
-    pub gates: Vec<(char, Matrix)>,
+    pub gates: Vec<(char, Array2<f32>)>,
+}
+
+/// The vectors after one layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayerVectors {
+    /// Whose steps they are: of what was read, or of what is predicted.
+    pub side: Side,
+    /// (steps, dim)
+    pub vectors: Array2<f32>,
+}
+
+/// The attention weights of one layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayerAttention {
+    /// Whose steps attend.
+    pub queries: Side,
+    /// Whose steps are attended to.
+    pub keys: Side,
+    /// (heads, queries, keys); each row adds up to 1. Pooling has one head and one query.
+    pub weights: Array3<f32>,
 }
 
 /// A model under attack. What a kind of model has not got is an error that says so.
+///
+/// Models that generate a sequence are asked with examples: with a target they are teacher-forced; without one they
+/// decode greedily first, which is one more forward pass per item, and are then forced to their own answer. A model of
+/// tokens also takes vectors in their place, such as those of [`Victim::embed`] with some rows changed or zero.
 pub trait Victim: Sync {
-    /// Logits of each item; all steps in turn for sequence models. A model that says a sequence of its own is asked
-    /// for its answer first, which is one more forward pass an item; the steps are those of its answer.
-    fn logits(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>>;
-
-    /// The gradient of an objective with respect to each item's input vectors.
-    fn gradients(&self, _: &[&Example], _: &Objective) -> Result<Vec<Gradient>> {
-        Err(Error::Missing {
-            what: "input gradient",
-        })
-    }
-
-    /// All states and gates, layer by layer.
-    fn states(&self, _: &[&Sequence]) -> Result<Vec<Vec<LayerStates>>> {
-        Err(Error::Missing {
-            what: "recurrent states",
-        })
-    }
-
-    /// Attention weights: for each layer one row a head and query (one row in all for pooling), a column for each
-    /// step that is looked at.
-    fn attention(&self, _: &[&Sequence]) -> Result<Vec<Vec<Matrix>>> {
-        Err(Error::Missing { what: "attention" })
-    }
-
-    /// The vector that the classifier's head reads.
-    fn sentences(&self, _: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
-        Err(Error::Missing {
-            what: "sentence vector",
-        })
-    }
+    /// Logits of each item, (steps, outputs): one step for classifiers, those of its own answer for a model that
+    /// generates a sequence.
+    fn logits(&self, items: &[&Sequence]) -> Result<Vec<Array2<f32>>>;
 
     /// Passes made so far.
     fn queries(&self) -> Queries;
 
-    /// Class probabilities of each item, of every step for sequence models.
-    fn probabilities(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
+    /// Class or token probabilities, (steps, outputs).
+    fn probabilities(&self, items: &[&Sequence]) -> Result<Vec<Array2<f32>>> {
         let mut logits = self.logits(items)?;
-        logits.iter_mut().for_each(|z| {
-            softmax(z);
-        });
+        for row in logits.iter_mut().flat_map(|z| z.rows_mut()) {
+            if let Some(row) = row.into_slice() {
+                softmax(row);
+            }
+        }
         Ok(logits)
     }
+
+    /// Logits at every step of the examples' targets, (steps, outputs).
+    fn forced_logits(&self, items: &[&Example]) -> Result<Vec<Array2<f32>>> {
+        not_available("teacher forcing", items)
+    }
+
+    /// Cross-entropy at every step of the examples' targets.
+    fn losses(&self, items: &[&Example]) -> Result<Vec<Array1<f64>>> {
+        not_available("teacher forcing", items)
+    }
+
+    /// Greedy decoding: up to `most` tokens per item, without the end token.
+    fn decode(&self, items: &[&Sequence], most: usize) -> Result<Vec<Vec<u32>>> {
+        let _ = most;
+        not_available("decoder", items)
+    }
+
+    /// The gradient of an objective with respect to each item's input vectors.
+    fn gradients(&self, items: &[&Example], objective: &Objective) -> Result<Vec<Gradient>> {
+        self.gradients_each(items, &vec![objective; items.len()])
+    }
+
+    /// As [`Victim::gradients`], with an objective for each item.
+    fn gradients_each(&self, items: &[&Example], _: &[&Objective]) -> Result<Vec<Gradient>> {
+        not_available("input gradient", items)
+    }
+
+    /// The vectors that each item is read as, (steps, dim): what [`Sequence::Vectors`] takes in place of tokens.
+    fn embed(&self, items: &[&Sequence]) -> Result<Vec<Array2<f32>>> {
+        not_available("input vectors", items)
+    }
+
+    /// All states and gates of recurrent layers, layer by layer.
+    fn states(&self, items: &[&Example]) -> Result<Vec<Vec<LayerStates>>> {
+        not_available("recurrent states", items)
+    }
+
+    /// The vectors after each layer, at every position.
+    fn hidden(&self, items: &[&Example]) -> Result<Vec<Vec<LayerVectors>>> {
+        not_available("vectors at every position", items)
+    }
+
+    /// Attention weights per layer and head.
+    fn attention(&self, items: &[&Example]) -> Result<Vec<Vec<LayerAttention>>> {
+        not_available("attention", items)
+    }
+
+    /// The vector that the classifier's head reads.
+    fn sentences(&self, items: &[&Sequence]) -> Result<Vec<Array1<f32>>> {
+        not_available("sentence vector", items)
+    }
+
+    /// The mean over positions of the last layer's vectors: what sentence encoders such as MiniLM give, before it is
+    /// scaled to length 1.
+    fn mean_vectors(&self, items: &[&Sequence]) -> Result<Vec<Array1<f32>>> {
+        not_available("vectors at every position", items)
+    }
+}
+
+fn not_available<I, R>(what: &'static str, _: &[I]) -> Result<R> {
+    Err(Error::Missing { what })
 }

@@ -2,7 +2,6 @@
 //!
 //! [`Neural`] is a network under attack; bags of words are victims too, with less to show.
 
-mod hidden;
 mod interface;
 mod neural;
 mod per_item;
@@ -10,7 +9,7 @@ mod substitutions;
 mod suffix_gradients;
 
 pub use crate::models::Queries;
-pub use interface::{Gradient, LayerStates, Matrix, Victim};
+pub use interface::{Gradient, LayerAttention, LayerStates, LayerVectors, Victim};
 pub use neural::Neural;
 pub use substitutions::Remembered;
 pub use suffix_gradients::Suffix;

@@ -4,14 +4,17 @@
 //! computed in parallel. A row of a matrix product does not depend on the other rows, so an
 //! item alone gets the same bits as in any company. Dropout is always off.
 
-use super::interface::{Gradient, LayerStates, Matrix, Victim};
-use super::per_item::{attention_of, logits_of, rows_of, states_of};
+use super::interface::{Gradient, LayerAttention, LayerStates, LayerVectors, Victim};
+use super::per_item::{
+    attention_of, hidden_of, input_of, logits_of, losses_of, rows_of, states_of,
+};
 use crate::autodiff::{Params, Shard, Tape, Want};
-use crate::batch::{Batch, Example, Input, Sequence, Target};
+use crate::batch::{Batch, Example, Sequence, Target};
 use crate::error::{Error, Result, same};
 use crate::models::{Model, Output, Queries};
-use crate::numeric::{finite, softmax};
+use crate::numeric::finite;
 use crate::objectives::Objective;
+use ndarray::{Array1, Array2};
 use rayon::prelude::*;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,30 +50,8 @@ impl<'m> Neural<'m> {
         })
     }
 
-    /// What a sequence-to-sequence model answers, greedily, up to `most` tokens; a forward pass an item.
-    pub fn answers(&self, items: &[&Sequence], most: usize) -> Result<Vec<Vec<u32>>> {
-        if items.is_empty() {
-            return Err(Error::Empty {
-                what: "list of items",
-            });
-        }
-        let group = |texts: &[&Sequence]| {
-            let examples: Vec<Example> = texts.iter().map(|s| unknown(s)).collect();
-            let batch = Batch::new(&examples.iter().collect::<Vec<_>>())?;
-            let said = self
-                .model
-                .decode(&mut Tape::default(), self.params, &batch, most)?;
-            self.forwards
-                .fetch_add(texts.len() as u64, Ordering::Relaxed);
-            Ok(said)
-        };
-        let groups: Vec<Vec<Vec<u32>>> =
-            items.par_chunks(GROUP).map(group).collect::<Result<_>>()?;
-        Ok(groups.into_iter().flatten().collect())
-    }
-
     /// The network.
-    pub(crate) fn model(&self) -> &Model {
+    pub(super) fn model(&self) -> &Model {
         self.model
     }
 
@@ -80,11 +61,11 @@ impl<'m> Neural<'m> {
     }
 
     /// Logits of examples of one length, after a change to each group's batch.
-    pub(crate) fn groups(
+    pub(super) fn groups(
         &self,
         items: &[&Example],
         change: impl Fn(&mut Batch<f32>) -> Result<()> + Sync,
-    ) -> Result<Vec<Vec<f32>>> {
+    ) -> Result<Vec<Array2<f32>>> {
         let change = |batch: &mut Batch<f32>, _: &[usize]| change(batch);
         self.each(items, Want::NOTHING, change, |shard, out, batch| {
             Ok((0..batch.items())
@@ -95,12 +76,25 @@ impl<'m> Neural<'m> {
 
     /// Runs groups of items in parallel and puts the results in the items' order. `change` gets each group's batch
     /// and the places of its items in the list.
-    pub(crate) fn each<R: Send>(
+    pub(super) fn each<R: Send>(
         &self,
         items: &[&Example],
         want: Want,
         change: impl Fn(&mut Batch<f32>, &[usize]) -> Result<()> + Sync,
         get: impl Fn(&mut Shard<f32>, &Output, &Batch<f32>) -> Result<Vec<R>> + Sync,
+    ) -> Result<Vec<R>> {
+        self.each_with(items, want, change, |shard, out, batch, _| {
+            get(shard, out, batch)
+        })
+    }
+
+    /// The same where the result also depends on the items' places in the list.
+    fn each_with<R: Send>(
+        &self,
+        items: &[&Example],
+        want: Want,
+        change: impl Fn(&mut Batch<f32>, &[usize]) -> Result<()> + Sync,
+        get: impl Fn(&mut Shard<f32>, &Output, &Batch<f32>, &[usize]) -> Result<Vec<R>> + Sync,
     ) -> Result<Vec<R>> {
         if items.is_empty() {
             return Err(Error::Empty {
@@ -124,7 +118,7 @@ impl<'m> Neural<'m> {
             let out = self.model.forward(&mut shard.tape, self.params, &batch)?;
             self.forwards.fetch_add(ids.len() as u64, Ordering::Relaxed);
             finite("logits", shard.tape.get(out.logits))?;
-            let results = get(&mut shard, &out, &batch)?;
+            let results = get(&mut shard, &out, &batch, ids)?;
             same("results", ids.len(), results.len())?;
             if let Ok(mut spare) = self.spare.lock() {
                 spare.push(shard);
@@ -140,92 +134,82 @@ impl<'m> Neural<'m> {
         Ok(sorted.into_iter().map(|(_, r)| r).collect())
     }
 
-    /// Something of every item after a forward pass.
-    pub(super) fn look_at<R: Send>(
+    /// Something of every item after a forward pass. A model that generates a sequence is forced to its own answer
+    /// where no target is given.
+    fn look<R: Send>(
         &self,
         items: &[&Example],
-        get: impl Fn(&Tape<f32>, &Output, &Batch<f32>, usize) -> R + Sync,
+        get: impl Fn(&Tape<f32>, &Output, &Batch<f32>, usize) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
+        let answered = self.with_answers(items)?;
+        let items: Vec<&Example> = items
+            .iter()
+            .zip(&answered)
+            .map(|(given, own)| own.as_ref().unwrap_or(given))
+            .collect();
         self.each(
-            items,
+            &items,
             Want::NOTHING,
             |_, _| Ok(()),
             |shard, out, batch| {
-                Ok((0..batch.items())
-                    .map(|b| get(&shard.tape, out, batch, b))
-                    .collect())
+                let each = 0..batch.items();
+                each.map(|b| get(&shard.tape, out, batch, b)).collect()
             },
         )
     }
 
-    /// The same of sequences alone: a model that says a sequence is taught its own answer.
-    pub(super) fn look<R: Send>(
-        &self,
-        items: &[&Sequence],
-        get: impl Fn(&Tape<f32>, &Output, &Batch<f32>, usize) -> R + Sync,
-    ) -> Result<Vec<R>> {
-        let mut examples: Vec<Example> = items.iter().map(|s| unknown(s)).collect();
-        if let Some(decoding) = self.model.decoding() {
-            let limit = |s: &Sequence| longest_answer(s.len()).min(decoding.max_steps);
-            let longest = items.iter().map(|s| limit(s)).max().unwrap_or(0);
-            for (example, mut said) in examples.iter_mut().zip(self.answers(items, longest)?) {
-                let limit = limit(&example.input);
-                said.truncate(limit);
-                if said.len() < limit {
-                    said.push(decoding.end);
-                }
-                example.target = Target::Tokens(said);
-            }
+    /// The examples without a target with the model's own answer, if it generates one.
+    fn with_answers(&self, items: &[&Example]) -> Result<Vec<Option<Example>>> {
+        let mut answered = vec![None; items.len()];
+        let Some(decoding) = self.model.decoding() else {
+            return Ok(answered);
+        };
+        let open = |i: &usize| items[*i].target == Target::None;
+        let open: Vec<usize> = (0..items.len()).filter(open).collect();
+        if open.is_empty() {
+            return Ok(answered);
         }
-        self.look_at(&examples.iter().collect::<Vec<_>>(), get)
+        let sequences: Vec<&Sequence> = open.iter().map(|i| &items[*i].input).collect();
+        let limit = |s: &Sequence| longest_answer(s.len()).min(decoding.max_steps);
+        let longest = sequences.iter().map(|s| limit(s)).max().unwrap_or(0);
+        let answers = self.decode(&sequences, longest)?;
+        for ((i, input), mut answer) in open.into_iter().zip(sequences).zip(answers) {
+            answer.truncate(limit(input));
+            if answer.len() < limit(input) {
+                answer.push(decoding.end);
+            }
+            answered[i] = Some(Example {
+                input: input.clone(),
+                target: Target::Tokens(answer),
+            });
+        }
+        Ok(answered)
     }
 
-    /// The gradients of a group after its forward pass.
-    pub(crate) fn differentiate(
+    /// The gradients of a group after its forward pass, `objectives` being those of its items.
+    pub(super) fn differentiate(
         &self,
         shard: &mut Shard<f32>,
         out: &Output,
         batch: &Batch<f32>,
-        objective: &Objective,
+        objectives: &[&Objective],
     ) -> Result<Vec<Gradient>> {
-        let logits: Vec<Vec<f32>> = (0..batch.items())
+        let each = 0..batch.items();
+        let logits: Vec<Array2<f32>> = each
             .map(|b| logits_of(&shard.tape, out, batch, b))
             .collect();
-        let values = objective.apply(&mut shard.tape, out, batch, 1.0)?;
+        let values = Objective::apply_each(objectives, &mut shard.tape, out, batch, 1.0)?;
         shard.tape.backward(self.params, &mut shard.grads);
         self.backwards
             .fetch_add(batch.items() as u64, Ordering::Relaxed);
-        let shape = shard.tape.shape(out.input);
-        // Character models read `width` vectors a word, one after the other.
-        let width = if let Input::Chars(_, width) = batch.input {
-            width
-        } else {
-            1
-        };
         let grad = shard.tape.grad(out.input);
-        let gradient = |(b, (value, logits)): (usize, (f64, Vec<f32>))| {
-            let step = width * shape.dim;
-            let mut data = vec![0.0; batch.lens[b] * step];
-            if !grad.is_empty() {
-                for (t, to) in data.chunks_exact_mut(step).enumerate() {
-                    to.copy_from_slice(&grad[(t * batch.items() + b) * step..][..step]);
-                }
-            }
-            Gradient {
-                value,
-                logits,
-                input: Matrix {
-                    dim: shape.dim,
-                    data,
-                },
-            }
+        let gradient = |(b, (value, logits)): (usize, (f64, Array2<f32>))| Gradient {
+            value,
+            logits,
+            input: input_of(&shard.tape, out, batch, grad, b),
         };
-        Ok(values
-            .into_iter()
-            .zip(logits)
-            .enumerate()
-            .map(gradient)
-            .collect())
+        let each = values.into_iter().zip(logits).enumerate();
+        Ok(each.map(gradient).collect())
     }
 }
 
@@ -237,44 +221,9 @@ fn unknown(input: &Sequence) -> Example {
 }
 
 impl Victim for Neural<'_> {
-    fn logits(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
-        self.look(items, logits_of)
-    }
-
-    fn gradients(&self, items: &[&Example], objective: &Objective) -> Result<Vec<Gradient>> {
-        self.each(
-            items,
-            Want::INPUT,
-            |_, _| Ok(()),
-            |shard, out, batch| self.differentiate(shard, out, batch, objective),
-        )
-    }
-
-    fn states(&self, items: &[&Sequence]) -> Result<Vec<Vec<LayerStates>>> {
-        self.look(items, states_of)?.into_iter().collect()
-    }
-
-    fn attention(&self, items: &[&Sequence]) -> Result<Vec<Vec<Matrix>>> {
-        self.look(items, attention_of)?.into_iter().collect()
-    }
-
-    fn sentences(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
-        let vector = |tape: &Tape<f32>, out: &Output, _: &Batch<f32>, b: usize| {
-            let v = out.sentence.ok_or(Error::Missing {
-                what: "sentence vector",
-            })?;
-            Ok(rows_of(tape, v, b, 1, 0..tape.shape(v).dim).data)
-        };
-        self.look(items, vector)?.into_iter().collect()
-    }
-
-    fn probabilities(&self, items: &[&Sequence]) -> Result<Vec<Vec<f32>>> {
-        let width = self.model.outputs();
-        let mut logits = self.logits(items)?;
-        for z in logits.iter_mut().flat_map(|z| z.chunks_exact_mut(width)) {
-            softmax(z);
-        }
-        Ok(logits)
+    fn logits(&self, items: &[&Sequence]) -> Result<Vec<Array2<f32>>> {
+        let examples: Vec<Example> = items.iter().map(|s| unknown(s)).collect();
+        self.forced_logits(&examples.iter().collect::<Vec<_>>())
     }
 
     fn queries(&self) -> Queries {
@@ -282,5 +231,100 @@ impl Victim for Neural<'_> {
             forwards: self.forwards.load(Ordering::Relaxed),
             backwards: self.backwards.load(Ordering::Relaxed),
         }
+    }
+
+    fn forced_logits(&self, items: &[&Example]) -> Result<Vec<Array2<f32>>> {
+        self.look(items, |tape, out, batch, b| {
+            Ok(logits_of(tape, out, batch, b))
+        })
+    }
+
+    fn losses(&self, items: &[&Example]) -> Result<Vec<Array1<f64>>> {
+        self.look(items, losses_of)
+    }
+
+    fn decode(&self, items: &[&Sequence], most: usize) -> Result<Vec<Vec<u32>>> {
+        if items.is_empty() {
+            return Err(Error::Empty {
+                what: "list of items",
+            });
+        }
+        let group = |texts: &[&Sequence]| {
+            let examples: Vec<Example> = texts.iter().map(|s| unknown(s)).collect();
+            let batch = Batch::new(&examples.iter().collect::<Vec<_>>())?;
+            let tape = &mut Tape::default();
+            let answers = self.model.decode(tape, self.params, &batch, most)?;
+            self.forwards
+                .fetch_add(texts.len() as u64, Ordering::Relaxed);
+            Ok(answers)
+        };
+        let groups: Vec<Vec<Vec<u32>>> =
+            items.par_chunks(GROUP).map(group).collect::<Result<_>>()?;
+        Ok(groups.into_iter().flatten().collect())
+    }
+
+    fn gradients_each(
+        &self,
+        items: &[&Example],
+        objectives: &[&Objective],
+    ) -> Result<Vec<Gradient>> {
+        same("objectives", items.len(), objectives.len())?;
+        self.each_with(
+            items,
+            Want::INPUT,
+            |_, _| Ok(()),
+            |shard, out, batch, ids| {
+                let own: Vec<&Objective> = ids.iter().map(|i| objectives[*i]).collect();
+                self.differentiate(shard, out, batch, &own)
+            },
+        )
+    }
+
+    fn embed(&self, items: &[&Sequence]) -> Result<Vec<Array2<f32>>> {
+        let examples: Vec<Example> = items.iter().map(|s| unknown(s)).collect();
+        self.look(
+            &examples.iter().collect::<Vec<_>>(),
+            |tape, out, batch, b| Ok(input_of(tape, out, batch, tape.get(out.input), b)),
+        )
+    }
+
+    fn states(&self, items: &[&Example]) -> Result<Vec<Vec<LayerStates>>> {
+        self.look(items, states_of)
+    }
+
+    fn hidden(&self, items: &[&Example]) -> Result<Vec<Vec<LayerVectors>>> {
+        self.look(items, hidden_of)
+    }
+
+    fn attention(&self, items: &[&Example]) -> Result<Vec<Vec<LayerAttention>>> {
+        self.look(items, attention_of)
+    }
+
+    fn sentences(&self, items: &[&Sequence]) -> Result<Vec<Array1<f32>>> {
+        let examples: Vec<Example> = items.iter().map(|s| unknown(s)).collect();
+        self.look(&examples.iter().collect::<Vec<_>>(), |tape, out, _, b| {
+            let v = out.sentence.ok_or(Error::Missing {
+                what: "sentence vector",
+            })?;
+            let row = rows_of(tape, v, b, 1, 0..tape.shape(v).dim);
+            Ok(row.row(0).to_owned())
+        })
+    }
+
+    fn mean_vectors(&self, items: &[&Sequence]) -> Result<Vec<Array1<f32>>> {
+        let examples: Vec<Example> = items.iter().map(|s| unknown(s)).collect();
+        let layers = self.hidden(&examples.iter().collect::<Vec<_>>())?;
+        let mean = |layers: Vec<LayerVectors>| {
+            let rows = layers.last().map(|layer| &layer.vectors);
+            let rows = rows.ok_or(Error::Missing {
+                what: "vectors at every position",
+            })?;
+            let mut sum = Array1::zeros(rows.ncols());
+            for row in rows.rows() {
+                sum += &row;
+            }
+            Ok(sum / rows.nrows() as f32)
+        };
+        layers.into_iter().map(mean).collect()
     }
 }

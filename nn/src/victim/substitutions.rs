@@ -4,23 +4,27 @@
 //! forward, the states of the text are kept once; a swap at position `i` starts from the state after `i - 1`.
 //! The answers have the same bits as those of the whole texts. Other models answer the whole texts.
 
-use super::interface::{LayerStates, Matrix, Victim};
+use super::interface::{LayerStates, Victim};
 use super::neural::Neural;
 use crate::batch::{Batch, Carry, Example, Sequence, Target};
 use crate::error::{Error, Result, same};
+use ndarray::Array2;
 
-/// A text and what the model went through on it.
+/// A text and the states of the model on it.
 #[derive(Clone, Debug)]
 pub struct Remembered {
-    pub(crate) tokens: Vec<u32>,
-    pub(crate) states: Option<Vec<LayerStates>>,
+    pub(super) tokens: Vec<u32>,
+    pub(super) states: Option<Vec<LayerStates>>,
 }
 
 impl Neural<'_> {
     /// Reads a text once; one forward pass.
     pub fn remember(&self, tokens: &[u32]) -> Result<Remembered> {
         let resumable = self.model().reads_forward();
-        let text = Sequence::Tokens(tokens.to_vec());
+        let text = Example {
+            input: Sequence::Tokens(tokens.to_vec()),
+            target: Target::None,
+        };
         let states = if resumable {
             self.states(&[&text])?.pop()
         } else {
@@ -33,12 +37,12 @@ impl Neural<'_> {
     }
 
     /// Logits of the text with each candidate in turn at `position`; a forward pass for each.
-    pub fn swaps(
+    pub fn substitutions(
         &self,
         text: &Remembered,
         position: usize,
         candidates: &[u32],
-    ) -> Result<Vec<Vec<f32>>> {
+    ) -> Result<Vec<Array2<f32>>> {
         if position >= text.tokens.len() {
             return Err(Error::Range {
                 what: "position",
@@ -71,7 +75,7 @@ impl Neural<'_> {
         endings: &[Sequence],
         states: &[LayerStates],
         after: usize,
-    ) -> Result<Vec<Vec<f32>>> {
+    ) -> Result<Vec<Array2<f32>>> {
         let examples: Vec<Example> = endings
             .iter()
             .map(|s| Example {
@@ -79,7 +83,7 @@ impl Neural<'_> {
                 target: Target::None,
             })
             .collect();
-        let row = |m: &Matrix| m.data[after * m.dim..(after + 1) * m.dim].to_vec();
+        let row = |m: &Array2<f32>| m.row(after).to_vec();
         let carry_of = |items: usize| -> Carry<f32> {
             states
                 .iter()
@@ -128,7 +132,7 @@ mod tests {
             let text = victim.remember(&tokens).unwrap();
             let candidates: Vec<u32> = (0..30).collect();
             for position in [0, 1, 6, 11] {
-                let fast = victim.swaps(&text, position, &candidates).unwrap();
+                let fast = victim.substitutions(&text, position, &candidates).unwrap();
                 for (c, z) in candidates.iter().zip(fast) {
                     let mut whole = tokens.clone();
                     whole[position] = *c;
@@ -139,9 +143,9 @@ mod tests {
                     );
                 }
             }
-            assert!(victim.swaps(&text, 12, &candidates).is_err());
+            assert!(victim.substitutions(&text, 12, &candidates).is_err());
             assert!(
-                victim.swaps(&text, 3, &[30]).is_err(),
+                victim.substitutions(&text, 3, &[30]).is_err(),
                 "a token outside the vocabulary"
             );
         }

@@ -5,7 +5,7 @@
 //! after `i - 1` and the steps from `i` on: those before are neither read again nor differentiated. The rows have
 //! the same bits as those of the whole text. Other models remember nothing, and are asked for whole texts.
 
-use super::interface::{Gradient, LayerStates, Matrix};
+use super::interface::{Gradient, LayerStates};
 use super::neural::Neural;
 use super::per_item::carried_of;
 use super::substitutions::Remembered;
@@ -13,6 +13,7 @@ use crate::autodiff::Want;
 use crate::batch::{Batch, Carry, Example, Sequence, Target};
 use crate::error::{Error, Result, same};
 use crate::objectives::Objective;
+use ndarray::Array2;
 
 /// The suffix of a remembered text, changed or not.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +50,8 @@ impl Neural<'_> {
             |shard, out, batch| {
                 let states = |b| resumable.then(|| carried_of(&shard.tape, out, batch, b));
                 let states: Vec<_> = (0..batch.items()).map(states).collect();
-                let gradients = self.differentiate(shard, out, batch, objective)?;
+                let gradients =
+                    self.differentiate(shard, out, batch, &vec![objective; batch.items()])?;
                 Ok(gradients.into_iter().zip(states).collect())
             },
         )?;
@@ -93,7 +95,7 @@ impl Neural<'_> {
                 let (mut h, mut c) = (Vec::new(), Vec::new());
                 for &item in items {
                     let (states, before) = (&starts[item][layer], suffixes[item].from - 1);
-                    let row = |m: &Matrix| m.data[before * m.dim..(before + 1) * m.dim].to_vec();
+                    let row = |m: &Array2<f32>| m.row(before).to_vec();
                     h.extend(row(&states.h));
                     c.extend(states.c.as_ref().map(row).unwrap_or_default());
                 }
@@ -107,7 +109,9 @@ impl Neural<'_> {
             &examples.iter().collect::<Vec<_>>(),
             Want::INPUT,
             carry,
-            |shard, out, batch| self.differentiate(shard, out, batch, objective),
+            |shard, out, batch| {
+                self.differentiate(shard, out, batch, &vec![objective; batch.items()])
+            },
         )
     }
 }
@@ -178,15 +182,18 @@ mod tests {
                 let fast = victim.suffix_gradients(&suffixes, &objective).unwrap();
                 for ((from, text), fast) in changed.iter().zip(fast) {
                     let whole = victim.gradients(&[&example(text)], &objective).unwrap();
-                    let rows = &whole[0].input.data[from * 5..];
+                    let rows = &whole[0].input.as_slice().unwrap()[from * 5..];
                     assert!(rows.iter().any(|x| *x != 0.0));
                     let bits = |rows: &[f32]| rows.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
                     assert_eq!(
-                        bits(&fast.input.data),
+                        bits(fast.input.as_slice().unwrap()),
                         bits(rows),
                         "{cell:?} {layers} {from}"
                     );
-                    assert_eq!(bits(&fast.logits), bits(&whole[0].logits));
+                    assert_eq!(
+                        bits(fast.logits.as_slice().unwrap()),
+                        bits(whole[0].logits.as_slice().unwrap())
+                    );
                     assert_eq!(fast.value, whole[0].value);
                 }
             }

@@ -180,7 +180,7 @@ impl Stage for AdversarialRetrain {
         ])
     }
 
-    fn code(&self, params: &Params) -> Code {
+    fn code(&self, params: &Params, _: &ExpectedInputs<'_>) -> Code {
         let name = Settings(params).text("attack").unwrap_or_default();
         fingerprint::with_chosen(
             "adversarial-retrain",

@@ -181,7 +181,7 @@ impl Stage for AttackStage {
         Ok(expect::outputs())
     }
 
-    fn code(&self, params: &Params) -> Code {
+    fn code(&self, params: &Params, _: &ExpectedInputs<'_>) -> Code {
         let name = Settings(params).text("attack").unwrap_or_default();
         fingerprint::with_chosen("attack", attacks::file(name).as_slice())
     }

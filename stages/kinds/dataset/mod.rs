@@ -133,7 +133,7 @@ impl Stage for Dataset {
 
     /// The entry of the chosen set counts, with the digests of its files and rows; the others'
     /// do not. Nor does how files are fetched: they are checked before they are read.
-    fn code(&self, params: &Params) -> Code {
+    fn code(&self, params: &Params, _: &ExpectedInputs<'_>) -> Code {
         let (entry, generator) = match check::origin(params) {
             Ok(Origin::Named(set)) => (Some(format!("{CATALOGUE}{}.toml", set.name)), None),
             Ok(Origin::Made(set, _)) => (None, Some(set.file)),

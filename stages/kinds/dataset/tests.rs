@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use store::{Digest, Params, Value};
 
 use super::*;
-use crate::DataHome;
+use crate::{DataHome, ExpectedInputs};
 use crate::{SourceFile, Usage, Watch};
 
 /// Hears what is logged and never stops anything.
@@ -471,7 +471,11 @@ fn a_made_set_needs_no_files_and_obeys_the_drawing() {
 
 #[test]
 fn a_named_set_depends_on_its_own_entry_and_not_on_others_or_on_fetching() {
-    let code = |name: &str| Dataset.code(&params(&[("name", text(name))])).files;
+    let code = |name: &str| {
+        Dataset
+            .code(&params(&[("name", text(name))]), &ExpectedInputs::default())
+            .files
+    };
     let imdb = code("imdb");
     let has = |files: &BTreeMap<String, Digest>, file: &str| {
         files.contains_key(&format!("stages/kinds/dataset/{file}"))

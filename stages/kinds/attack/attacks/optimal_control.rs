@@ -182,7 +182,8 @@ impl PreparedAttack for Prepared<'_> {
                 {
                     plan.best = (objective, data);
                 }
-                plan.descend(&gradient.input.data, step, self);
+                let slopes: Vec<f32> = gradient.input.into_iter().collect();
+                plan.descend(&slopes, step, self);
             }
         }
         let trace = |(item, plan): (&Item<'_>, Option<Plan<'_>>)| {

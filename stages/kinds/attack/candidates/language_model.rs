@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, StringArray};
 use harper_brill::{BrillTagger, FreqDict, Tagger, UPOS, brill_tagger};
+use ndarray::{Array2, aview1};
 use nn::linear::Vectors;
 use nn::ngrams::KneserNey;
 use nn::numeric::similar;
@@ -34,7 +35,7 @@ pub struct Candidates<'a> {
     taste: Taste,
     /// Words that may be put in, ascending, and their vectors at length 1.
     eligible: Vec<u32>,
-    units: Vec<f32>,
+    units: Array2<f32>,
     /// The eligible words that are like a word, once it has been asked for.
     like: Vec<OnceLock<Vec<u32>>>,
     /// The usual part of speech of words that no patch of the tagger names.
@@ -58,7 +59,9 @@ impl<'a> Candidates<'a> {
         };
         let eligible: Vec<u32> = language.seen().iter().copied().filter(fits).collect();
         let units = eligible.iter().flat_map(|token| unit(vectors, *token));
-        let units = units.collect();
+        let units: Vec<f32> = units.collect();
+        let units = Array2::from_shape_vec((eligible.len(), vectors.dim), units);
+        let units = units.map_err(|e| Failure::new(e.to_string()))?;
         let like = (0..words.len()).map(|_| OnceLock::new()).collect();
         let usual = usual(&tagger, words)?;
         Ok(Candidates {
@@ -113,7 +116,7 @@ impl<'a> Candidates<'a> {
     /// Eligible words whose vectors have a cosine above the limit with that of a word, which is not one of them.
     fn like(&self, word: u32) -> Vec<u32> {
         let unit = unit(self.vectors, word);
-        let places = similar(&self.units, &unit, self.taste.similarity);
+        let places = similar(self.units.view(), aview1(&unit), self.taste.similarity);
         let tokens = places.into_iter().map(|place| self.eligible[place]);
         tokens.filter(|token| *token != word).collect()
     }

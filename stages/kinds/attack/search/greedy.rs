@@ -45,13 +45,10 @@ struct Answer {
 impl Answer {
     /// From a gradient whose first row is that of step `from`.
     fn new(gradient: nn::victim::Gradient, from: usize, walker: &Walker) -> Answer {
-        let dim = gradient.input.dim;
-        let row = walker.places.last().map(|place| {
-            let at = place - from;
-            gradient.input.data[at * dim..(at + 1) * dim].to_vec()
-        });
+        let row = walker.places.last();
+        let row = row.map(|place| gradient.input.row(place - from).to_vec());
         Answer {
-            logits: gradient.logits,
+            logits: gradient.logits.row(0).to_vec(),
             row: row.unwrap_or_default(),
         }
     }
@@ -249,11 +246,11 @@ mod tests {
         let before = subject
             .victim()
             .probabilities(&texts.iter().collect::<Vec<_>>());
-        let item = |(input, before): (_, Vec<f32>)| Item {
+        let item = |(input, before): (_, ndarray::Array2<f32>)| Item {
             id: "any",
             input,
             label: 0,
-            before,
+            before: before.row(0).to_vec(),
         };
         let items: Vec<Item<'_>> = texts.iter().zip(before.unwrap()).map(item).collect();
         let params = Params::new();
@@ -309,10 +306,10 @@ mod tests {
             let model = Model::new(&spec).unwrap();
             let mut params = model.init(2);
             let span = model.layout().find("embedding").unwrap();
-            params.set(span, &vectors.data).unwrap();
+            params.set(span, vectors.view()).unwrap();
             if stubborn {
                 let bias = model.layout().find("head.bias").unwrap();
-                params.set(bias, &[50.0, 0.0]).unwrap();
+                params.set(bias, ndarray::aview2(&[[50.0, 0.0]])).unwrap();
             }
             let network = || Neural::new(&model, &params).unwrap();
             let plain = network();

@@ -1,5 +1,6 @@
 //! Which word to put in a place: drawn from a set, or the best of all in a direction.
 
+use ndarray::ArrayView2;
 use nn::Stream;
 use nn::linear::Vectors;
 use nn::numeric::Dictionary;
@@ -57,7 +58,7 @@ impl Steepest {
         never: &[u32],
     ) -> Result<Steepest, Failure> {
         Ok(Steepest {
-            dictionary: Dictionary::new(&vectors.data, vectors.dim).map_err(failure)?,
+            dictionary: Dictionary::new(vectors.view()).map_err(failure)?,
             direction,
             never: never.to_vec(),
         })
@@ -69,13 +70,16 @@ impl Steepest {
             .iter()
             .flat_map(|ask| self.direction.of(ask.gradient))
             .collect();
+        let shape = (asks.len(), self.dictionary.dim());
+        let directions = ArrayView2::from_shape(shape, &directions);
+        let directions = directions.map_err(|e| Failure::new(e.to_string()))?;
         // e_x . p is the same for all words, so it decides nothing.
         let skip: Vec<Vec<u32>> = asks
             .iter()
             .map(|ask| self.never.iter().copied().chain([ask.token]).collect())
             .collect();
         let skip: Vec<&[u32]> = skip.iter().map(Vec::as_slice).collect();
-        let best = self.dictionary.best(&directions, &skip).map_err(failure)?;
+        let best = self.dictionary.best(directions, &skip).map_err(failure)?;
         Ok(best.into_iter().map(|b| b.map(|b| b.row)).collect())
     }
 }

@@ -14,7 +14,6 @@ use nn::numeric::argmax;
 use nn::objectives::Objective;
 use store::Value;
 
-use crate::Stage;
 use crate::kinds::attack::AttackStage;
 use crate::kinds::attack::attacks::ATTACKS;
 use crate::kinds::train::Train;
@@ -24,6 +23,7 @@ use crate::tests::trial;
 use crate::tests::trial::{
     Text, named_tokens, on_threads, reviews, run, stored, text, tokens, vocab,
 };
+use crate::{ExpectedInputs, Stage};
 
 fn trained(model: &str) -> RecordBatch {
     let units = ("units", Value::Int(8));
@@ -181,9 +181,10 @@ fn every_success_is_true_of_the_stored_weights() {
             ] {
                 let text = Sequence::Tokens(ids.iter().map(|id| *id as u32).collect());
                 let p = subject.victim().probabilities(&[&text]).unwrap();
-                assert_eq!(argmax(&p[0]) as i64, said, "{name} {}", row.id);
+                let p = p[0].as_slice().unwrap();
+                assert_eq!(argmax(p) as i64, said, "{name} {}", row.id);
                 if *ids == row.adversarial {
-                    assert_eq!(p[0], row.after, "{name} {}", row.id);
+                    assert_eq!(p, row.after, "{name} {}", row.id);
                 }
             }
         }
@@ -355,7 +356,7 @@ fn jsma_takes_the_best_word_of_all() {
         };
         let objective = Objective::Logit(row.said[0] as usize);
         let gradient = subject.victim().gradients(&[&example], &objective).unwrap();
-        let j = &gradient[0].input.data[place * dim..(place + 1) * dim];
+        let j = gradient[0].input.row(place);
         let old = row.original[place] as usize;
         let score = |z: usize| -> f64 {
             let pairs = table[z * dim..].iter().zip(&table[old * dim..]).zip(j);
@@ -374,7 +375,12 @@ fn jsma_takes_the_best_word_of_all() {
 
 #[test]
 fn an_attack_s_code_has_its_own_file_and_no_other_attack_s() {
-    let code = |name: &str| AttackStage.code(&trial::params(&[("attack", text(name))]));
+    let code = |name: &str| {
+        AttackStage.code(
+            &trial::params(&[("attack", text(name))]),
+            &ExpectedInputs::default(),
+        )
+    };
     let jsma = code("jsma");
     assert!(
         jsma.files

@@ -233,7 +233,7 @@ fn the_exhaustive_rule_takes_the_worst_of_all_candidates() {
                 let odds = |w: u32| {
                     let prefix = Sequence::Tokens([&new[..k], &[w]].concat());
                     let p = &subject.victim().probabilities(&[&prefix]).unwrap()[0];
-                    f64::from(p[1 - labels[row] as usize])
+                    f64::from(p[[0, 1 - labels[row] as usize]])
                 };
                 let all = set.iter().copied().chain([old[k]]);
                 assert!(new[k] == old[k] || set.contains(&new[k]), "{row} {k}");

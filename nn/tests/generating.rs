@@ -6,7 +6,7 @@ use nn::batch::{Example, Sequence, Target};
 use nn::models::Model;
 use nn::numeric::argmax;
 use nn::objectives::Objective;
-use nn::victim::{Matrix, Neural, Queries, Victim};
+use nn::victim::{Neural, Queries, Victim};
 
 /// Every model that says a sequence, with weights that make it say something.
 fn speaking() -> Vec<(&'static str, Model, Params<f32>, Vec<Example>)> {
@@ -25,10 +25,6 @@ fn speaking() -> Vec<(&'static str, Model, Params<f32>, Vec<Example>)> {
     list
 }
 
-fn rows(m: &Matrix) -> usize {
-    m.data.len() / m.dim
-}
-
 #[test]
 fn logits_are_those_of_its_own_answer() {
     for (name, model, params, examples) in speaking() {
@@ -42,7 +38,7 @@ fn logits_are_those_of_its_own_answer() {
         );
         let decoding = model.decoding().unwrap();
         let (eos, most) = (decoding.end, decoding.max_steps);
-        let said = victim.answers(&items, 28).unwrap();
+        let said = victim.decode(&items, 28).unwrap();
         let mut lengths = std::collections::BTreeSet::new();
         for ((item, z), mut said) in items.iter().zip(&logits).zip(said) {
             let limit = (2 * item.len() + 10).min(most);
@@ -50,10 +46,8 @@ fn logits_are_those_of_its_own_answer() {
             if said.len() < limit {
                 said.push(eos);
             }
-            let shown: Vec<u32> = z
-                .chunks_exact(model.outputs())
-                .map(|z| argmax(z) as u32)
-                .collect();
+            let rows = z.rows().into_iter();
+            let shown: Vec<u32> = rows.map(|z| argmax(z.as_slice().unwrap()) as u32).collect();
             assert_eq!(shown, said, "{name}");
             lengths.insert(said.len());
             assert_eq!(victim.logits(&[item]).unwrap()[0], *z, "{name}: alone");
@@ -61,8 +55,8 @@ fn logits_are_those_of_its_own_answer() {
         assert!(lengths.len() > 1, "{name}: the answers differ {lengths:?}");
         for (p, z) in victim.probabilities(&items).unwrap().iter().zip(&logits) {
             assert_eq!(p.len(), z.len());
-            for p in p.chunks_exact(model.outputs()) {
-                assert!((p.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{name}");
+            for p in p.rows() {
+                assert!((p.sum() - 1.0).abs() < 1e-5, "{name}");
             }
         }
     }
@@ -73,7 +67,7 @@ fn states_and_attention_have_the_steps_of_their_side() {
     for (name, model, params, examples) in speaking() {
         let victim = Neural::new(&model, &params).unwrap();
         let taught: Vec<&Example> = examples.iter().collect();
-        let states = victim.states_taught(&taught);
+        let states = victim.states(&taught);
         if name.starts_with("transformer") {
             assert_eq!(
                 states.unwrap_err().to_string(),
@@ -85,30 +79,30 @@ fn states_and_attention_have_the_steps_of_their_side() {
                 let Target::Tokens(target) = &e.target else {
                     unreachable!()
                 };
-                assert_eq!(rows(&decoder.h), target.len(), "{name}");
-                assert!(encoder.iter().all(|s| rows(&s.h) == e.input.len()));
+                assert_eq!(decoder.h.nrows(), target.len(), "{name}");
+                assert!(encoder.iter().all(|s| s.h.nrows() == e.input.len()));
                 assert!(layers.iter().all(|s| s.gates.len() == 4 && s.c.is_some()));
             }
         }
-        for (e, layers) in taught.iter().zip(victim.attention_taught(&taught).unwrap()) {
+        for (e, layers) in taught.iter().zip(victim.attention(&taught).unwrap()) {
             let Target::Tokens(target) = &e.target else {
                 unreachable!()
             };
             // The decoder looks at the source last, from every step that it says.
             let cross = layers.last().unwrap();
-            assert_eq!(cross.dim, e.input.len(), "{name}");
-            assert_eq!(rows(cross) % target.len(), 0, "{name}");
-            for layer in &layers {
-                for row in layer.data.chunks_exact(layer.dim) {
-                    assert!(
-                        (row.iter().sum::<f32>() - 1.0).abs() < 1e-5,
-                        "{name} {row:?}"
-                    );
-                }
+            let (_, queries, keys) = cross.weights.dim();
+            assert_eq!((queries, keys), (target.len(), e.input.len()), "{name}");
+            for row in layers.iter().flat_map(|layer| layer.weights.rows()) {
+                assert!((row.sum() - 1.0).abs() < 1e-5, "{name} {row:?}");
             }
         }
         // Asked without a target, it shows its own answer.
-        let items: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
+        let open = |e: &Example| Example {
+            input: e.input.clone(),
+            target: Target::None,
+        };
+        let items: Vec<Example> = examples.iter().map(open).collect();
+        let items: Vec<&Example> = items.iter().collect();
         let own = victim.attention(&items).unwrap();
         for (item, own) in items.iter().zip(&own) {
             assert_eq!(victim.attention(&[item]).unwrap()[0], *own, "{name}: alone");

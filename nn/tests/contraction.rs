@@ -1,5 +1,6 @@
 //! Matrix measures, the condition of Example 1, and the envelope around two runs.
 
+use ndarray::ArrayView2;
 use nn::autodiff::Params;
 use nn::models::{CellKind, GRU, LSTM, Model, RNN, Reads, RecurrentSpec};
 use nn::stepping::{Envelope, Stepper, contraction, example_1, measure, norm};
@@ -14,7 +15,8 @@ fn weights(model: &Model, set: &[(&str, Vec<f64>)]) -> Params<f64> {
     let mut params: Params<f64> = model.init(1);
     for (name, values) in set {
         let span = model.layout().find(name).unwrap();
-        params.set(span, values).unwrap();
+        let values = ArrayView2::from_shape((span.rows, span.cols), values);
+        params.set(span, values.unwrap()).unwrap();
     }
     params
 }
