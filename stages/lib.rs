@@ -20,6 +20,7 @@ pub use contract::determinism::{Determinism, Within};
 pub use contract::expected::{Blamed, Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
 pub use contract::failure::{Failure, ParamError};
 pub use contract::replayed::{Disagreement, Replayed};
+pub use contract::role::Role;
 pub use contract::stage::Stage;
 pub use contract::task::{Outputs, Place, SourceFile, Task, Usage, Watch};
 pub use fingerprint::Code;

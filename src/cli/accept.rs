@@ -8,7 +8,7 @@ use serde_json::json;
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
-use super::which;
+use super::run_selection;
 use crate::diagnostic::Diagnostic;
 use crate::inspect::explain::{self, Reason};
 use crate::inspect::status::{Standing, survey};
@@ -62,7 +62,7 @@ pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         let label = &plan.instances[n].label;
         let key = match &standings[n] {
             Standing::WillRun(key) => key,
-            Standing::Unsound { .. } => return Err(which::unshown(&plan, &standings, n)),
+            Standing::Unsound { .. } => return Err(run_selection::unshown(&plan, &standings, n)),
             Standing::WaitsOn(other) => {
                 let other = &plan.instances[*other].label;
                 return Err(Diagnostic::new(format!("`{label}` waits on `{other}`"))

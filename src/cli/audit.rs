@@ -9,7 +9,7 @@ use store::{Run, Store};
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
-use super::which::{self, RunOption};
+use super::run_selection::{self, RunOption};
 use crate::diagnostic::Diagnostic;
 use crate::inspect::audit::{Audit, check, html, proof, tree};
 use crate::inspect::status::survey_as_recorded;
@@ -124,7 +124,7 @@ fn by_name(
     asked: &str,
     option: &RunOption,
 ) -> Result<(Roots, Option<CellFilter>), Exit> {
-    let run = which::past(global, store, option)?;
+    let run = run_selection::past(global, store, option)?;
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let Located { outputs, cell } = find::find(&plan, asked)?;
@@ -151,7 +151,7 @@ fn current(plan: &Plan<'_>, store: &Store, outputs: &[Source]) -> Result<Vec<i64
     let mut executions = Vec::with_capacity(outputs.len());
     for source in outputs {
         let Some((execution, _)) = standings[source.instance].recorded() else {
-            return Err(which::unshown(plan, &standings, source.instance));
+            return Err(run_selection::unshown(plan, &standings, source.instance));
         };
         executions.push(execution);
     }

@@ -9,7 +9,7 @@ use store::Store;
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
-use super::which::{self, RunOption};
+use super::run_selection::{self, RunOption};
 use crate::amounts::counted;
 use crate::diagnostic::{self, Diagnostic, Problems};
 use crate::inspect::stored::{self, Stored};
@@ -32,13 +32,13 @@ pub struct Arguments {
 
 /// Judges the claims and prints the verdicts, whatever they are.
 pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
-    let option = which::either(&arguments.which, &arguments.older_spelling);
+    let option = run_selection::either(&arguments.which, &arguments.older_spelling);
     let store = match &option.run {
         Some(_) => Some(global.needed_store()?),
         None => global.existing_store()?,
     };
     let run = match &store {
-        Some(store) => which::past(global, store, &option)?,
+        Some(store) => run_selection::past(global, store, &option)?,
         None => None,
     };
     let profile = match &run {
@@ -46,7 +46,7 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         None => global.profile.clone(),
     };
     let pipeline = match &run {
-        Some(run) => which::pipeline_of(global, run)?,
+        Some(run) => run_selection::pipeline_of(global, run)?,
         None => global.pipeline()?,
     };
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;

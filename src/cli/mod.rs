@@ -1,37 +1,53 @@
-//! The command line: what can be asked, and which file answers it.
+//! The command line: what can be asked, and which file answers it. One file per command, named for it; the others
+//! are what commands share.
 
 mod accept;
+mod attack_stream;
 mod audit;
+mod challenge;
 mod claims;
+mod command_line;
+mod compare;
 mod data;
-mod exchange;
+mod diff;
 mod exit;
+mod explain;
 mod export;
-mod eyes;
-mod fetch;
+mod export_run;
+mod fetch_progress;
 mod file;
+mod fitted_table;
+mod fsck;
+mod gc;
 mod global;
 mod graph;
-mod history;
-mod house;
+mod kinds;
+mod kinds_markdown;
+mod lint;
+mod ls;
 mod manuscript;
-mod nearest;
+mod nearest_words;
+mod places;
 mod plan;
 mod print;
-mod reference;
+mod render;
 mod replay;
 mod report;
 mod run;
+mod run_selection;
+mod runs;
+mod safetensors;
 mod serve;
-mod spark;
-mod stream;
+mod show;
+mod sparkline;
+mod stop;
+mod tag;
 mod verify;
-mod which;
 
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 
 use crate::diagnostic::{self, Diagnostic, Sources};
 use exit::Exit;
@@ -53,62 +69,66 @@ Examples:
   ablate run scores --set train.lr=0.1   run what changed
   ablate report                          see what came out
   ablate audit 'scores[model=lstm]'      where a number came from
-
-Exit codes: 0 good, 1 failed or result unusable, 2 wrong pipeline or command line, 130 interrupted.";
+Exit codes: 0 success, 1 failure or unusable result, 2 invalid pipeline or arguments, 130 interrupted.";
 
 #[derive(Subcommand)]
 enum Command {
     /// Run what changed
     Run(run::Arguments),
     /// Show what would run and why, without running
-    Plan(plan::PlanArguments),
-    /// Compare a stage's key with the nearest stored one, field by field
-    Explain(plan::ExplainArguments),
-    /// Look at a result: schema, first rows, digest, file
-    Show(data::ShowArguments),
+    #[command(visible_alias = "status")]
+    Plan(plan::Arguments),
+    /// Say why a stage will run, field by field
+    Explain(explain::Arguments),
+    /// List stages and their results
+    Ls(ls::Arguments),
+    /// Show a result: schema, first rows, digest, file
+    Show(show::Arguments),
     /// Judge the claims of claims.toml by the current results
     Claims(claims::Arguments),
-    /// Where a result came from, to the raw data; prove it, check a proof
+    /// Trace a result back to the raw data; prove it, check a proof
     Audit(audit::Arguments),
     /// Execute stored results again and compare
     Verify(verify::Arguments),
-    /// Recompute what stored attacks say of themselves
+    /// Re-check stored attack results
     Replay(replay::Arguments),
-    /// Keep a result in use though its code has changed
+    /// Keep a result in use although its code has changed
     Accept(accept::Arguments),
     /// Find numbers in a manuscript that are stale, wrong or typed by hand
-    Lint(manuscript::LintArguments),
-    /// Fill the references of a manuscript in
-    Render(manuscript::RenderArguments),
+    Lint(lint::Arguments),
+    /// Resolve the references in a manuscript
+    Render(render::Arguments),
     /// Compare what two stores made for the same keys
-    Challenge(verify::ChallengeArguments),
+    Challenge(challenge::Arguments),
     /// Write a run as one page: claims, results, figures, examples, provenance
     Report(report::Arguments),
     /// Serve reports, comparisons and live progress to a browser on this machine
-    Serve(serve::ServeArguments),
+    Serve(serve::Arguments),
     /// Compare the claims, tables and stages of two runs
-    Compare(serve::CompareArguments),
-    /// Write a result or a run for other tools: CSV, LaTeX, MLflow, RO-Crate and others
+    Compare(compare::Arguments),
+    /// Export a result or a run: CSV, LaTeX, MLflow, RO-Crate and others
     Export(export::Arguments),
-    /// List data sets, fetch them, check them, find them
-    Data(fetch::Arguments),
+    /// List, fetch, verify and locate data sets
+    Data(data::Arguments),
     /// List past runs, or the stages of one
-    Runs(history::RunsArguments),
-    /// What two runs did differently
-    Diff(history::DiffArguments),
-    /// Give a run a name, which keeps its results from gc
-    Tag(history::TagArguments),
+    #[command(visible_alias = "log")]
+    Runs(runs::Arguments),
+    /// Show what two runs did differently
+    Diff(diff::Arguments),
+    /// Name a run, which keeps its results from gc
+    Tag(tag::Arguments),
     /// Draw the pipeline
     Graph(graph::Arguments),
     /// Perturb samples from standard input as they arrive, by an attack stage
-    #[command(after_help = stream::FORMAT)]
-    AttackStream(stream::Arguments),
+    #[command(after_help = attack_stream::FORMAT)]
+    AttackStream(attack_stream::Arguments),
     /// Remove results that recent runs and tags do not reach
-    Gc(house::GcArguments),
+    #[command(visible_alias = "clean")]
+    Gc(gc::Arguments),
     /// Check every stored byte against its digest
-    Fsck(house::FsckArguments),
+    Fsck(fsck::Arguments),
     /// List the stage kinds, or the parameters of one
-    Kinds(data::KindsArguments),
+    Kinds(kinds::Arguments),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -116,10 +136,13 @@ enum Command {
     },
 }
 
-/// Reads the command line, obeys it, and says how it went.
+/// Reads the command line, runs the command, and reports how it went.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match obey(cli) {
+    let mut command = command_line::command::<Cli>();
+    let matches = command.clone().get_matches();
+    command_line::refuse_ignored(&mut command, &matches);
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match dispatch(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Exit::Code(code)) => ExitCode::from(code),
         Err(Exit::Wrong(problems)) => {
@@ -136,7 +159,7 @@ fn failed(diagnostic: Diagnostic) -> ExitCode {
     ExitCode::from(1)
 }
 
-fn obey(cli: Cli) -> Result<(), Exit> {
+fn dispatch(cli: Cli) -> Result<(), Exit> {
     let global = cli.global;
     PRINTS_JSON.store(global.json, Ordering::Relaxed);
     if let Some(directory) = &global.directory {
@@ -148,31 +171,33 @@ fn obey(cli: Cli) -> Result<(), Exit> {
     match cli.command {
         Command::Run(arguments) => run::run(&global, &arguments),
         Command::Plan(arguments) => plan::plan(&global, &arguments),
-        Command::Explain(arguments) => plan::explain(&global, &arguments),
-        Command::Show(arguments) => data::show(&global, &arguments),
+        Command::Explain(arguments) => explain::explain(&global, &arguments),
+        Command::Ls(arguments) => ls::ls(&global, &arguments),
+        Command::Show(arguments) => show::show(&global, &arguments),
         Command::Claims(arguments) => claims::claims(&global, &arguments),
         Command::Audit(arguments) => audit::audit(&global, &arguments),
         Command::Verify(arguments) => verify::verify(&global, &arguments),
         Command::Replay(arguments) => replay::replay(&global, &arguments),
         Command::Accept(arguments) => accept::accept(&global, &arguments),
-        Command::Lint(arguments) => manuscript::lint(&global, &arguments),
-        Command::Render(arguments) => manuscript::render(&global, &arguments),
-        Command::Challenge(arguments) => verify::challenge(&global, &arguments),
+        Command::Lint(arguments) => lint::lint(&global, &arguments),
+        Command::Render(arguments) => render::render(&global, &arguments),
+        Command::Challenge(arguments) => challenge::challenge(&global, &arguments),
         Command::Report(arguments) => report::report(&global, &arguments),
         Command::Serve(arguments) => serve::serve(&global, &arguments),
-        Command::Compare(arguments) => serve::compare(&global, &arguments),
+        Command::Compare(arguments) => compare::compare(&global, &arguments),
         Command::Export(arguments) => export::export(&global, &arguments),
-        Command::Data(arguments) => fetch::data(&global, &arguments),
-        Command::Runs(arguments) => history::runs(&global, &arguments),
-        Command::Diff(arguments) => history::diff(&global, &arguments),
-        Command::Tag(arguments) => history::tag(&global, &arguments),
+        Command::Data(arguments) => data::data(&global, &arguments),
+        Command::Runs(arguments) => runs::runs(&global, &arguments),
+        Command::Diff(arguments) => diff::diff(&global, &arguments),
+        Command::Tag(arguments) => tag::tag(&global, &arguments),
         Command::Graph(arguments) => graph::graph(&global, &arguments),
-        Command::AttackStream(arguments) => stream::stream(&global, &arguments),
-        Command::Gc(arguments) => house::gc(&global, &arguments),
-        Command::Fsck(arguments) => house::fsck(&global, &arguments),
-        Command::Kinds(arguments) => data::kinds(&global, &arguments),
+        Command::AttackStream(arguments) => attack_stream::stream(&global, &arguments),
+        Command::Gc(arguments) => gc::gc(&global, &arguments),
+        Command::Fsck(arguments) => fsck::fsck(&global, &arguments),
+        Command::Kinds(arguments) => kinds::kinds(&global, &arguments),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "ablate", &mut std::io::stdout());
+            let mut command = command_line::command::<Cli>();
+            clap_complete::generate(shell, &mut command, "ablate", &mut std::io::stdout());
             Ok(())
         }
     }

@@ -3,13 +3,13 @@
 
 use clap::Args;
 use serde_json::json;
-use stages::{DataHome, Outputs, Replayed, Task};
+use stages::{DataHome, Outputs, Replayed, Role, Task};
 use store::Store;
 
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
-use super::which;
+use super::run_selection;
 use crate::diagnostic::Diagnostic;
 use crate::engine::inputs;
 use crate::environment;
@@ -49,11 +49,11 @@ pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         let label = &plan.instances[n].label;
         if !matches!(standings[n], Standing::Cached { .. }) {
             let not_run = stored::unusable(&plan, &standings, n).is_none();
-            let other = plan.decl(n).kind.describe().kind != "attack";
+            let other = plan.decl(n).kind.role() != Role::Attack;
             if !named && (not_run || other) {
                 continue;
             }
-            return Err(which::unshown(&plan, &standings, n));
+            return Err(run_selection::unshown(&plan, &standings, n));
         }
         let Some(outcome) = one(&plan, &standings, &store, n)? else {
             if !named {

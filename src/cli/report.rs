@@ -10,7 +10,7 @@ use super::exit::Exit;
 use super::file;
 use super::global::Global;
 use super::print::{note, out};
-use super::which::{self, RunOption};
+use super::run_selection::{self, RunOption};
 use crate::config::{self, PipelineRequest};
 use crate::diagnostic::{self, Diagnostic, Problems};
 use crate::inspect::stored;
@@ -48,8 +48,8 @@ pub struct Arguments {
 /// Writes the page of a run.
 pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
-    let option = which::either(&arguments.which, &arguments.older_spelling);
-    let run = which::shown(global, &store, &option)?;
+    let option = run_selection::either(&arguments.which, &arguments.older_spelling);
+    let run = run_selection::shown(global, &store, &option)?;
     let (number, told) = (run.id, told(&run));
     let figures = asked::read(&global.file)?;
     let request = report::ReportRequest {
@@ -127,7 +127,7 @@ pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, St
     let request = PipelineRequest {
         file: file.to_owned(),
         profile: run.profile.clone(),
-        sets: which::settings(run),
+        sets: run_selection::settings(run),
     };
     let pipeline = config::read(&request).map_err(told)?;
     let rendered = |list: Vec<Diagnostic>| diagnostic::render(&pipeline.sources, &list);

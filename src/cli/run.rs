@@ -2,17 +2,16 @@
 
 use std::collections::HashSet;
 use std::io::IsTerminal;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use store::{NewRun, RunId, RunOutcome, Status, Store};
 
 use super::exit::Exit;
-use super::fetch::Places;
 use super::global::{Global, in_pipeline};
+use super::places::Places;
+use super::stop::stop_flag;
 use crate::engine::progress::{Bars, Event, Json, Lines, Quiet, Reporter};
 use crate::engine::scheduler;
 use crate::environment;
@@ -48,7 +47,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         stages::kinds::command::let_loose();
     }
     if let Some(tag) = &arguments.tag {
-        super::history::check_tag(tag)?;
+        super::tag::check_tag(tag)?;
     }
     let pipeline = global.pipeline()?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -161,7 +160,7 @@ const LOOKED_AT: usize = 1_000;
 /// What is odd about the results that this run made.
 fn odd(plan: &Plan<'_>, store: &Store, run: RunId) -> Result<Vec<String>, store::Error> {
     let concerned = (0..plan.instances.len())
-        .filter(|n| degenerate::concerns(plan.decl(*n).kind.describe().kind))
+        .filter(|n| degenerate::concerns(plan.decl(*n).kind.role()))
         .map(|n| plan.instances[n].label.as_str());
     let concerned: HashSet<&str> = concerned.collect();
     if concerned.is_empty() || concerned.len() > LOOKED_AT {
@@ -178,21 +177,4 @@ fn odd(plan: &Plan<'_>, store: &Store, run: RunId) -> Result<Vec<String>, store:
         }
     }
     Ok(degenerate::notes(store, &pieces))
-}
-
-/// Set by the first Ctrl-C, termination request or closed terminal. The second ends the program
-/// at once, and the programs that it has started with it.
-pub fn stop_flag() -> Arc<AtomicBool> {
-    let flag = Arc::new(AtomicBool::new(false));
-    let raised = flag.clone();
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).expect("these can be caught");
-    std::thread::spawn(move || {
-        for _ in signals.forever() {
-            if raised.swap(true, Ordering::Relaxed) {
-                stages::kinds::command::kill_all();
-                std::process::exit(130);
-            }
-        }
-    });
-    flag
 }

@@ -1,22 +1,19 @@
-//! `ablate verify` and `ablate challenge`: does the same come out again, here and elsewhere?
-
-use std::path::PathBuf;
+//! `ablate verify`: does the same come out again?
 
 use clap::Args;
 use serde_json::json;
 use store::Store;
 
 use super::exit::Exit;
-use super::fetch::Places;
 use super::global::{Global, in_pipeline};
+use super::places::Places;
 use super::print::out;
-use super::which;
+use super::run_selection;
+use super::stop::stop_flag;
 use crate::amounts::seconds;
 use crate::diagnostic::Diagnostic;
 use crate::environment;
-use crate::inspect::challenge::{self, Challenge};
 use crate::inspect::status::{Standing, survey};
-use crate::inspect::verify::grade::Grade;
 use crate::inspect::verify::sample::{Size, draw};
 use crate::inspect::verify::{Request, Verdict, again};
 use crate::plan;
@@ -75,7 +72,7 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
                 tell_unusable(global, &plan.instances[n].label, fault)?;
             }
             _ if arguments.stages.is_empty() => {}
-            _ => return Err(which::unshown(&plan, &standings, n)),
+            _ => return Err(run_selection::unshown(&plan, &standings, n)),
         }
     }
     if stored.is_empty() && unusable > 0 {
@@ -107,7 +104,7 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             Store::open(outside.path())?
         }
     };
-    let stop = super::run::stop_flag();
+    let stop = stop_flag();
     let here = environment::look(&global.file, cores);
     let request = Request {
         plan: &plan,
@@ -168,7 +165,7 @@ fn tell(global: &Global, verdict: &Verdict) -> Result<(), Exit> {
         (_, Some((output, grade))) if grade.rank() > 0 => out!(
             "{:<16}  {stage}  {threads}: {output}: {} ({})",
             grade.name(),
-            described(grade),
+            grade.described(),
             promised(verdict)
         ),
         _ if global.quiet => {}
@@ -184,31 +181,6 @@ fn promised(verdict: &Verdict) -> String {
             "promised: bit-identical on the same instruction sets".to_owned()
         }
         (promise, _) => format!("promised: {promise}"),
-    }
-}
-
-/// Where and how much.
-fn described(grade: &Grade) -> String {
-    match grade {
-        Grade::BitIdentical => "the same bytes".to_owned(),
-        Grade::WithinTolerance {
-            column,
-            off,
-            allowed,
-        } => format!("column {column} is off by {off:.1e} at most, {allowed:.0e} is allowed"),
-        Grade::Different {
-            row,
-            column,
-            detail,
-        } => {
-            let row = row.map(|row| format!("row {row}"));
-            let column = column.as_ref().map(|column| format!("column {column}"));
-            let place: Vec<String> = row.into_iter().chain(column).collect();
-            match place.is_empty() {
-                true => detail.clone(),
-                false => format!("{}: {detail}", place.join(", ")),
-            }
-        }
     }
 }
 
@@ -228,7 +200,7 @@ fn summary(global: &Global, verdicts: &[Verdict], drawn: usize, all: usize) -> R
     } else {
         if let Some(verdict) = first {
             let place = match verdict.worst() {
-                Some((output, grade)) => format!(", output {output}, {}", described(grade)),
+                Some((output, grade)) => format!(", output {output}, {}", grade.described()),
                 None => String::new(),
             };
             out!("first divergent: {}{place}", verdict.stage);
@@ -247,79 +219,4 @@ fn summary(global: &Global, verdicts: &[Verdict], drawn: usize, all: usize) -> R
         None => Ok(()),
         Some(_) => Err(Exit::Code(1)),
     }
-}
-
-/// What `challenge` takes.
-#[derive(Args)]
-pub struct ChallengeArguments {
-    /// The other store, or the folder that its `.ablate` is in
-    other: PathBuf,
-}
-
-/// Compares two stores.
-pub fn challenge(global: &Global, arguments: &ChallengeArguments) -> Result<(), Exit> {
-    let here = global.needed_store()?;
-    let beside = arguments.other.join(".ablate");
-    let root = match beside.is_dir() {
-        true => beside,
-        false => arguments.other.clone(),
-    };
-    let there = Store::open_existing(&root)?;
-    let there = there.ok_or(Exit::Store(store::Error::NoStore { root }))?;
-    let real = |store: &Store| std::fs::canonicalize(store.root()).ok();
-    if real(&here) == real(&there) {
-        let name = there.root().display();
-        return Err(Diagnostic::new(format!("`{name}` is this very store"))
-            .help("a store confirms nothing by itself: name one that somebody else has filled")
-            .into());
-    }
-    let found = challenge::challenge(&here, &there)?;
-    if global.json {
-        out!("{}", serde_json::to_value(&found).expect("plain values"));
-    } else {
-        print_challenge(&found)?;
-    }
-    // Two stores that have nothing in common have confirmed nothing.
-    match found.agree > 0 && found.disagree.is_empty() && found.twice.is_empty() {
-        true => Ok(()),
-        false => Err(Exit::Code(1)),
-    }
-}
-
-fn print_challenge(found: &Challenge) -> Result<(), Exit> {
-    for one in &found.disagree {
-        let short = |digest: Option<store::Digest>| digest.map_or("-".to_owned(), |d| d.short());
-        out!(
-            "disagree  {}.{}: {} here, {} there (key {})",
-            one.stage,
-            one.output,
-            short(one.here),
-            short(one.there),
-            one.key.short()
-        );
-        if let Some(first) = &one.first {
-            out!("          first at {}", described(first));
-        }
-        if let Some((here, there)) = &one.machines {
-            out!("          made on {here} here, on {there} there");
-        }
-    }
-    for one in &found.twice {
-        let (stage, store, key) = (&one.stage, one.store, one.key.short());
-        out!("twice     {stage}: the store {store} has made two different things for key {key}");
-    }
-    out!(
-        "ablate: {} keys agree, {} disagree, {} only here, {} only there",
-        found.agree,
-        found.disagree.len(),
-        found.only_here,
-        found.only_there
-    );
-    if found.agree + found.disagree.len() == 0 {
-        out!(
-            "nothing was compared: no key was executed by both. Keys have parameters, files, inputs \
-             and code: run the same pipeline by the same `ablate` there"
-        );
-    }
-    Ok(())
 }

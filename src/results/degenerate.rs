@@ -8,11 +8,12 @@ use arrow::array::{Array, AsArray, BooleanArray};
 use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Int64Type};
 use arrow::record_batch::RecordBatch;
+use stages::Role;
 use store::{Digest, Execution, Store, Value};
 
 use crate::plan::{Plan, Wire};
 use crate::results::columns;
-use crate::results::recorded::{Recorded, Step};
+use crate::results::recorded::{Recorded, Step, role_of};
 
 /// The columns of examples that are looked at: the texts beside them may be large.
 const EXAMPLES: [&str; 6] = [
@@ -29,6 +30,7 @@ pub struct Piece {
     /// `name` or `name[axis=value]`.
     label: String,
     kind: String,
+    role: Role,
     /// The attack, of a stage that has one.
     attack: Option<String>,
     /// What decides its result: equal for instances that are one execution.
@@ -37,20 +39,22 @@ pub struct Piece {
     outputs: Vec<(String, Digest)>,
 }
 
-/// Kinds whose results are looked at.
-pub fn concerns(kind: &str) -> bool {
-    VARIANTS.contains(&kind) || kind == "evaluate"
+/// Whose results are looked at.
+pub fn concerns(role: Role) -> bool {
+    VARIANTS.contains(&role) || role == Role::Results
 }
 
-/// Kinds whose results are expected to differ as soon as anything about them does.
-const VARIANTS: [&str; 4] = ["train", "attack", "adversarial-retrain", "command"];
+/// Whose results are expected to differ as soon as anything about them does.
+const VARIANTS: [Role; 3] = [Role::Model, Role::Attack, Role::Program];
 
 impl Piece {
     /// What an execution made under this name, unless nothing about its kind is looked at.
     pub fn new(label: &str, execution: &Execution) -> Option<Piece> {
         let key = &execution.key;
         let outputs = execution.outputs.iter();
-        concerns(&key.kind).then(|| Piece {
+        let role = role_of(&key.kind);
+        concerns(role).then(|| Piece {
+            role,
             label: label.to_owned(),
             kind: key.kind.clone(),
             attack: attack(&key.params),
@@ -82,8 +86,8 @@ pub fn behind(
     }
     let digest = |instance: usize, output: usize| outputs[instance].as_ref()?.get(output).copied();
     let piece = |n: &usize| {
-        let (instance, kind) = (&plan.instances[*n], plan.decl(*n).kind.describe().kind);
-        let made = outputs[*n].as_ref().filter(|_| concerns(kind))?;
+        let (instance, kind) = (&plan.instances[*n], plan.decl(*n).kind);
+        let made = outputs[*n].as_ref().filter(|_| concerns(kind.role()))?;
         let read = |wire: &Wire| {
             let sources = wire.from.sources();
             let read = sources.map(|s| digest(s.instance, s.output));
@@ -92,7 +96,8 @@ pub fn behind(
         let inputs: Vec<_> = instance.wires.iter().map(read).collect();
         Some(Piece {
             label: instance.label.clone(),
-            kind: kind.to_owned(),
+            kind: kind.describe().kind.to_owned(),
+            role: kind.role(),
             attack: attack(&instance.params),
             identity: format!("{:?}{:?}{inputs:?}", instance.params, instance.seed),
             outputs: instance
@@ -147,19 +152,19 @@ pub fn notes(store: &Store, pieces: &[Piece]) -> Vec<String> {
                 }
             }
         };
-        match piece.kind.as_str() {
-            "attack" => {
+        match piece.role {
+            Role::Attack => {
                 if let Some(examples) = table("examples", &EXAMPLES) {
                     say(of_examples(&examples, piece.attack.as_deref()));
                 }
             }
-            "train" | "adversarial-retrain" => {
+            Role::Model => {
                 let names = ["attempt", "train_accuracy", "dev_accuracy"];
                 if let Some(history) = table("history", &names) {
                     say(of_history(&history).into_iter().collect());
                 }
             }
-            "evaluate" => {
+            Role::Results => {
                 let names = ["table", "row", "col", "seed", "value", "n"];
                 if let Some(results) = table("results", &names) {
                     say(of_results(&results));
@@ -300,10 +305,7 @@ pub fn of_results(table: &RecordBatch) -> Vec<String> {
 /// Instances of one kind that differ in what was asked of them and in nothing that they made.
 pub fn equal(pieces: &[Piece]) -> Vec<String> {
     let mut made: BTreeMap<(&str, Digest), Vec<&Piece>> = BTreeMap::new();
-    for piece in pieces
-        .iter()
-        .filter(|p| VARIANTS.contains(&p.kind.as_str()))
-    {
+    for piece in pieces.iter().filter(|p| VARIANTS.contains(&p.role)) {
         if let Some((_, digest)) = piece.outputs.first() {
             made.entry((&piece.kind, *digest)).or_default().push(piece);
         }
@@ -471,6 +473,7 @@ mod tests {
         let piece = |label: &str, identity: &str, bytes: &str| Piece {
             label: label.to_owned(),
             kind: "train".to_owned(),
+            role: Role::Model,
             attack: None,
             identity: identity.to_owned(),
             outputs: vec![("weights".to_owned(), Digest::of(bytes.as_bytes()))],

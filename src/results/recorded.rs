@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
+use stages::Role;
 use store::{CodeFiles, Digest, Error, Execution, InputUsed, Output, Run, Status, Store};
 
 use super::find::{Catalog, find_instances};
@@ -114,6 +115,11 @@ impl Step {
         self.execution.as_ref().map_or("", |found| &found.key.kind)
     }
 
+    /// What its kind is to those who show results.
+    pub fn role(&self) -> Role {
+        role_of(self.kind())
+    }
+
     /// What it made.
     pub fn outputs(&self) -> &[Output] {
         self.execution.as_ref().map_or(&[], |found| &found.outputs)
@@ -136,6 +142,11 @@ impl Step {
     pub fn read_by(&self, port: &str) -> Option<&Read> {
         self.reads.iter().find(|read| read.input.port == port)
     }
+}
+
+/// What a kind is to those who show results. One that this program does not have is nothing special.
+pub fn role_of(kind: &str) -> Role {
+    stages::find(kind).map_or(Role::Other, |kind| kind.role())
 }
 
 /// Reads a run back.

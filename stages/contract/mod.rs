@@ -6,5 +6,6 @@ pub mod determinism;
 pub mod expected;
 pub mod failure;
 pub mod replayed;
+pub mod role;
 pub mod stage;
 pub mod task;

@@ -7,6 +7,7 @@ use super::determinism::Determinism;
 use super::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
 use super::failure::{Failure, ParamError};
 use super::replayed::Replayed;
+use super::role::Role;
 use super::task::{Outputs, Task};
 use crate::fingerprint::{self, Code};
 
@@ -14,6 +15,11 @@ use crate::fingerprint::{self, Code};
 pub trait Stage: Sync {
     /// What the kind is called, does and takes.
     fn describe(&self) -> &'static Description;
+
+    /// The part that it plays in an experiment. Decides no result.
+    fn role(&self) -> Role {
+        Role::Other
+    }
 
     /// The tables it reads and makes, given its checked parameters.
     fn ports(&self, params: &Params) -> Ports;

@@ -25,6 +25,7 @@ const DECIDE_NOTHING: &[&str] = &[
     "stages/contract/determinism.rs",
     "stages/contract/expected.rs",
     "stages/contract/replayed.rs",
+    "stages/contract/role.rs",
     "stages/fingerprint/",
     // Looking into a result later decides nothing.
     "stages/kinds/attack/replay/",

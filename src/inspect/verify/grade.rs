@@ -36,6 +36,31 @@ pub enum Grade {
 }
 
 impl Grade {
+    /// Where and how much, in words.
+    pub fn described(&self) -> String {
+        match self {
+            Grade::BitIdentical => "the same bytes".to_owned(),
+            Grade::WithinTolerance {
+                column,
+                off,
+                allowed,
+            } => format!("column {column} is off by {off:.1e} at most, {allowed:.0e} is allowed"),
+            Grade::Different {
+                row,
+                column,
+                detail,
+            } => {
+                let row = row.map(|row| format!("row {row}"));
+                let column = column.as_ref().map(|column| format!("column {column}"));
+                let place: Vec<String> = row.into_iter().chain(column).collect();
+                match place.is_empty() {
+                    true => detail.clone(),
+                    false => format!("{}: {detail}", place.join(", ")),
+                }
+            }
+        }
+    }
+
     /// In words.
     pub fn name(&self) -> &'static str {
         match self {

@@ -6,6 +6,8 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use arrow::record_batch::RecordBatch;
 
+use stages::Role;
+
 use crate::plan::{Plan, Source};
 use crate::results::cell::texts;
 
@@ -21,7 +23,7 @@ pub struct Known {
 /// Tables with more rows are data, not results.
 const MOST: usize = 2000;
 
-/// The outputs whose numbers people write about: those of `evaluate`, and those that no stage reads.
+/// The outputs whose numbers people write about: those of stages that give results, and those that no stage reads.
 pub fn outputs(plan: &Plan<'_>) -> Vec<Source> {
     let mut read = vec![false; plan.instances.len()];
     for instance in &plan.instances {
@@ -31,8 +33,7 @@ pub fn outputs(plan: &Plan<'_>) -> Vec<Source> {
     }
     let mut found = Vec::new();
     for (n, instance) in plan.instances.iter().enumerate() {
-        let kind = plan.decl(n).kind.describe().kind;
-        if kind == "evaluate" || !read[n] {
+        if plan.decl(n).kind.role() == Role::Results || !read[n] {
             found.extend((0..instance.outputs.len()).map(|output| Source {
                 instance: n,
                 output,

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde::Serialize;
+use stages::Role;
 use store::Store;
 
 use super::run_tables::is_result;
@@ -27,8 +28,8 @@ pub struct Plain {
     pub typed: bool,
 }
 
-/// Kinds whose last outputs are results. The others' are models, tokens and the like.
-const KINDS: [&str; 4] = ["sql", "table", "command", "evaluate"];
+/// Whose last outputs are results. The others' are models, tokens and the like.
+const ROLES: [Role; 4] = [Role::Query, Role::Typed, Role::Program, Role::Results];
 /// How many rows of a table a page has.
 const ROWS: usize = 1000;
 /// How many such tables.
@@ -41,7 +42,7 @@ pub fn tables(store: &Store, recorded: &Recorded) -> Vec<Plain> {
     let mut found = Vec::new();
     for (at, step) in recorded.steps.iter().enumerate() {
         for (n, output) in step.outputs().iter().enumerate() {
-            let wanted = KINDS.contains(&step.kind())
+            let wanted = ROLES.contains(&step.role())
                 && !read.contains(&(at, n))
                 && !is_result(step, output, false);
             if !wanted || found.len() == TABLES || !seen.insert((step.name(), &output.name)) {
@@ -55,7 +56,7 @@ pub fn tables(store: &Store, recorded: &Recorded) -> Vec<Plain> {
                 && columns::is_flat(&table)
                 && table.num_rows() > 0
             {
-                let typed = recorded.steps[step].kind() == "table";
+                let typed = recorded.steps[step].role() == Role::Typed;
                 found.push(Plain {
                     typed,
                     ..shown(name, step, &table)

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use stages::Role;
 use store::{Digest, Store, Value};
 
 use crate::results::columns;
@@ -47,7 +48,7 @@ impl Reading {
     /// How the tokens that a step reads become words.
     pub fn scheme(&mut self, store: &Store, recorded: &Recorded, at: usize) -> Scheme {
         let step = &recorded.steps[at];
-        let tokenizer = upstream(recorded, at, "tokenize");
+        let tokenizer = upstream(recorded, at, Role::Tokenizer);
         let param = |name: &str| tokenizer?.execution.as_ref()?.key.params.get(name);
         let scheme = param("scheme").and_then(Value::as_text).unwrap_or_default();
         let connected = step
@@ -76,7 +77,7 @@ impl Reading {
 
     /// Names of the classes of the data set that a step's rows come from.
     pub fn classes(&mut self, store: &Store, recorded: &Recorded, at: usize) -> Vec<String> {
-        let set = upstream(recorded, at, "dataset");
+        let set = upstream(recorded, at, Role::Data);
         let labels = set.and_then(|step| recorded::table(store, step.output("labels")?));
         let Some(labels) = labels else {
             return Vec::new();
@@ -104,12 +105,12 @@ impl Reading {
 }
 
 /// Following the port `rows`, the first step of this kind.
-fn upstream<'a>(recorded: &'a Recorded, at: usize, kind: &str) -> Option<&'a Step> {
+fn upstream<'a>(recorded: &'a Recorded, at: usize, role: Role) -> Option<&'a Step> {
     let mut at = at;
     loop {
         let from = recorded.steps[at].read_by("rows")?.step?;
         let step = &recorded.steps[from];
-        if step.kind() == kind {
+        if step.role() == role {
             return Some(step);
         }
         // Steps are in order, so this ends.

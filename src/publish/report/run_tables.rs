@@ -1,5 +1,6 @@
 //! Which outputs of a run are results, and the tables of a paper that are in them.
 
+use stages::Role;
 use store::{Output, Store};
 
 use super::tables::{self, PaperTable};
@@ -30,6 +31,6 @@ pub fn paper_tables(store: &Store, recorded: &Recorded) -> Vec<PaperTable> {
 /// Whether an output holds tidy results of ours. A table that somebody typed for another stage to
 /// read, such as the paper's own numbers, is none.
 pub(super) fn is_result(step: &Step, output: &Output, read: bool) -> bool {
-    let typed = step.kind() == "table" && (read || !tables::is_measured(&output.schema));
+    let typed = step.role() == Role::Typed && (read || !tables::is_measured(&output.schema));
     !typed && tables::is_tidy(&output.schema)
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use stages::Role;
 
 use super::examples::Examples;
 use super::tables::{Cell, PaperTable};
@@ -81,7 +82,7 @@ pub fn tables(recorded: &Recorded, tables: &[PaperTable]) -> Vec<Table> {
             metric: table.metric.as_ref().map(|metric| metric.replace('_', " ")),
             has_paper: table.has_paper(),
             comparable: table.is_comparable(),
-            typed: step.kind() == "table",
+            typed: step.role() == Role::Typed,
             profile: table.profile.clone(),
             cols: table.cols.clone(),
             rows,

@@ -20,6 +20,7 @@ use store::{Params, Value};
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::contract::role::Role;
 use crate::fingerprint::Code;
 use crate::kinds::attack;
 use crate::kinds::attack::{Among, AttackInputs, Outcome};
@@ -107,6 +108,10 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
 impl Stage for AdversarialRetrain {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
+    }
+
+    fn role(&self) -> Role {
+        Role::Model
     }
 
     fn ports(&self, _: &Params) -> Ports {

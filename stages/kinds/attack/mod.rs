@@ -28,6 +28,7 @@ use store::{Params, Value};
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
 use crate::params::settings::{self, Settings, failure};
 use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task};
@@ -128,6 +129,10 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
 impl Stage for AttackStage {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
+    }
+
+    fn role(&self) -> Role {
+        Role::Attack
     }
 
     fn ports(&self, params: &Params) -> Ports {

@@ -28,6 +28,7 @@ use store::{Params, Value};
 
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::Determinism;
+use crate::contract::role::Role;
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 use child::End;
 use program::Program;
@@ -104,6 +105,10 @@ static DESCRIPTION: Description = Description {
 impl Stage for Command {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
+    }
+
+    fn role(&self) -> Role {
+        Role::Program
     }
 
     fn ports(&self, params: &Params) -> Ports {

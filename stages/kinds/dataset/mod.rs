@@ -27,6 +27,7 @@ use store::{Digest, Params, Value};
 
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::contract::role::Role;
 use crate::fingerprint;
 use crate::fingerprint::Code;
 use crate::{Failure, Outputs, ParamError, Stage, Task};
@@ -102,6 +103,10 @@ static DESCRIPTION: Description = Description {
 impl Stage for Dataset {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
+    }
+
+    fn role(&self) -> Role {
+        Role::Data
     }
 
     fn ports(&self, params: &Params) -> Ports {

@@ -17,6 +17,7 @@ use store::{Params, Value};
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::contract::role::Role;
 use crate::params::settings;
 use crate::params::settings::{Settings, failure};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
@@ -97,6 +98,10 @@ const MEASURES: &[(&str, Measure)] = &[
 impl Stage for Evaluate {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
+    }
+
+    fn role(&self) -> Role {
+        Role::Results
     }
 
     fn ports(&self, params: &Params) -> Ports {

@@ -27,6 +27,7 @@ use worker::Gone;
 
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::{Determinism, Within, within};
+use crate::contract::role::Role;
 use crate::isolated;
 use crate::isolated::Request;
 use crate::{Failure, Outputs, ParamError, Stage, Task};
@@ -49,6 +50,10 @@ static DESCRIPTION: Description = Description {
 impl Stage for Sql {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
+    }
+
+    fn role(&self) -> Role {
+        Role::Query
     }
 
     fn ports(&self, params: &Params) -> Ports {

@@ -12,6 +12,7 @@ use store::{Params, Value};
 
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::contract::role::Role;
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 
 /// The kind `table`.
@@ -40,6 +41,10 @@ static DESCRIPTION: Description = Description {
 impl Stage for Table {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
+    }
+
+    fn role(&self) -> Role {
+        Role::Typed
     }
 
     fn ports(&self, _: &Params) -> Ports {

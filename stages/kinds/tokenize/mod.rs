@@ -27,6 +27,7 @@ use crate::contract::description::{Description, Inputs, Param, Port, Ports, Pres
 use crate::contract::expected::{
     Blamed, Expected, ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch,
 };
+use crate::contract::role::Role;
 use crate::params::settings::{failure, wrong};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 use rows::Rows;
@@ -119,6 +120,10 @@ static DESCRIPTION: Description = Description {
 impl Stage for Tokenize {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
+    }
+
+    fn role(&self) -> Role {
+        Role::Tokenizer
     }
 
     fn ports(&self, _: &Params) -> Ports {

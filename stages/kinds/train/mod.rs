@@ -14,6 +14,7 @@ use store::{Params, Value};
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::contract::role::Role;
 use crate::models::Data;
 use crate::models::loaded::{Loaded, vectors};
 use crate::params::settings;
@@ -57,6 +58,10 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
 impl Stage for Train {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
+    }
+
+    fn role(&self) -> Role {
+        Role::Model
     }
 
     fn ports(&self, _: &Params) -> Ports {

@@ -5,12 +5,13 @@ use std::io::{BufRead, Read, Write};
 
 use clap::Args;
 use serde::Serialize;
+use stages::Role;
 use stages::kinds::attack::{AttackStream, Run};
 
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::unprinted;
-use super::which;
+use super::run_selection;
 use crate::diagnostic::Diagnostic;
 use crate::inspect::status::{Standing, survey};
 use crate::plan::{self, Feed};
@@ -131,9 +132,7 @@ fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
     }
     let weights = instance.wires.iter().find(|wire| wire.port == "weights");
     let weights = match weights.map(|wire| &wire.from) {
-        Some(Feed::One(source)) if plan.decl(asked.instance).kind.describe().kind == "attack" => {
-            *source
-        }
+        Some(Feed::One(source)) if plan.decl(asked.instance).kind.role() == Role::Attack => *source,
         Some(Feed::Pick(_)) => {
             return Err(Diagnostic::new(format!("`{stage}` selects its model"))
                 .help("name a stage that reads one model")
@@ -152,7 +151,7 @@ fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
     let store = global.needed_store()?;
     let standings = survey(&plan, &wanted, Some(&store));
     let Standing::Cached { outputs, .. } = &standings[weights.instance] else {
-        return Err(which::unshown(&plan, &standings, weights.instance));
+        return Err(run_selection::unshown(&plan, &standings, weights.instance));
     };
     let table = store.read(&outputs[weights.output])?;
     let live = AttackStream::open(&table, instance.params.as_ref().clone());

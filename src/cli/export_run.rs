@@ -8,7 +8,7 @@ use store::Store;
 use super::exit::Exit;
 use super::global::Global;
 use super::print::out;
-use super::which::{self, RunOption};
+use super::run_selection::{self, RunOption};
 use crate::diagnostic::Diagnostic;
 use crate::inspect::stored::Unusable;
 use crate::publish::exchange::{Record, open_lineage, ro_crate};
@@ -77,13 +77,13 @@ pub fn write_crate(global: &Global, option: &RunOption, path: &Path) -> Result<(
 
 /// The run that is meant, unless its record was altered: other tools could not tell.
 fn record(global: &Global, store: &Store, option: &RunOption) -> Result<Record, Exit> {
-    let record = Record::of(store, which::shown(global, store, option)?)?;
+    let record = Record::of(store, run_selection::shown(global, store, option)?)?;
     let altered = store.unsealed(record.executions.keys().copied())?;
     match altered.into_iter().next() {
         None => Ok(record),
         Some((id, why)) => {
             let (label, fault) = (record.executions[&id].instance.clone(), Fault::Altered(why));
-            Err(which::unusable_exit(&Unusable { label, fault }))
+            Err(run_selection::unusable_exit(&Unusable { label, fault }))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `ablate runs`, `ablate diff` and `ablate tag`: what was done before.
+//! `ablate runs`: past runs, or the stages of one.
 
 use std::time::Duration;
 
@@ -9,17 +9,15 @@ use store::{Execution, Run, Store, UseRecord};
 use super::exit::Exit;
 use super::global::Global;
 use super::print::out;
-use super::which;
+use super::run_selection;
 use crate::amounts::seconds;
-use crate::diagnostic::Diagnostic;
 use crate::engine::progress::Worked;
 use crate::environment::utc as time;
-use crate::inspect::compare;
 use crate::publish::report::summary::outcome;
 
 /// What `runs` takes.
 #[derive(Args)]
-pub struct RunsArguments {
+pub struct Arguments {
     /// A run: number, tag, `last` or `prev` (of this pipeline), to see its stages
     run: Option<String>,
     /// How many runs to list
@@ -27,32 +25,11 @@ pub struct RunsArguments {
     limit: usize,
 }
 
-/// What `diff` takes.
-#[derive(Args)]
-pub struct DiffArguments {
-    /// The older run: number, tag, `last` or `prev` (of this pipeline)
-    #[arg(default_value = "prev")]
-    old: String,
-    /// The newer run
-    #[arg(default_value = "last")]
-    new: String,
-}
-
-/// What `tag` takes.
-#[derive(Args)]
-pub struct TagArguments {
-    /// The name
-    name: String,
-    /// The run: number, tag, `last` or `prev` (of this pipeline)
-    #[arg(default_value = "last")]
-    run: String,
-}
-
 /// Lists runs, or what one run did.
-pub fn runs(global: &Global, arguments: &RunsArguments) -> Result<(), Exit> {
+pub fn runs(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
     if let Some(name) = &arguments.run {
-        return one_run(global, &store, &which::named(global, &store, name)?);
+        return one_run(global, &store, &run_selection::named(global, &store, name)?);
     }
     for run in store.runs(arguments.limit)? {
         let uses = store.uses(run.id)?;
@@ -89,7 +66,7 @@ pub fn runs(global: &Global, arguments: &RunsArguments) -> Result<(), Exit> {
 }
 
 fn settings(run: &Run) -> Vec<String> {
-    which::settings(run)
+    run_selection::settings(run)
         .into_iter()
         .map(|set| format!(" --set {set}"))
         .collect()
@@ -181,81 +158,6 @@ fn one_run(global: &Global, store: &Store, run: &Run) -> Result<(), Exit> {
         true => Ok(()),
         false => Err(Exit::Code(1)),
     }
-}
-
-/// What two runs did differently: parameters, artifacts, rows of results.
-pub fn diff(global: &Global, arguments: &DiffArguments) -> Result<(), Exit> {
-    let store = global.needed_store()?;
-    let run = |name: &str| which::named(global, &store, name);
-    let (old, new) = (run(&arguments.old)?, run(&arguments.new)?);
-    let compare::Runs {
-        same,
-        differ,
-        altered,
-    } = compare::runs(&store, old.id, new.id)?;
-    for instance in differ {
-        let stage = &instance.stage;
-        if let Some(note) = &instance.note {
-            match global.json {
-                true => out!("{}", json!({ "stage": stage, "note": note })),
-                false => out!("{stage}: {note}"),
-            }
-            continue;
-        }
-        let (fields, tables) = (&instance.fields, &instance.outputs);
-        if global.json {
-            out!(
-                "{}",
-                json!({ "stage": stage, "fields": fields, "outputs": tables })
-            );
-            continue;
-        }
-        out!("{stage}");
-        for field in fields {
-            out!("  {field}");
-        }
-        for table in tables {
-            out!("  {table}");
-        }
-        if fields.is_empty() && tables.is_empty() {
-            out!("  executed again, same bytes");
-        }
-    }
-    if !global.json {
-        out!(
-            "ablate: {same} stages the same in runs {} and {}",
-            old.id,
-            new.id
-        );
-    }
-    match altered {
-        0 => Ok(()),
-        _ => Err(Exit::Code(1)),
-    }
-}
-
-/// Refuses tags that would be mistaken for something else.
-pub fn check_tag(name: &str) -> Result<(), Exit> {
-    if name.trim().is_empty() {
-        return Err(Diagnostic::new("a tag needs a name").into());
-    }
-    if name.parse::<i64>().is_ok() || name == "last" || name == "prev" {
-        return Err(Diagnostic::new(format!("`{name}` would be mistaken for a run")).into());
-    }
-    Ok(())
-}
-
-/// Names a run.
-pub fn tag(global: &Global, arguments: &TagArguments) -> Result<(), Exit> {
-    let store = global.needed_store()?;
-    let run = which::named(global, &store, &arguments.run)?;
-    let name = &arguments.name;
-    check_tag(name)?;
-    match store.tag(run.id, name)? {
-        Some(before) if before != run.id => out!("{name}: run {} (before: run {before})", run.id),
-        _ => out!("{name}: run {}", run.id),
-    }
-    Ok(())
 }
 
 fn worked(execution: &Execution) -> Worked {

@@ -1,4 +1,4 @@
-//! Watches a set being fetched: a bar on a terminal, lines elsewhere, and Ctrl-C.
+//! Progress of a download: a bar on a terminal, lines elsewhere, and Ctrl-C.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use super::global::Global;
 use super::print::note;
 
 /// A bar for what is being fetched.
-pub struct Eyes {
+pub struct FetchProgress {
     bar: ProgressBar,
     stop: Arc<AtomicBool>,
     loud: bool,
 }
 
-impl Eyes {
-    /// Eyes on one set.
-    pub fn new(name: &str, global: &Global, stop: Arc<AtomicBool>) -> Eyes {
+impl FetchProgress {
+    /// For one data set.
+    pub fn new(name: &str, global: &Global, stop: Arc<AtomicBool>) -> FetchProgress {
         let loud = !global.quiet && !global.json;
         let bar = match loud && std::io::stderr().is_terminal() {
             true => ProgressBar::new(0),
@@ -30,7 +30,7 @@ impl Eyes {
         );
         bar.set_style(style.expect("a template that parses"));
         bar.set_message(name.to_owned());
-        Eyes { bar, stop, loud }
+        FetchProgress { bar, stop, loud }
     }
 
     /// Takes the bar away.
@@ -39,7 +39,7 @@ impl Eyes {
     }
 }
 
-impl Watch for Eyes {
+impl Watch for FetchProgress {
     fn progress(&self, done: u64, total: u64) {
         self.bar.set_length(total);
         self.bar.set_position(done);

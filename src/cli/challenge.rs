@@ -1,0 +1,87 @@
+//! `ablate challenge`: what two stores made for the same keys.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use store::Store;
+
+use super::exit::Exit;
+use super::global::Global;
+use super::print::out;
+use crate::diagnostic::Diagnostic;
+use crate::inspect::challenge::{self, Challenge};
+
+/// What `challenge` takes.
+#[derive(Args)]
+pub struct Arguments {
+    /// The other store, or the folder that its `.ablate` is in
+    other: PathBuf,
+}
+
+/// Compares two stores.
+pub fn challenge(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    let here = global.needed_store()?;
+    let beside = arguments.other.join(".ablate");
+    let root = match beside.is_dir() {
+        true => beside,
+        false => arguments.other.clone(),
+    };
+    let there = Store::open_existing(&root)?;
+    let there = there.ok_or(Exit::Store(store::Error::NoStore { root }))?;
+    let real = |store: &Store| std::fs::canonicalize(store.root()).ok();
+    if real(&here) == real(&there) {
+        let name = there.root().display();
+        return Err(Diagnostic::new(format!("`{name}` is this very store"))
+            .help("a store confirms nothing by itself: name one that somebody else has filled")
+            .into());
+    }
+    let found = challenge::challenge(&here, &there)?;
+    if global.json {
+        out!("{}", serde_json::to_value(&found).expect("plain values"));
+    } else {
+        print_challenge(&found)?;
+    }
+    // Two stores that have nothing in common have confirmed nothing.
+    match found.agree > 0 && found.disagree.is_empty() && found.twice.is_empty() {
+        true => Ok(()),
+        false => Err(Exit::Code(1)),
+    }
+}
+
+fn print_challenge(found: &Challenge) -> Result<(), Exit> {
+    for one in &found.disagree {
+        let short = |digest: Option<store::Digest>| digest.map_or("-".to_owned(), |d| d.short());
+        out!(
+            "disagree  {}.{}: {} here, {} there (key {})",
+            one.stage,
+            one.output,
+            short(one.here),
+            short(one.there),
+            one.key.short()
+        );
+        if let Some(first) = &one.first {
+            out!("          first at {}", first.described());
+        }
+        if let Some((here, there)) = &one.machines {
+            out!("          made on {here} here, on {there} there");
+        }
+    }
+    for one in &found.twice {
+        let (stage, store, key) = (&one.stage, one.store, one.key.short());
+        out!("twice     {stage}: the store {store} has made two different things for key {key}");
+    }
+    out!(
+        "ablate: {} keys agree, {} disagree, {} only here, {} only there",
+        found.agree,
+        found.disagree.len(),
+        found.only_here,
+        found.only_there
+    );
+    if found.agree + found.disagree.len() == 0 {
+        out!(
+            "nothing was compared: no key was executed by both. Keys have parameters, files, inputs \
+             and code: run the same pipeline by the same `ablate` there"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! `ablate kinds`: the stage kinds, and the parameters of one.
+
+use clap::Args;
+use serde_json::json;
+use stages::{Inputs, Presence, Stage};
+
+use super::exit::Exit;
+use super::global::Global;
+use super::print::out;
+use crate::diagnostic::{Diagnostic, nearest};
+
+/// What `kinds` takes.
+#[derive(Args)]
+pub struct Arguments {
+    /// A kind, to see its parameters
+    kind: Option<String>,
+    /// Print the reference of all kinds as Markdown
+    #[arg(long, conflicts_with = "kind")]
+    markdown: bool,
+}
+
+/// Prints the kinds, or one of them in full.
+pub fn kinds(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    let all = || stages::STAGES.iter().map(|kind| kind.describe());
+    if arguments.markdown {
+        out!("{}", super::kinds_markdown::markdown().trim_end());
+        return Ok(());
+    }
+    match &arguments.kind {
+        None => {
+            for kind in all() {
+                match global.json {
+                    true => out!("{}", json!({ "kind": kind.kind, "summary": kind.summary })),
+                    false => out!("{:<20} {}", kind.kind, kind.summary),
+                }
+            }
+        }
+        Some(name) => match stages::find(name) {
+            Some(kind) if global.json => {
+                let description = kind.describe();
+                let params = description.params.iter().map(|param| {
+                    json!({
+                        "name": param.name, "type": param.ty.name(), "help": param.help,
+                        "required": matches!(param.presence, Presence::Required),
+                        "default": match param.presence {
+                            Presence::Default(value) => json!(value()),
+                            _ => serde_json::Value::Null,
+                        },
+                    })
+                });
+                out!(
+                    "{}",
+                    json!({
+                        "kind": description.kind, "summary": description.summary,
+                        "seeded": description.seeded, "params": params.collect::<Vec<_>>(),
+                    })
+                );
+            }
+            Some(kind) => out!("{}", in_full(kind)),
+            None => {
+                return Err(Diagnostic::new(format!("no stage kind `{name}`"))
+                    .maybe_help(nearest(name, all().map(|kind| kind.kind)))
+                    .into());
+            }
+        },
+    }
+    Ok(())
+}
+
+fn in_full(kind: &dyn Stage) -> String {
+    let description = kind.describe();
+    let mut text = format!("{}: {}\n", description.kind, description.summary);
+    for param in description.params {
+        let presence = match param.presence {
+            Presence::Required => "required".to_owned(),
+            Presence::Optional => "optional".to_owned(),
+            Presence::Default(value) => format!("default {}", value()),
+        };
+        text.push_str(&format!(
+            "\n  {} ({}, {presence})\n      {}",
+            param.name,
+            param.ty.name(),
+            param.help
+        ));
+    }
+    let ports = kind.ports(&store::Params::new());
+    let inputs = match ports.inputs {
+        Inputs::Any(_) => "any, named as you like".to_owned(),
+        Inputs::Named(named) if named.is_empty() => "none".to_owned(),
+        Inputs::Named(named) => {
+            let each = named
+                .iter()
+                .map(|port| format!("{} ({})", port.name, port.holds));
+            each.collect::<Vec<_>>().join(", ")
+        }
+    };
+    text.push_str(&format!("\n\n  inputs: {inputs}"));
+    let outputs: Vec<_> = ports
+        .outputs
+        .iter()
+        .map(|port| port.name.as_str())
+        .collect();
+    if !outputs.is_empty() {
+        text.push_str(&format!("\n  outputs: {}", outputs.join(", ")));
+    }
+    text
+}

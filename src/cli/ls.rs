@@ -1,0 +1,83 @@
+//! `ablate ls`: the stages of the pipeline, or the outputs of some of them.
+
+use clap::Args;
+use serde_json::json;
+use store::{Output, Store};
+
+use super::exit::Exit;
+use super::global::{Global, in_pipeline};
+use super::print::out;
+use crate::inspect::status::{Standing, survey};
+use crate::plan;
+use crate::results::find;
+
+/// What `ls` takes.
+#[derive(Args)]
+pub struct Arguments {
+    /// Stages to list: `stage` or `stage[axis=value]` [default: all]
+    stages: Vec<String>,
+}
+
+/// Lists every output of the stages, with its rows and digest if it is stored.
+pub fn ls(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    let pipeline = global.pipeline()?;
+    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    let mut listed = Vec::new();
+    for stage in &arguments.stages {
+        listed.extend(find::find_instances(&plan, stage)?);
+    }
+    if arguments.stages.is_empty() {
+        listed.extend(0..plan.instances.len());
+    }
+    let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.stages))?;
+    let store = global.existing_store()?;
+    let standings = survey(&plan, &wanted, store.as_ref());
+    for n in listed {
+        let (instance, kind) = (&plan.instances[n], plan.decl(n).kind.describe().kind);
+        let made = made(store.as_ref(), &standings[n])?;
+        for (at, name) in instance.outputs.iter().enumerate() {
+            let output = made.get(at);
+            let label = plan.source_label(plan::Source {
+                instance: n,
+                output: at,
+            });
+            if global.json {
+                out!(
+                    "{}",
+                    json!({
+                        "result": label, "stage": instance.label, "kind": kind, "output": name,
+                        "rows": output.map(|o| o.rows), "bytes": output.map(|o| o.bytes),
+                        "digest": output.map(|o| o.digest),
+                    })
+                );
+                continue;
+            }
+            match output {
+                Some(output) => out!(
+                    "{label:<32} {kind:<20} {:>9} rows  {}",
+                    output.rows,
+                    output.digest.short()
+                ),
+                None => out!("{label:<32} {kind:<20} {}", state(&standings[n])),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What an instance has in the store.
+fn made(store: Option<&Store>, standing: &Standing) -> Result<Vec<Output>, Exit> {
+    let (Some(store), Standing::Cached { execution, .. }) = (store, standing) else {
+        return Ok(Vec::new());
+    };
+    let execution = store.execution(*execution)?;
+    Ok(execution.map(|it| it.outputs).unwrap_or_default())
+}
+
+/// Why there is no result, in a word.
+fn state(standing: &Standing) -> &'static str {
+    match standing {
+        Standing::Unsound { fault, .. } => fault.word(),
+        _ => "has not been run",
+    }
+}
