@@ -104,7 +104,7 @@ fn json_has_every_field_and_defaults_are_marked() {
     assert_eq!(audit["machines"]["A"]["git_dirty"], Value::Null);
     assert_eq!(
         audit["doubts"],
-        serde_json::json!(["c: an outside program made it, and its version is not in the key"])
+        serde_json::json!(["c: made by an external program whose version is not in the key"])
     );
     // The same by digest, without the pipeline.
     let output = text(&step["outputs"][0]["digest"]).to_owned();
@@ -220,14 +220,14 @@ fn a_proof_holds_here_and_elsewhere() {
     lab.run_with(&["scaled[scale=1]", "--store", "less"]);
     let said = lab.ablate(&["audit", "--check", "p.json", "--store", "less"]);
     assert_eq!(said.code, 1);
-    let expected = "unknown  `scaled[scale=2]`: this store has not made it\n\
-         unknown  `scaled[scale=3]`: this store has not made it\n\
-         unknown  `summary`: this store has not made it\n\
+    let expected = "unknown  `scaled[scale=2]`: not found in this store\n\
+         unknown  `scaled[scale=3]`: not found in this store\n\
+         unknown  `summary`: not found in this store\n\
          ablate: NOT confirmed: 2 of 5 stages confirmed, 3 unknown, 0 against, 2 objects hashed\n";
     assert!(said.stdout.ends_with(expected), "{}", said.stdout);
     let said = lab.ablate(&["audit", "--check", "p.json", "--store", "none"]);
     assert_eq!(said.code, 1);
-    let alone = "ablate: agrees with itself, and no store has confirmed it: 0 of 5";
+    let alone = "ablate: internally consistent, not verified against a store: 0 of 5";
     assert!(said.stdout.contains(alone), "{}", said.stdout);
     assert!(!lab.path("none").exists(), "looking makes no store");
 }
@@ -272,14 +272,14 @@ fn a_proof_that_was_changed_does_not_hold() {
     let found = against("{\"x\":2}", "{\"x\":3}");
     assert_eq!(found, [changed]);
     // A name.
-    let named = "`data`: the store made this as `numbers`";
+    let named = "`data`: the store recorded it as `numbers`";
     assert_eq!(
         against("\"stage\":\"numbers\"", "\"stage\":\"data\""),
         [changed, named]
     );
     // A raw file: whoever seals the proof anew is still contradicted by the store.
     let raw = "\"raw\":[{\"name\":\"x\",\"checksum\":\"sha256:0\",\"bytes\":1}]";
-    let read = "`numbers`: the store made it from no raw files";
+    let read = "`numbers`: the store recorded no raw files for it";
     assert_eq!(against("\"raw\":[]", raw), [changed, read]);
     // The bytes that go along.
     let found = against("\"artifact\":\"50", "\"artifact\":\"51");
@@ -324,7 +324,7 @@ fn a_store_that_made_other_bytes_contradicts_a_proof() {
     lab.run_with(&["--store", "other"]);
     let said = lab.ablate(&["audit", "--check", "p.json", "--store", "other"]);
     assert_eq!(said.code, 1);
-    let expected = "against  `c`: the store has made other bytes for the same key\n\
+    let expected = "against  `c`: the store has different bytes for the same key\n\
          ablate: does NOT hold: 2 of 3 stages confirmed, 0 unknown, 1 against, 3 objects hashed\n";
     assert!(said.stdout.ends_with(expected), "{}", said.stdout);
 }

@@ -34,7 +34,7 @@ fn a_damaged_object_is_set_aside_and_made_again() {
         .unwrap();
     let note = note["note"].as_str().unwrap();
     assert!(
-        note.starts_with("`scaled[scale=2]` is made again: its object was damaged"),
+        note.starts_with("`scaled[scale=2]` is recomputed: its object was damaged"),
         "{note}"
     );
     assert_eq!(std::fs::read(&object).unwrap(), sound);
@@ -73,7 +73,7 @@ fn a_lost_object_is_made_again() {
     assert_eq!(
         ran.notes(),
         [
-            "`numbers` is made again: its stored result is missing (output `rows`: removed by gc, or lost)"
+            "`numbers` is recomputed: its stored result is missing (output `rows`: removed by gc, or lost)"
         ]
     );
 }
@@ -133,7 +133,7 @@ fn an_object_of_the_wrong_size_is_damaged_for_everybody() {
         assert!(plan.contains(&line), "{plan}");
         let ran = lab.run();
         ran.ran(["summary"]);
-        let note = format!("`summary` is made again: its stored result is {why}");
+        let note = format!("`summary` is recomputed: its stored result is {why}");
         assert_eq!(ran.notes(), [note]);
         assert_eq!(std::fs::read(&object).unwrap(), sound);
         assert_eq!(
@@ -312,7 +312,7 @@ fn commands_that_only_look_make_no_store() {
         assert_eq!(said.code, 1, "{looking:?}");
         assert_eq!(
             said.stderr,
-            "error: there is no store at `.ablate`: `ablate run` makes one\n"
+            "error: no store at `.ablate`: `ablate run` creates one\n"
         );
     }
     assert!(!lab.path(".ablate").exists());

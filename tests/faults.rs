@@ -212,7 +212,7 @@ fn a_full_disk_is_said_and_loses_nothing() {
         .position(|line| line.ends_with(" write a file"));
     let said = with(&format!("full@{}+", write.unwrap() + 1), ".ablate");
     assert_eq!(said.code, 1);
-    let advice = "; free some space (`ablate gc --dry-run` says what the store could give back)";
+    let advice = "; free some space (`ablate gc --dry-run` shows what can be freed)";
     assert!(said.stderr.contains(advice), "{}", said.stderr);
     assert!(objects(&lab).is_superset(&kept));
     lab.edit("{ x = 20 }", "{ x = 2 }").run().ran([]);

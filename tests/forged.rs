@@ -91,7 +91,7 @@ fn a_row_that_names_another_object_is_told_and_made_again() {
     nobody_believes(&lab, fault);
     let ran = lab.run();
     ran.ran(["scores"]);
-    let note = format!("`scores` is made again: its stored result is altered ({fault})");
+    let note = format!("`scores` is recomputed: its stored result is altered ({fault})");
     assert_eq!(ran.notes(), [note]);
     // From now on there is a record that fits.
     lab.run().ran([]);
@@ -122,7 +122,7 @@ fn there_is_no_proof_of_an_altered_record_and_none_is_confirmed_by_one() {
     assert_eq!(database(&lab).execute(COPIED, []).unwrap(), 1);
     let said = proof("bad.json");
     assert_ne!(said.code, 0);
-    let why = "there is no proof: the store's record is altered (execution 4 was changed after it was recorded)";
+    let why = "cannot prove it: the store's record is altered (execution 4 was changed after it was recorded)";
     assert!(said.stderr.contains(why), "{}", said.stderr);
     assert!(!lab.path("bad.json").exists());
     let said = lab.ablate(&["audit", "--check", "good.json"]);
@@ -154,7 +154,7 @@ fn other_forgeries_are_noticed_too() {
          INSERT INTO outputs SELECT 99, ordinal, name, digest, row_count, bytes, columns FROM outputs \
          WHERE execution = 2";
     for (forgery, why) in [
-        (put_in, "execution 99 (`scores`) is in no entry of the log"),
+        (put_in, "execution 99 (`scores`) is not in the log"),
         // The key of another execution.
         (
             "UPDATE executions SET key = (SELECT key FROM executions WHERE id = 4) WHERE id = 2;
@@ -165,7 +165,7 @@ fn other_forgeries_are_noticed_too() {
         (
             "UPDATE log SET content = (SELECT content FROM log WHERE what = 'execution' AND row = 2) \
              WHERE what = 'execution' AND row = 4",
-            "the log's entry about execution 4 does not fit the one before",
+            "the log's entry about execution 4 does not match the previous one",
         ),
         (
             "UPDATE outputs SET digest = 'none' WHERE execution = 4",

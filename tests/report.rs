@@ -106,8 +106,8 @@ fn programs_get_json_and_a_report_can_have_any_name() {
     // No temporary name leaks out, whatever is wrong with the place.
     lab.write("file", "").write("folder/x", "");
     for (place, why) in [
-        ("none/a.html", "there is no folder `none`"),
-        ("file/a.html", "`file` is no folder"),
+        ("none/a.html", "no folder `none`"),
+        ("file/a.html", "`file` is not a folder"),
         ("folder", "it is a folder"),
     ] {
         let said = lab.ablate(&["report", "-o", place]);

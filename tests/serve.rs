@@ -130,7 +130,7 @@ fn it_answers_this_machine_and_changes_nothing() {
     assert!(
         server
             .get("/run/%3Cscript%3E")
-            .contains("There is no run &lt;script&gt;.")
+            .contains("No run &lt;script&gt;.")
     );
     // A page that was looked at does not keep the house from being swept.
     lab.ablate(&["gc"]).good();

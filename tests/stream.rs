@@ -181,7 +181,7 @@ fn a_stream_says_what_is_wrong() {
     );
     assert_eq!(
         fail(&["gru", "--label", "0"], ""),
-        "error: `gru` is no attack stage\n |\n = help: name one with attack = \"gradient-sign\", \"fixed-point\" or \"dynamic\"\n"
+        "error: `gru` is not an attack stage\n |\n = help: name one with attack = \"gradient-sign\", \"fixed-point\" or \"dynamic\"\n"
     );
     assert_eq!(
         fail(&["whole", "--label", "0"], ""),
@@ -193,7 +193,7 @@ fn a_stream_says_what_is_wrong() {
     );
     assert_eq!(
         fail(&["targeted", "--label", "0"], ""),
-        "error: `targeted` has a target, so that --label would have no effect\n |\n = help: leave --label out\n"
+        "error: `targeted` has a target, so --label would have no effect\n |\n = help: leave --label out\n"
     );
     assert_eq!(
         fail(&["sign", "--label", "7"], ""),
@@ -201,7 +201,7 @@ fn a_stream_says_what_is_wrong() {
     );
     assert_eq!(
         fail(&["sign", "--label", "0"], &"1".repeat((1 << 24) + 9)),
-        "error: line 1: it goes on for more than 16777216 bytes\n |\n = help: a sample is a line of its own\n"
+        "error: line 1: it goes on for more than 16777216 bytes\n |\n = help: each sample is on its own line\n"
     );
     assert_eq!(
         fail(
@@ -227,7 +227,7 @@ fn a_stream_says_what_is_wrong() {
     );
     assert_eq!(
         fail(&["sign", "--label", "0"], "NaN\n"),
-        "error: line 1: NaN is no finite number\n |\n = help: leave samples without a value out, or fill them in\n"
+        "error: line 1: NaN is not a finite number\n |\n = help: leave out samples without a value, or impute them\n"
     );
 }
 

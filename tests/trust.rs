@@ -73,10 +73,7 @@ fn the_log_shows_what_was_changed_after_it_was_recorded() {
          FROM executions WHERE id = 1",
         "DELETE FROM executions WHERE id = -5",
     );
-    assert_eq!(
-        found,
-        ["execution -5 (`numbers`) is in no entry of the log"]
-    );
+    assert_eq!(found, ["execution -5 (`numbers`) is not in the log"]);
     let found = with(
         "UPDATE executions SET ok = 2 WHERE id = 1",
         "UPDATE executions SET ok = 1 WHERE id = 1",
@@ -118,12 +115,12 @@ fn the_log_shows_what_was_changed_after_it_was_recorded() {
          targets, environment, source FROM runs WHERE id = 1",
         "DELETE FROM runs WHERE id = 99",
     );
-    assert_eq!(found, ["run 99 is in no entry of the log"]);
+    assert_eq!(found, ["run 99 is not in the log"]);
     let found = with(
         "INSERT INTO acceptances VALUES (1, 'numbers', 1, 'a', 'b', 'c', 'me', 0, 'why')",
         "DELETE FROM acceptances",
     );
-    assert_eq!(found, ["acceptance 1 is in no entry of the log"]);
+    assert_eq!(found, ["acceptance 1 is not in the log"]);
     // A row that cannot be read ends nothing: what else is wrong is said too.
     let key: String = database(&lab)
         .query_row("SELECT key_json FROM executions WHERE id = 3", [], |row| {
@@ -162,12 +159,12 @@ fn the_log_shows_what_was_changed_after_it_was_recorded() {
     let gone = "log: entries 4 to 4 are gone";
     assert_eq!(found[0], gone);
     assert!(
-        found[1].contains("does not fit the one before"),
+        found[1].contains("does not match the previous one"),
         "{found:?}"
     );
     let found = with("DELETE FROM log WHERE id = 17", back);
-    let end = "the end of run 3 is in no entry of the log";
-    assert_eq!(found, ["log: the last 1 entries are gone", end]);
+    let end = "the end of run 3 is not in the log";
+    assert_eq!(found, ["log: the last 1 entries are missing", end]);
 }
 
 #[test]
@@ -354,7 +351,7 @@ fn a_database_that_lost_its_rows_is_no_sound_store() {
         (said.code, said.stderr.as_str()),
         (
             2,
-            "error: the record of how `summary` was made is not in the store any more\n |\n \
+            "error: the record of how `summary` was made is no longer in the store\n |\n \
              = help: `ablate fsck` says what is wrong with it\n"
         )
     );
@@ -364,7 +361,7 @@ fn a_database_that_lost_its_rows_is_no_sound_store() {
         .unwrap();
     let said = lab.ablate(&["fsck"]).stdout;
     assert!(
-        said.contains("database the table `more` does not belong there\n"),
+        said.contains("database the table `more` is unexpected\n"),
         "{said}"
     );
     // All of it is gone: gc must not take it for a store without runs.
@@ -399,7 +396,7 @@ fn damage_is_told_again_until_it_is_mended() {
     // Whoever only looks is told, each time, and moves nothing.
     for _ in 0..2 {
         let said = lab.ablate(&["export", "--csv", "scores"]);
-        let told = "is damaged on disk: `ablate fsck --repair` sets it aside, and the next run makes it again\n";
+        let told = "is damaged on disk: `ablate fsck --repair` sets it aside, and the next run recomputes it\n";
         assert!(said.stderr.contains(told), "{}", said.stderr);
         assert_eq!(said.code, 1);
         assert!(object.exists());
@@ -571,9 +568,9 @@ fn what_lint_cannot_read_is_a_fault() {
         said.stdout,
         "paper.md:1:5: 0.93 is wrong: scores[model=lstm] is 0.9163\n\
          paper.md:1:48: 9.2e-1 is right: scores[model=lstm]\n\
-         paper.md:2:7: <!-- ablate:scores[model=svm] --> names scores[model=svm], and no number stands before it\n\
-         paper.md:2:45: {{ablate:scores[model=cnn]}} cannot be filled in: no row has model=cnn\n\
-         paper.md:2:75: {{ablate: cannot be filled in: it is not closed by }} on its line\n\
+         paper.md:2:7: <!-- ablate:scores[model=svm] --> names scores[model=svm], but there is no number before it\n\
+         paper.md:2:45: {{ablate:scores[model=cnn]}} cannot be resolved: no row has model=cnn\n\
+         paper.md:2:75: {{ablate: cannot be resolved: it is not closed by }} on its line\n\
          ablate: 2 numbers, 4 stale or wrong, 0 typed by hand\n"
     );
 }
@@ -595,7 +592,7 @@ fn references_are_filled_in() {
     assert_eq!(said.code, 2);
     assert!(
         said.stderr
-            .contains("error: this reference cannot be filled in"),
+            .contains("error: this reference cannot be resolved"),
         "{}",
         said.stderr
     );

@@ -65,7 +65,7 @@ fn what_does_not_come_out_again_is_named_with_row_and_column() {
     assert_eq!(
         rest,
         [
-            "different         c  1 thread: o: row 1, column y: 6 -> 7 (an outside program promises nothing)",
+            "different         c  1 thread: o: row 1, column y: 6 -> 7 (an external program promises nothing)",
             "first divergent: c, output o, row 1, column y: 6 -> 7",
             "ablate: 4 of 4 stages executed 4 times: 3 bit-identical, 0 within tolerance, 1 different, 0 failed",
         ]
@@ -102,7 +102,7 @@ fn stored_bytes_that_somebody_edited_are_different_though_the_stage_comes_out_ag
     assert!(said.stdout.contains(why), "{}", said.stdout);
     let said = lab.ablate(&["audit", "numbers", "--proof", "p.json"]);
     assert_ne!(said.code, 0);
-    let why = "there is no proof: the stored result of `numbers` is damaged";
+    let why = "cannot prove it: the stored result of `numbers` is damaged";
     assert!(said.stderr.contains(why), "{}", said.stderr);
     assert!(!lab.path("p.json").exists());
 }
@@ -187,11 +187,11 @@ fn stores_that_agree_and_stores_that_do_not() {
     let said = lab.ablate(&["challenge", "."]);
     assert_eq!(
         said.stderr,
-        "error: `./.ablate` is this very store\n |\n = help: a store confirms nothing by itself: \
+        "error: `./.ablate` is the same store\n |\n = help: a store confirms nothing by itself: \
          name one that somebody else has filled\n"
     );
     let said = lab.ablate(&["challenge", "nowhere"]);
-    let expected = "error: there is no store at `nowhere`: `ablate run` makes one\n";
+    let expected = "error: no store at `nowhere`: `ablate run` creates one\n";
     assert_eq!((said.code, said.stderr.as_str()), (1, expected));
 }
 
@@ -205,10 +205,10 @@ fn a_store_that_contradicts_itself_is_named() {
     lab.run();
     let said = lab.ablate(&["challenge", "same"]);
     assert_eq!(said.code, 1);
-    let twice = "twice     c: the store here has made two different things for key ";
+    let twice = "twice     c: the store here has two different results for key ";
     assert!(said.stdout.contains(twice), "{}", said.stdout);
     let audit = lab.ablate(&["audit", "c"]).good().stdout;
-    let doubt = "doubt: c: the store has also made other bytes for the same key\n";
+    let doubt = "doubt: c: the store also has different bytes for the same key\n";
     assert!(audit.contains(doubt), "{audit}");
 }
 
@@ -222,7 +222,7 @@ fn a_stored_attack_is_recomputed_by_another_process() {
     lab.run();
     let said = lab.ablate(&["replay"]).good().stdout;
     let lines: Vec<&str> = said.lines().collect();
-    assert!(lines[0].starts_with("true     "), "{said}");
+    assert!(lines[0].starts_with("ok       "), "{said}");
     assert!(
         lines.last().unwrap().starts_with("ablate: all true: "),
         "{said}"
@@ -244,7 +244,7 @@ fn only_attacks_can_be_replayed() {
         (said.code, said.stderr.as_str()),
         (
             2,
-            "error: `numbers` is of kind `table`, whose results say nothing of themselves\n |\n \
+            "error: `numbers` is of kind `table`, which has nothing to re-check\n |\n \
              = help: `ablate replay` is for attacks; `ablate verify` executes any stage again\n"
         )
     );

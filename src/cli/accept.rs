@@ -24,7 +24,7 @@ pub struct Arguments {
     /// Why the change cannot change the result
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// Who says so [default: the user's name]
+    /// Who accepts it [default: the user's name]
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
 }

@@ -83,7 +83,7 @@ pub fn stream(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         }
         if line.pop_if(|byte| *byte == b'\n').is_none() && line.len() as u64 > LONGEST {
             let what = format!("it goes on for more than {LONGEST} bytes");
-            return Err(at(what).help("a sample is a line of its own").into());
+            return Err(at(what).help("each sample is on its own line").into());
         }
         let line = std::str::from_utf8(&line).map_err(|error| {
             let (byte, place) = (line[error.valid_up_to()], error.valid_up_to() + 1);
@@ -127,7 +127,7 @@ fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
     };
     let instance = &plan.instances[asked.instance];
     if arguments.label.is_some() && instance.params.contains_key("target") {
-        let message = format!("`{stage}` has a target, so that --label would have no effect");
+        let message = format!("`{stage}` has a target, so --label would have no effect");
         return Err(Diagnostic::new(message).help("leave --label out").into());
     }
     let weights = instance.wires.iter().find(|wire| wire.port == "weights");
@@ -139,7 +139,7 @@ fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
                 .into());
         }
         _ => {
-            let message = format!("`{stage}` is no attack stage");
+            let message = format!("`{stage}` is not an attack stage");
             return Err(Diagnostic::new(message)
                 .help("name one with attack = \"gradient-sign\", \"fixed-point\" or \"dynamic\"")
                 .into());
@@ -172,7 +172,11 @@ fn parse(line: &str) -> Result<(Vec<f32>, Form), (String, &'static str)> {
     let number = |part: &str| {
         let part = part.trim();
         let wide: f64 = part.parse().map_err(|_| {
-            let what = format!("`{}` is no sample: `{}` is no number", cut(line), cut(part));
+            let what = format!(
+                "`{}` is not a sample: `{}` is not a number",
+                cut(line),
+                cut(part)
+            );
             (what, "a sample is 0.1,0.2 or [0.1, 0.2]")
         })?;
         match wide as f32 {
@@ -182,8 +186,8 @@ fn parse(line: &str) -> Result<(Vec<f32>, Form), (String, &'static str)> {
                 "numbers are between -3.4e38 and 3.4e38: scale the samples as the training data was",
             )),
             _ => Err((
-                format!("{} is no finite number", cut(part)),
-                "leave samples without a value out, or fill them in",
+                format!("{} is not a finite number", cut(part)),
+                "leave out samples without a value, or impute them",
             )),
         }
     };

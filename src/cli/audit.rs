@@ -56,7 +56,7 @@ pub fn audit(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     };
     let mut audit = Audit::of(&store, asked, &roots, !arguments.no_bytes)?;
     if audit.lineage.roots.len() < roots.len() {
-        let gone = format!("the record of how `{asked}` was made is not in the store any more");
+        let gone = format!("the record of how `{asked}` was made is no longer in the store");
         return Err(Diagnostic::new(gone)
             .help("`ablate fsck` says what is wrong with it")
             .into());
@@ -191,79 +191,8 @@ fn check_proof(global: &Global, file: &Path) -> Result<(), Exit> {
             json!({ "asked": proof.asked, "root": proof.root, "holds": checked.holds() && store.is_some(), "checked": checked })
         );
     } else {
-        // What was asked for are somebody's words: what is proven is said beside them.
-        out!("proof of {}, root {}", one_line(&proof.asked), proof.root);
-        let stage = proof.nodes.last().map_or("", |node| node.stage.as_str());
-        match &proof.cell {
-            Some(cell) => {
-                let filters = cell.wanted.filters.iter();
-                let filters: Vec<String> = filters.map(|(k, v)| format!("{k}={v}")).collect();
-                let whose = match filters.is_empty() {
-                    true => format!("row {}", cell.found.row),
-                    false => format!("row {} ({})", cell.found.row, filters.join(", ")),
-                };
-                out!(
-                    "value    {} in `{}`, {whose} of {stage}.{}",
-                    cell.found.value,
-                    cell.found.column,
-                    proof.output
-                );
-            }
-            None => out!("table    {stage}.{}", proof.output),
-        }
-        let said = proof.accepted.iter().map(|one| {
-            let unheard = checked.unheard.contains(&one.instance);
-            (
-                one,
-                if unheard {
-                    " (this store has no record of that)"
-                } else {
-                    ""
-                },
-            )
-        });
-        let unsaid = checked.unsaid.iter();
-        for (one, mark) in said.chain(unsaid.map(|one| (one, " (the proof does not say so)"))) {
-            let line = format!(
-                "{}: made by code {}, and {} accepted {}: {}{mark}",
-                one.instance,
-                one.old_code.short(),
-                one.who,
-                one.new_code.short(),
-                one.reason
-            );
-            out!("accepted {}", one_line(&line));
-        }
-        for fault in &checked.against {
-            out!("against  {}", one_line(fault));
-        }
-        for stage in checked.unknown.iter().take(10) {
-            out!("unknown  `{}`: this store has not made it", one_line(stage));
-        }
-        if !checked.seen && checked.against.is_empty() {
-            out!("unseen   the table itself is neither in the proof nor in this store");
-        }
-        let verdict = match (checked.holds(), checked.against.is_empty()) {
-            (true, _) if store.is_none() => "agrees with itself, and no store has confirmed it",
-            (true, _) => "holds",
-            (false, true) => "NOT confirmed",
-            (false, false) => "does NOT hold",
-        };
-        out!(
-            "ablate: {verdict}: {} of {} stages confirmed, {} unknown, {} against, {} objects hashed",
-            checked.confirmed,
-            checked.stages,
-            checked.unknown.len(),
-            checked.against.len(),
-            checked.hashed
-        );
-        if store.is_none() {
-            let root = global.store_path();
-            out!(
-                "there is no store at `{}`: --store DIR names one",
-                root.display()
-            );
-        }
+        print_proven(&proof, &checked)?;
+        print_checked(global, &checked, store.is_some())?;
     }
     let confirmed = checked.holds() && store.is_some();
     if confirmed {
@@ -271,4 +200,87 @@ fn check_proof(global: &Global, file: &Path) -> Result<(), Exit> {
     } else {
         Err(Exit::Code(1))
     }
+}
+
+/// What a proof says, and who accepted changes of code behind it.
+fn print_proven(proof: &proof::Proof, checked: &check::Checked) -> Result<(), Exit> {
+    // What was asked for are somebody's words: what is proven is said beside them.
+    out!("proof of {}, root {}", one_line(&proof.asked), proof.root);
+    let stage = proof.nodes.last().map_or("", |node| node.stage.as_str());
+    match &proof.cell {
+        Some(cell) => {
+            let filters = cell.wanted.filters.iter();
+            let filters: Vec<String> = filters.map(|(k, v)| format!("{k}={v}")).collect();
+            let whose = match filters.is_empty() {
+                true => format!("row {}", cell.found.row),
+                false => format!("row {} ({})", cell.found.row, filters.join(", ")),
+            };
+            out!(
+                "value    {} in `{}`, {whose} of {stage}.{}",
+                cell.found.value,
+                cell.found.column,
+                proof.output
+            );
+        }
+        None => out!("table    {stage}.{}", proof.output),
+    }
+    let said = proof.accepted.iter().map(|one| {
+        let unheard = checked.unheard.contains(&one.instance);
+        (
+            one,
+            if unheard {
+                " (this store has no record of that)"
+            } else {
+                ""
+            },
+        )
+    });
+    let unsaid = checked.unsaid.iter();
+    for (one, mark) in said.chain(unsaid.map(|one| (one, " (the proof does not say so)"))) {
+        let line = format!(
+            "{}: made by code {}, and {} accepted {}: {}{mark}",
+            one.instance,
+            one.old_code.short(),
+            one.who,
+            one.new_code.short(),
+            one.reason
+        );
+        out!("accepted {}", one_line(&line));
+    }
+    Ok(())
+}
+
+/// Which of it could be confirmed.
+fn print_checked(global: &Global, checked: &check::Checked, has_store: bool) -> Result<(), Exit> {
+    for fault in &checked.against {
+        out!("mismatch {}", one_line(fault));
+    }
+    for stage in checked.unknown.iter().take(10) {
+        out!("unknown  `{}`: not found in this store", one_line(stage));
+    }
+    if !checked.seen && checked.against.is_empty() {
+        out!("unseen   the table itself is neither in the proof nor in this store");
+    }
+    let verdict = match (checked.holds(), checked.against.is_empty()) {
+        (true, _) if !has_store => "internally consistent, not verified against a store",
+        (true, _) => "holds",
+        (false, true) => "NOT confirmed",
+        (false, false) => "does NOT hold",
+    };
+    out!(
+        "ablate: {verdict}: {} of {} stages confirmed, {} unknown, {} mismatched, {} objects hashed",
+        checked.confirmed,
+        checked.stages,
+        checked.unknown.len(),
+        checked.against.len(),
+        checked.hashed
+    );
+    if !has_store {
+        let root = global.store_path();
+        out!(
+            "no store at `{}`: name one with --store DIR",
+            root.display()
+        );
+    }
+    Ok(())
 }

@@ -31,8 +31,8 @@ pub fn challenge(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let real = |store: &Store| std::fs::canonicalize(store.root()).ok();
     if real(&here) == real(&there) {
         let name = there.root().display();
-        return Err(Diagnostic::new(format!("`{name}` is this very store"))
-            .help("a store confirms nothing by itself: name one that somebody else has filled")
+        return Err(Diagnostic::new(format!("`{name}` is the same store"))
+            .help("a store cannot confirm itself: name one that was filled independently")
             .into());
     }
     let found = challenge::challenge(&here, &there)?;
@@ -68,7 +68,7 @@ fn print_challenge(found: &Challenge) -> Result<(), Exit> {
     }
     for one in &found.twice {
         let (stage, store, key) = (&one.stage, one.store, one.key.short());
-        out!("twice     {stage}: the store {store} has made two different things for key {key}");
+        out!("conflict  {stage}: the store {store} has two different results for key {key}");
     }
     out!(
         "ablate: {} keys agree, {} disagree, {} only here, {} only there",

@@ -52,12 +52,10 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let Some(path) = claims::path(&global.file, &plan) else {
         let beside = global.file.display();
-        return Err(
-            Diagnostic::new(format!("there is no claims.toml beside {beside}"))
-                .help("write one, or name a file: claims = \"FILE\" in [pipeline]")
-                .help("docs/pipeline.md says what is in it")
-                .into(),
-        );
+        return Err(Diagnostic::new(format!("no claims.toml beside {beside}"))
+            .help("write one, or name a file: claims = \"FILE\" in [pipeline]")
+            .help("docs/pipeline.md describes the format")
+            .into());
     };
     let claims = claims::read(&path, &plan)?;
     if arguments.check {

@@ -6,21 +6,17 @@ use clap::{ArgMatches, Command, CommandFactory};
 
 /// Commands by what they are for, as `--help` shows them.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Run", &["run", "plan", "explain", "data", "kinds"]),
+    (
+        "Run",
+        &["run", "plan", "explain", "data", "kinds", "attack-stream"],
+    ),
     (
         "Look",
         &["ls", "show", "runs", "diff", "compare", "graph", "serve"],
     ),
     (
         "Trust",
-        &[
-            "audit",
-            "verify",
-            "replay",
-            "accept",
-            "challenge",
-            "attack-stream",
-        ],
+        &["audit", "verify", "replay", "accept", "challenge"],
     ),
     ("Publish", &["claims", "report", "export", "lint", "render"]),
     ("Store", &["tag", "gc", "fsck", "completions"]),
@@ -64,8 +60,10 @@ pub fn command<C: CommandFactory>() -> Command {
         }
     }
     let template = format!(
-        "{{about}}\n\nUsage: ablate <COMMAND> [OPTIONS]\n\n{}\nOptions:\n{{options}}\n\n{{after-help}}",
-        groups(&command)
+        "{{about}}\n\nUsage: ablate <COMMAND> [OPTIONS]\n\n{}\n\
+         Options of most commands (`ablate COMMAND --help` describes them):\n  {}{{after-help}}",
+        groups(&command),
+        options(&shared)
     );
     command.help_template(template)
 }
@@ -79,11 +77,29 @@ pub fn refuse_ignored(command: &mut Command, matches: &ArgMatches) {
     for option in ignored.map_or(&[][..], |(_, options)| *options) {
         if given.value_source(option) == Some(ValueSource::CommandLine) {
             let what = format!("`ablate {name}` does not take --{option}");
-            command
-                .error(clap::error::ErrorKind::UnknownArgument, what)
-                .exit();
+            command.build();
+            let kind = clap::error::ErrorKind::UnknownArgument;
+            match command.find_subcommand_mut(name) {
+                Some(sub) => sub.error(kind, what).exit(),
+                None => command.error(kind, what).exit(),
+            }
         }
     }
+}
+
+/// `-f FILE, --json, …`
+fn options(shared: &[clap::Arg]) -> String {
+    let each = shared.iter().map(|argument| {
+        let name = match (argument.get_short(), argument.get_long()) {
+            (Some(short), _) => format!("-{short}"),
+            (None, long) => format!("--{}", long.unwrap_or_default()),
+        };
+        match argument.get_value_names() {
+            Some([value]) if argument.get_action().takes_values() => format!("{name} {value}"),
+            _ => name,
+        }
+    });
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// Each group with its commands, one per line.

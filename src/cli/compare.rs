@@ -25,7 +25,7 @@ pub struct Arguments {
     /// Write a page instead
     #[arg(long)]
     html: bool,
-    /// For --html: the file to write; one that is there is replaced
+    /// For --html: the file to write; an existing file is replaced
     #[arg(
         short,
         long,

@@ -39,7 +39,7 @@ pub fn explain(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             Standing::WaitsOn(other) => {
                 let other = &plan.instances[*other].label;
                 let text = format!(
-                    "{label} waits on {other}: its key is known when {other} is made\n  \
+                    "{label} waits on {other}: its key is known once {other} has run\n  \
                      ablate explain '{other}'"
                 );
                 ("waits", text, Vec::new())

@@ -121,7 +121,7 @@ pub fn no_result(recorded: &Recorded, doing: &str, result: &str, no: NoTable) ->
             .into(),
         NoTable::Unusable(why) => Exit::Failed(
             Diagnostic::new(format!("cannot {doing} `{result}`: {why}"))
-                .help("`ablate fsck` checks the whole store, `ablate run` makes results again"),
+                .help("`ablate fsck` checks the whole store, `ablate run` recomputes results"),
         ),
     }
 }
@@ -265,7 +265,7 @@ fn whole_run(
     let lost = crate::publish::report::lost(store, &recorded);
     if let Some(lost) = lost.iter().find(|lost| lost.wrong) {
         let diagnostic = Diagnostic::new(lost.what.clone());
-        return Err(Exit::Failed(diagnostic.help("`ablate run` makes it again")));
+        return Err(Exit::Failed(diagnostic.help("`ablate run` recomputes it")));
     }
     let folder = arguments.output.clone().unwrap_or("mlruns".into());
     let written = std::path::absolute(&folder).and_then(|root| {
@@ -275,7 +275,7 @@ fn whole_run(
     let count = written.map_err(|error| {
         let why = match folder.is_dir() || !folder.exists() {
             true => error.kind().to_string(),
-            false => "it is no folder".to_owned(),
+            false => "it is not a folder".to_owned(),
         };
         Diagnostic::new(format!("cannot write to `{}`: {why}", folder.display()))
             .help("-o names another folder")

@@ -36,7 +36,7 @@ pub fn write_crate(global: &Global, option: &RunOption, path: &Path) -> Result<(
     if let Some((stage, why)) = described.damaged.first() {
         let what = format!("the stored result of `{stage}` is damaged: {why}");
         return Err(Exit::Failed(
-            Diagnostic::new(what).help("`ablate run` makes it again"),
+            Diagnostic::new(what).help("`ablate run` recomputes it"),
         ));
     }
     let zip = path.extension().is_some_and(|ending| ending == "zip");

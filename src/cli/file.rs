@@ -62,8 +62,8 @@ pub fn unwritten(file: &Path, error: &Error) -> String {
     let why = match () {
         () if file.is_dir() => "it is a folder".to_owned(),
         () if folder.is_dir() => error.kind().to_string(),
-        () if folder.exists() => format!("`{}` is no folder", folder.display()),
-        () => format!("there is no folder `{}`", folder.display()),
+        () if folder.exists() => format!("`{}` is not a folder", folder.display()),
+        () => format!("no folder `{}`", folder.display()),
     };
     format!("cannot write `{}`: {why}", file.display())
 }

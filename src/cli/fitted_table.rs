@@ -94,7 +94,7 @@ fn plain(array: &ArrayRef, row: usize) -> String {
     let options = FormatOptions::default().with_null("null");
     let text = ArrayFormatter::try_new(array.as_ref(), &options)
         .map_or_else(|_| "?".to_owned(), |format| format.value(row).to_string());
-    crate::visible::one_line(&text).replace(['\n', '\t'], " ")
+    crate::visible::one_line(&text).into_owned()
 }
 
 fn length(text: &str) -> usize {
@@ -144,7 +144,7 @@ mod tests {
         }
         let (text, left) = fitted(&table(), 80);
         assert!(left.is_empty());
-        assert!(text.contains("| 1  | short line"), "{text}");
+        assert!(text.contains("| 1  | short␤line"), "{text}");
         assert!(text.contains("[0, 1, 2]"), "{text}");
         assert!(text.contains("[0, 1, 2, 3, … 300 items]"), "{text}");
     }

@@ -16,7 +16,7 @@ pub struct Arguments {
     /// Keep what this many of the last runs reach; tagged runs are always kept
     #[arg(long, value_name = "N", default_value_t = 10)]
     keep: usize,
-    /// Say what would go, and remove nothing
+    /// Show what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
     /// Remove damaged objects too, if they were set aside more than a week ago

@@ -27,16 +27,16 @@ pub struct Global {
     /// Where results are kept [default: .ablate beside the pipeline file]
     #[arg(long, global = true, value_name = "DIR")]
     pub store: Option<PathBuf>,
-    /// Lay [profile.NAME] over the pipeline
+    /// Apply [profile.NAME]
     #[arg(long, global = true, value_name = "NAME")]
     pub profile: Option<String>,
     /// Change a value for this run: stage.param=value
     #[arg(long, global = true, value_name = "STAGE.PARAM=VALUE")]
     pub set: Vec<String>,
-    /// Memory for a query or foreign file [default: a quarter of all]
+    /// Memory limit for a query or foreign file [default: a quarter of the memory]
     #[arg(long, global = true, value_name = "SIZE")]
     pub memory: Option<stages::isolated::Budget>,
-    /// Print JSON, one object a line
+    /// Print JSON, one object per line
     #[arg(long, global = true)]
     pub json: bool,
     /// Print errors only

@@ -36,26 +36,7 @@ pub fn kinds(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             }
         }
         Some(name) => match stages::find(name) {
-            Some(kind) if global.json => {
-                let description = kind.describe();
-                let params = description.params.iter().map(|param| {
-                    json!({
-                        "name": param.name, "type": param.ty.name(), "help": param.help,
-                        "required": matches!(param.presence, Presence::Required),
-                        "default": match param.presence {
-                            Presence::Default(value) => json!(value()),
-                            _ => serde_json::Value::Null,
-                        },
-                    })
-                });
-                out!(
-                    "{}",
-                    json!({
-                        "kind": description.kind, "summary": description.summary,
-                        "seeded": description.seeded, "params": params.collect::<Vec<_>>(),
-                    })
-                );
-            }
+            Some(kind) if global.json => out!("{}", as_json(kind)),
             Some(kind) => out!("{}", in_full(kind)),
             None => {
                 return Err(Diagnostic::new(format!("no stage kind `{name}`"))
@@ -65,6 +46,25 @@ pub fn kinds(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         },
     }
     Ok(())
+}
+
+/// One kind for programs.
+fn as_json(kind: &dyn Stage) -> serde_json::Value {
+    let description = kind.describe();
+    let params = description.params.iter().map(|param| {
+        json!({
+            "name": param.name, "type": param.ty.name(), "help": param.help,
+            "required": matches!(param.presence, Presence::Required),
+            "default": match param.presence {
+                Presence::Default(value) => json!(value()),
+                _ => serde_json::Value::Null,
+            },
+        })
+    });
+    json!({
+        "kind": description.kind, "summary": description.summary,
+        "seeded": description.seeded, "params": params.collect::<Vec<_>>(),
+    })
 }
 
 fn in_full(kind: &dyn Stage) -> String {

@@ -12,15 +12,15 @@ fn one(kind: &dyn Stage) -> String {
     let description = kind.describe();
     let name = description.kind;
     let mut text = format!("### `{name}`\n\n{}\n\n", description.summary);
-    text.push_str("| parameter | type | if left out | meaning |\n|---|---|---|---|\n");
+    text.push_str("| parameter | type | default | meaning |\n|---|---|---|---|\n");
     for param in description.params {
-        let absent = match param.presence {
+        let default = match param.presence {
             Presence::Required => "required".to_owned(),
-            Presence::Optional => "absent".to_owned(),
+            Presence::Optional => "none".to_owned(),
             Presence::Default(value) => format!("`{}`", value()),
         };
         let (param, ty, help) = (param.name, param.ty.name(), param.help.replace('|', "\\|"));
-        text.push_str(&format!("| `{param}` | {ty} | {absent} | {help} |\n"));
+        text.push_str(&format!("| `{param}` | {ty} | {default} | {help} |\n"));
     }
     let ports = kind.ports(&store::Params::new());
     let names = |ports: &[stages::Port]| -> Vec<String> {

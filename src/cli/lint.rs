@@ -112,8 +112,8 @@ fn said(finding: &Finding) -> String {
         }
         Finding::Wrong { cell, now } => format!("is wrong: {cell} is {now}"),
         Finding::NoCell { cell, why } => format!("has a note that names no cell: {cell}: {why}"),
-        Finding::Stray { cell } => format!("names {cell}, and no number stands before it"),
-        Finding::Unfilled { why } => format!("cannot be filled in: {why}"),
+        Finding::Stray { cell } => format!("names {cell}, but there is no number before it"),
+        Finding::Unfilled { why } => format!("cannot be resolved: {why}"),
         Finding::Typed { cells } => {
             let each = cells.iter().map(|cell| format!("{{{{ablate:{cell}}}}}"));
             format!(

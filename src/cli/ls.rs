@@ -22,13 +22,7 @@ pub struct Arguments {
 pub fn ls(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
-    let mut listed = Vec::new();
-    for stage in &arguments.stages {
-        listed.extend(find::find_instances(&plan, stage)?);
-    }
-    if arguments.stages.is_empty() {
-        listed.extend(0..plan.instances.len());
-    }
+    let listed = find::chosen(&plan, &arguments.stages)?;
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.stages))?;
     let store = global.existing_store()?;
     let standings = survey(&plan, &wanted, store.as_ref());
@@ -41,18 +35,15 @@ pub fn ls(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
                 instance: n,
                 output: at,
             });
-            if global.json {
-                out!(
+            match output {
+                _ if global.json => out!(
                     "{}",
                     json!({
                         "result": label, "stage": instance.label, "kind": kind, "output": name,
                         "rows": output.map(|o| o.rows), "bytes": output.map(|o| o.bytes),
                         "digest": output.map(|o| o.digest),
                     })
-                );
-                continue;
-            }
-            match output {
+                ),
                 Some(output) => out!(
                     "{label:<32} {kind:<20} {:>9} rows  {}",
                     output.rows,

@@ -2,13 +2,14 @@
 
 use clap::Args;
 use serde_json::json;
+use store::Store;
 
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
 use crate::inspect::explain::{self};
 use crate::inspect::status::{Standing, survey};
-use crate::plan;
+use crate::plan::{self, Plan};
 use crate::results::find;
 
 /// What `plan` takes.
@@ -28,28 +29,14 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let mut lines = String::new();
     for (n, standing) in survey(&plan, &wanted, store.as_ref()).iter().enumerate() {
         let label = &plan.instances[n].label;
-        let (status, why) = match standing {
-            Standing::Unwanted => continue,
-            Standing::Cached { .. } => {
-                cached += 1;
-                ("cached", String::new())
-            }
-            Standing::WillRun(key) | Standing::Unsound { key, .. } => {
-                will_run += 1;
-                (
-                    "will run",
-                    explain::line(&explain::reason(&plan, n, key, store.as_ref())?),
-                )
-            }
-            Standing::WaitsOn(other) => {
-                waits += 1;
-                ("waits on", plan.instances[*other].label.clone())
-            }
-            Standing::Broken(failure) => {
-                will_run += 1;
-                ("will fail", failure.message.clone())
-            }
+        let Some((status, why)) = status(&plan, n, standing, store.as_ref())? else {
+            continue;
         };
+        match status {
+            "cached" => cached += 1,
+            "waits on" => waits += 1,
+            _ => will_run += 1,
+        }
         let line = match global.json {
             true => json!({ "stage": label, "status": status, "why": why }).to_string(),
             false if status == "cached" => format!("cached    {label}"),
@@ -64,4 +51,23 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         out!("ablate: {cached} cached, {will_run} to run, {waits} waiting on them");
     }
     Ok(())
+}
+
+/// How an instance stands, in a word, and why; nothing for one that nobody asked for.
+fn status(
+    plan: &Plan<'_>,
+    n: usize,
+    standing: &Standing,
+    store: Option<&Store>,
+) -> Result<Option<(&'static str, String)>, Exit> {
+    Ok(Some(match standing {
+        Standing::Unwanted => return Ok(None),
+        Standing::Cached { .. } => ("cached", String::new()),
+        Standing::WillRun(key) | Standing::Unsound { key, .. } => {
+            let reason = explain::reason(plan, n, key, store)?;
+            ("will run", explain::line(&reason))
+        }
+        Standing::WaitsOn(other) => ("waits on", plan.instances[*other].label.clone()),
+        Standing::Broken(failure) => ("will fail", failure.message.clone()),
+    }))
 }

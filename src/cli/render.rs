@@ -24,7 +24,7 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
-/// Of more references that cannot be filled in the rest is counted.
+/// Of more references that cannot be resolved the rest is counted.
 const MOST: usize = 20;
 
 /// Fills the references of a manuscript in.
@@ -54,12 +54,12 @@ pub fn render(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             let source = sources.add(arguments.manuscript.display().to_string(), text);
             let count = unfilled.len();
             let list = unfilled.into_iter().take(MOST).map(|one| {
-                Diagnostic::new("this reference cannot be filled in")
+                Diagnostic::new("this reference cannot be resolved")
                     .at(Span::new(source, one.place), one.why)
             });
             let mut list: Vec<Diagnostic> = list.collect();
             if count > MOST {
-                let more = format!("{} more references cannot be filled in", count - MOST);
+                let more = format!("{} more references cannot be resolved", count - MOST);
                 list.push(Diagnostic::new(more));
             }
             return Err(Problems { sources, list }.into());

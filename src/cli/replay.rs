@@ -61,7 +61,7 @@ pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             }
             let kind = plan.decl(n).kind.describe().kind;
             return Err(Diagnostic::new(format!(
-                "`{label}` is of kind `{kind}`, whose results say nothing of themselves"
+                "`{label}` is of kind `{kind}`, which has nothing to re-check"
             ))
             .help("`ablate replay` is for attacks; `ablate verify` executes any stage again")
             .into());
@@ -144,7 +144,7 @@ fn tell(global: &Global, label: &str, outcome: &Replayed) -> Result<(), Exit> {
     if count == 0 {
         if !global.quiet {
             out!(
-                "true     {label}: {} rows, {} successes, budget {}",
+                "ok       {label}: {} rows, {} successes, budget {}",
                 outcome.rows,
                 outcome.successes,
                 outcome.budget
@@ -155,7 +155,7 @@ fn tell(global: &Global, label: &str, outcome: &Replayed) -> Result<(), Exit> {
     for one in outcome.disagreements.iter().take(SHOWN) {
         let row = one.row.map_or(String::new(), |row| format!("row {row} "));
         out!(
-            "wrong    {label}: {row}({}), {}: stored {}, found {}",
+            "mismatch {label}: {row}({}), {}: stored {}, found {}",
             one.id,
             one.column,
             one.stored,
@@ -163,7 +163,7 @@ fn tell(global: &Global, label: &str, outcome: &Replayed) -> Result<(), Exit> {
         );
     }
     if count > SHOWN {
-        out!("wrong    {label}: … {} more", count - SHOWN);
+        out!("mismatch {label}: … {} more", count - SHOWN);
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ pub struct Arguments {
     /// The same as --run
     #[arg(hide = true, value_name = "RUN", conflicts_with = "run")]
     older_spelling: Option<String>,
-    /// The file to write; one that is there is replaced
+    /// The file to write; an existing file is replaced
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
     /// The most adversarial examples that are put into it

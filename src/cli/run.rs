@@ -1,6 +1,6 @@
 //! `ablate run`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io::IsTerminal;
 
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::places::Places;
 use super::stop::stop_flag;
-use crate::engine::progress::{Bars, Event, Json, Lines, Quiet, Reporter};
+use crate::engine::progress::{Bars, Event, Json, Lines, Quiet, Reporter, Tally};
 use crate::engine::scheduler;
 use crate::environment;
 use crate::plan::{self, Plan};
-use crate::publish::claims;
+use crate::publish::claims::{self, Claims};
 use crate::results::degenerate::{self, Piece};
 use crate::results::find;
 
@@ -25,7 +25,7 @@ use crate::results::find;
 pub struct Arguments {
     /// Stages to run, with all that they read: `stage` or `stage[axis=value]` [default: all]
     targets: Vec<String>,
-    /// How many stages at once, and how many threads in all [default: one a core]
+    /// How many stages at once, and how many threads in all [default: one per core]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Go on with stages that do not need a failed one
@@ -71,24 +71,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         environment: environment.as_ref().clone(),
         tag: arguments.tag.clone(),
     })?;
-    let reporter: Box<dyn Reporter> = match () {
-        () if global.json => Box::new(Json),
-        () if global.quiet => Box::new(Quiet),
-        () if std::io::stderr().is_terminal() && std::io::stdout().is_terminal() => {
-            Box::new(Bars::new())
-        }
-        () => Box::new(Lines),
-    };
-    // Looked at now, so that a slip is not found after hours.
-    let claims = match claims::path(&global.file, &plan).map(|path| claims::read(&path, &plan)) {
-        Some(Err(_)) => {
-            let note = "the claims cannot be judged: `ablate claims` says why";
-            reporter.event(Event::Note(note));
-            None
-        }
-        Some(Ok(claims)) => Some(claims),
-        None => None,
-    };
+    let reporter = reporter(global);
+    let claims = read_claims(global, &plan, reporter.as_ref());
     let tally = scheduler::run(&scheduler::RunRequest {
         plan: &plan,
         wanted: &wanted,
@@ -122,8 +106,50 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         0 => Vec::new(),
         _ => odd(&plan, &store, run).unwrap_or_default(),
     };
+    report_end(global, reporter.as_ref(), &tally, &counts, &odd);
+    match code {
+        0 => Ok(()),
+        code => Err(Exit::Code(code)),
+    }
+}
+
+/// Who is told of the run: a terminal, a program, or nobody.
+fn reporter(global: &Global) -> Box<dyn Reporter> {
+    match () {
+        () if global.json => Box::new(Json),
+        () if global.quiet => Box::new(Quiet),
+        () if std::io::stderr().is_terminal() && std::io::stdout().is_terminal() => {
+            Box::new(Bars::new())
+        }
+        () => Box::new(Lines),
+    }
+}
+
+/// The claims, read before the run so that a mistake in them is not found after hours.
+fn read_claims(global: &Global, plan: &Plan<'_>, reporter: &dyn Reporter) -> Option<Claims> {
+    match claims::path(&global.file, plan).map(|path| claims::read(&path, plan))? {
+        Ok(claims) => Some(claims),
+        Err(_) => {
+            let note = "the claims cannot be judged: `ablate claims` says why";
+            reporter.event(Event::Note(note));
+            None
+        }
+    }
+}
+
+/// Claims per verdict; none if they cannot all be judged; or why they cannot be.
+type ClaimCounts = Result<Option<BTreeMap<&'static str, usize>>, String>;
+
+/// What is said after a run: odd results, the tally, the claims.
+fn report_end(
+    global: &Global,
+    reporter: &dyn Reporter,
+    tally: &Tally,
+    counts: &ClaimCounts,
+    odd: &[String],
+) {
     // For programs the end comes last.
-    if let (Ok(Some(counts)), true) = (&counts, global.json) {
+    if let (Ok(Some(counts)), true) = (counts, global.json) {
         reporter.event(Event::Claims(counts));
     }
     let shown = if global.json { odd.len() } else { SHOWN };
@@ -134,8 +160,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         let note = format!("{more} more like these: `ablate report` has them all");
         reporter.event(Event::Note(&note));
     }
-    reporter.event(Event::Done(&tally));
-    match &counts {
+    reporter.event(Event::Done(tally));
+    match counts {
         Ok(Some(counts)) if !global.json => reporter.event(Event::Claims(counts)),
         Err(why) => {
             let first = why.lines().next().unwrap_or_default();
@@ -144,10 +170,6 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             reporter.event(Event::Note(&note));
         }
         _ => {}
-    }
-    match code {
-        0 => Ok(()),
-        code => Err(Exit::Code(code)),
     }
 }
 

@@ -70,7 +70,7 @@ fn sealed(store: &Store, run: Run) -> Result<Run, Exit> {
         None => Ok(run),
         Some(why) => Err(Exit::Failed(
             Diagnostic::new(format!("the record of run {} is altered ({why})", run.id))
-                .help("`ablate fsck` checks the whole store, `ablate run` makes results again"),
+                .help("`ablate fsck` checks the whole store, `ablate run` recomputes results"),
         )),
     }
 }
@@ -155,7 +155,7 @@ fn present(global: &Global, store: &Store) -> Result<Run, Exit> {
             let asked = typed(global);
             let none = format!("no run has the results of `{file}` as it is now");
             Err(Diagnostic::new(none)
-                .help(format!("`ablate run{asked}` makes them"))
+                .help(format!("`ablate run{asked}` computes them"))
                 .help(format!(
                     "`--run {}` shows what was there on {}",
                     last.id,
@@ -257,7 +257,7 @@ pub fn unshown(plan: &Plan<'_>, standings: &[Standing], n: usize) -> Exit {
 pub fn unusable_exit(unusable: &Unusable) -> Exit {
     Exit::Failed(
         Diagnostic::new(unusable.to_string())
-            .help(format!("`ablate run '{}'` makes it again", unusable.label))
+            .help(format!("`ablate run '{}'` recomputes it", unusable.label))
             .help("`ablate fsck` checks the whole store"),
     )
 }
@@ -312,7 +312,7 @@ fn none(global: &Global, second: bool) -> Exit {
         false => format!(" made with{asked}"),
     };
     Diagnostic::new(format!("the store has {which} of `{file}`{made}"))
-        .help(format!("`ablate run{asked}` makes one"))
+        .help(format!("`ablate run{asked}` creates one"))
         .help("`ablate runs` lists those that are there")
         .into()
 }

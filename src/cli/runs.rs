@@ -73,33 +73,8 @@ fn settings(run: &Run) -> Vec<String> {
 }
 
 fn one_run(global: &Global, store: &Store, run: &Run) -> Result<(), Exit> {
-    let environment = &run.environment;
     if !global.json {
-        out!(
-            "run {} of {} ({}), {}",
-            run.id,
-            run.pipeline,
-            run.file,
-            outcome(store, run)
-        );
-        out!("started  {}, took {}", time(run.started), wall(run));
-        let commit = environment
-            .git_commit
-            .as_deref()
-            .unwrap_or("not in a repository");
-        let dirty = if environment.git_dirty == Some(true) {
-            ", with changes"
-        } else {
-            ""
-        };
-        out!("commit   {commit}{dirty}");
-        out!(
-            "machine  {}, {}, {}, {} threads",
-            environment.host,
-            environment.os,
-            environment.cpu_model,
-            environment.threads
-        );
+        print_header(store, run)?;
     }
     let uses = store.uses(run.id)?;
     let unsealed = store.unsealed(uses.iter().filter_map(|used| used.execution))?;
@@ -124,29 +99,7 @@ fn one_run(global: &Global, store: &Store, run: &Run) -> Result<(), Exit> {
             continue;
         }
         let status = serde_json::to_value(used.status).unwrap_or_default();
-        let detail = match &execution {
-            _ if altered.is_some() => {
-                format!(
-                    "its record is altered ({})",
-                    altered.expect("just looked at")
-                )
-            }
-            Some(Execution {
-                failure: Some(failure),
-                ..
-            }) => failure.lines().next().unwrap_or_default().to_owned(),
-            Some(execution) => {
-                let outputs = execution.outputs.iter();
-                let each =
-                    outputs.map(|o| format!("{} {} rows {}", o.name, o.rows, o.digest.short()));
-                let outputs = each.collect::<Vec<_>>().join(", ");
-                match execution.work.is_empty() {
-                    true => outputs,
-                    false => format!("{outputs}  {}", worked(execution)),
-                }
-            }
-            None => String::new(),
-        };
+        let detail = detail(execution.as_ref(), altered);
         out!(
             "{:<7}  {:>8}  {}  {detail}",
             status.as_str().unwrap_or_default(),
@@ -181,5 +134,58 @@ fn wall(run: &Run) -> String {
             seconds(Duration::from_micros(micros))
         }
         None => "-".to_owned(),
+    }
+}
+
+fn print_header(store: &Store, run: &Run) -> Result<(), Exit> {
+    let environment = &run.environment;
+    out!(
+        "run {} of {} ({}), {}",
+        run.id,
+        run.pipeline,
+        run.file,
+        outcome(store, run)
+    );
+    out!("started  {}, took {}", time(run.started), wall(run));
+    let commit = environment
+        .git_commit
+        .as_deref()
+        .unwrap_or("not in a repository");
+    let dirty = if environment.git_dirty == Some(true) {
+        ", with changes"
+    } else {
+        ""
+    };
+    out!("commit   {commit}{dirty}");
+    out!(
+        "machine  {}, {}, {}, {} threads",
+        environment.host,
+        environment.os,
+        environment.cpu_model,
+        environment.threads
+    );
+    Ok(())
+}
+
+/// What an instance made, how much it counted, or why it failed.
+fn detail(execution: Option<&Execution>, altered: Option<&String>) -> String {
+    if let Some(why) = altered {
+        return format!("its record is altered ({why})");
+    }
+    match execution {
+        Some(Execution {
+            failure: Some(failure),
+            ..
+        }) => failure.lines().next().unwrap_or_default().to_owned(),
+        Some(execution) => {
+            let outputs = execution.outputs.iter();
+            let each = outputs.map(|o| format!("{} {} rows {}", o.name, o.rows, o.digest.short()));
+            let outputs = each.collect::<Vec<_>>().join(", ");
+            match execution.work.is_empty() {
+                true => outputs,
+                false => format!("{outputs}  {}", worked(execution)),
+            }
+        }
+        None => String::new(),
     }
 }

@@ -31,7 +31,7 @@ pub struct Arguments {
     /// Which sample
     #[arg(long, value_name = "N", default_value_t = 0, requires = "sample")]
     seed: u64,
-    /// On how many threads, one after the other: 1,2,8 [default: one a core]
+    /// On how many threads, one after the other: 1,2,8 [default: one per core]
     #[arg(long, value_name = "N,…", value_delimiter = ',',
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Vec<u16>,
@@ -52,17 +52,7 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.stages))?;
     let store = global.needed_store()?;
     let standings = survey(&plan, &wanted, Some(&store));
-    let mut chosen = Vec::new();
-    match arguments.stages.is_empty() {
-        true => chosen.extend(0..plan.instances.len()),
-        false => {
-            for stage in &arguments.stages {
-                chosen.extend(find::find_instances(&plan, stage)?);
-            }
-        }
-    }
-    chosen.sort_unstable();
-    chosen.dedup();
+    let chosen = find::chosen(&plan, &arguments.stages)?;
     let (mut stored, mut unusable) = (Vec::new(), 0);
     for n in chosen {
         match &standings[n] {
@@ -176,7 +166,7 @@ fn tell(global: &Global, verdict: &Verdict) -> Result<(), Exit> {
 
 fn promised(verdict: &Verdict) -> String {
     match (verdict.promise, verdict.tolerant) {
-        ("outside-program", _) => "an outside program promises nothing".to_owned(),
+        ("outside-program", _) => "an external program promises nothing".to_owned(),
         ("within-tolerance", false) => {
             "promised: bit-identical on the same instruction sets".to_owned()
         }

@@ -116,7 +116,7 @@ pub(super) fn unused_axes(axes: &[Axis], decls: &[StageDecl], problems: &mut Vec
     for (n, axis) in axes.iter().enumerate() {
         if !decls.iter().any(|decl| decl.axes.contains(&n)) {
             problems.push(
-                Diagnostic::new(format!("axis `{}` is used nowhere", axis.name))
+                Diagnostic::new(format!("axis `{}` is never used", axis.name))
                     .at(axis.span, "")
                     .help(format!(
                         "mention it in a stage as ${{{}}}, or remove it",

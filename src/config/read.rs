@@ -116,7 +116,7 @@ fn header(table: Table, problems: &mut Vec<Diagnostic>) -> Header {
             ("name", Raw::Scalar(Value::Text(text))) => name.clone_from(text),
             ("name", _) => problems.push(wrong_type(&entry, "a string")),
             ("seed", Raw::Scalar(Value::Int(int))) if *int >= 0 => seed = int.unsigned_abs(),
-            ("seed", _) => problems.push(wrong_type(&entry, "a whole number from 0")),
+            ("seed", _) => problems.push(wrong_type(&entry, "a non-negative integer")),
             ("claims", Raw::Scalar(Value::Text(file))) => {
                 claims = Some((file.clone(), entry.node.span));
             }

@@ -255,7 +255,7 @@ fn axis_list(entry: &Entry, axes: &[Axis], problems: &mut Vec<Diagnostic>) -> Ve
         };
         match axes.iter().position(|axis| axis.name == name) {
             Some(axis) if found.iter().any(|(other, _)| *other == axis) => problems
-                .push(Diagnostic::new(format!("axis `{name}` is named twice")).at(item.span, "")),
+                .push(Diagnostic::new(format!("axis `{name}` is listed twice")).at(item.span, "")),
             Some(axis) => found.push((axis, item.span)),
             None => {
                 let names = axes.iter().map(|axis| axis.name.as_str());

@@ -190,7 +190,7 @@ fn axes_of(
                         "the metric `{}` does not have the axis `{}`",
                         select.metric.name, pipeline.axes[*axis].name
                     ))
-                    .at(select.metric.span, "it cannot tell the instances apart")
+                    .at(select.metric.span, "it does not distinguish the instances")
                     .at(*span, "selected over"),
                 );
             }
@@ -257,7 +257,7 @@ fn seed(
         .at(node.span, "remove `seed`")),
         Some(node) => match fill(node, bindings) {
             Value::Int(seed) if seed >= 0 => Ok(Some(seed.unsigned_abs())),
-            other => Err(Diagnostic::new("`seed` must be a whole number from 0")
+            other => Err(Diagnostic::new("`seed` must be a non-negative integer")
                 .at(node.span, format!("this is {other}"))),
         },
     }

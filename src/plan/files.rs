@@ -97,9 +97,7 @@ impl Hasher {
     fn add(&self, dir: &Path, name: &str, copied: bool, files: &mut Files) -> Result<(), String> {
         let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
         if name.is_empty() || !Path::new(name).components().all(inside) {
-            return Err(format!(
-                "`{name}` does not lie below the folder of the pipeline file"
-            ));
+            return Err(format!("`{name}` is outside the pipeline file's folder"));
         }
         let mut open = vec![PathBuf::from(name)];
         while let Some(relative) = open.pop() {

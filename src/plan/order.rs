@@ -67,13 +67,10 @@ fn cycle(stages: &[StageDecl], missing: &[usize]) -> Diagnostic {
     }
     names.push(&stages[at].name);
     let (last, back) = round[round.len() - 1];
-    Diagnostic::new(format!(
-        "stages read each other in a circle: {}",
-        names.join(" <- ")
-    ))
-    .at(
-        back.span,
-        format!("`{}` reads `{}` here", stages[last].name, stages[at].name),
-    )
-    .help("remove one of these inputs")
+    Diagnostic::new(format!("dependency cycle: {}", names.join(" <- ")))
+        .at(
+            back.span,
+            format!("`{}` reads `{}` here", stages[last].name, stages[at].name),
+        )
+        .help("remove one of these inputs")
 }

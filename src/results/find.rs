@@ -94,6 +94,20 @@ pub fn find_instances(catalog: &impl Catalog, target: &str) -> Result<Vec<usize>
     at_point(catalog, &reference, all, &reference.filters)
 }
 
+/// The instances that some targets name, each once; without targets, all.
+pub fn chosen(plan: &Plan<'_>, targets: &[String]) -> Result<Vec<usize>, Diagnostic> {
+    if targets.is_empty() {
+        return Ok((0..plan.instances.len()).collect());
+    }
+    let mut found = Vec::new();
+    for target in targets {
+        found.extend(find_instances(plan, target)?);
+    }
+    found.sort_unstable();
+    found.dedup();
+    Ok(found)
+}
+
 /// For each instance, whether the targets need it. No targets: everything.
 pub fn wanted(plan: &Plan<'_>, targets: &[String]) -> Result<Vec<bool>, Vec<Diagnostic>> {
     if targets.is_empty() {

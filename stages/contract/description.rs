@@ -58,8 +58,8 @@ impl Type {
     pub fn name(self) -> &'static str {
         match self {
             Type::Bool => "a boolean",
-            Type::Int => "a whole number",
-            Type::Float => "a number",
+            Type::Int => "an integer",
+            Type::Float => "a float",
             Type::Text | Type::Query => "a string",
             Type::Texts => "a list of strings",
             Type::TextTable => "a table of strings",

@@ -33,7 +33,7 @@ pub enum Error {
 
     /// The database was written by an older program and may not be brought forward.
     #[error(
-        "`{}` has format {found}, and this program reads format {known}: it brings a store forward where it may write to it",
+        "`{}` has format {found}, and this program reads format {known}: it upgrades a store that is writable",
         path.display()
     )]
     OlderSchema {
@@ -89,7 +89,7 @@ pub enum Error {
     },
 
     /// There is no store where one is needed.
-    #[error("there is no store at `{}`: `ablate run` makes one", root.display())]
+    #[error("no store at `{}`: `ablate run` creates one", root.display())]
     NoStore {
         /// The folder that was looked at.
         root: PathBuf,
@@ -109,7 +109,7 @@ pub enum Error {
 
     /// An object's bytes do not have its digest any more; nothing was moved.
     #[error(
-        "object {} is damaged on disk: `ablate fsck --repair` sets it aside, and the next run makes it again",
+        "object {} is damaged on disk: `ablate fsck --repair` sets it aside, and the next run recomputes it",
         digest.short()
     )]
     Unsound {
@@ -134,7 +134,7 @@ pub enum Error {
     },
 
     /// No run has this number.
-    #[error("there is no run {0}: `ablate runs` lists them")]
+    #[error("no run {0}: `ablate runs` lists them")]
     NoSuchRun(i64),
 }
 
@@ -186,10 +186,9 @@ fn database_advice(source: &rusqlite::Error) -> &'static str {
     }
 }
 
-const MAY_NOT_WRITE: &str = "; this store may only be looked at (whose is it, and is its disk full?): choose another folder with `--store`";
+const MAY_NOT_WRITE: &str = "; this store is read-only: check its owner and free disk space, or choose another folder with `--store`";
 
-const NO_SPACE: &str =
-    "; free some space (`ablate gc --dry-run` says what the store could give back)";
+const NO_SPACE: &str = "; free some space (`ablate gc --dry-run` shows what can be freed)";
 
 fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
@@ -213,7 +212,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cannot write `objects/ab`: no storage space; free some space (`ablate gc --dry-run` says what the store could give back)"
+            "cannot write `objects/ab`: no storage space; free some space (`ablate gc --dry-run` shows what can be freed)"
         );
         let closed = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
         let error = Err::<(), _>(rusqlite::Error::SqliteFailure(closed, None))

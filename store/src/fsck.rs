@@ -146,7 +146,7 @@ impl Store {
 }
 
 impl Store {
-    /// Moves the damaged objects of a report aside, so that the next run makes them again, and
+    /// Moves the damaged objects of a report aside, so that the next run recomputes them, and
     /// forgets rows that point at rows that are not there. A good object is never touched: each
     /// is checked once more before it is moved. A broken log stays as it is, because it is
     /// evidence: its faults are noted in it, so that the next fault is news.

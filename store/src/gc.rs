@@ -1,5 +1,5 @@
 //! Removes objects that no kept run reaches. History is never removed: an old run still says
-//! what it made, and running its stages again makes it again.
+//! what it made, and running its stages again recomputes it.
 
 use std::collections::HashSet;
 use std::fs;

@@ -85,7 +85,7 @@ impl Store {
     }
 
     /// Reads a table and checks that its bytes are the ones that were stored.
-    /// Bytes that are not are set aside, so that the next run makes them again.
+    /// Bytes that are not are set aside, so that the next run recomputes them.
     pub fn read(&self, digest: &Digest) -> Result<RecordBatch, Error> {
         let pending = lock(&self.pending).get(digest).cloned();
         // A commit may move a pending object to its place between these two looks.

@@ -35,12 +35,12 @@ pub enum Value {
 const FLOAT_TAG: &str = "$float";
 
 impl Value {
-    /// What kind of value this is, for messages: "a whole number", "a list", …
+    /// What kind of value this is, for messages: "an integer", "a list", …
     pub fn type_name(&self) -> &'static str {
         match self {
             Value::Bool(_) => "a boolean",
-            Value::Int(_) => "a whole number",
-            Value::Float(_) => "a number",
+            Value::Int(_) => "an integer",
+            Value::Float(_) => "a float",
             Value::Text(_) => "a string",
             Value::List(_) => "a list",
             Value::Table(_) => "a table",

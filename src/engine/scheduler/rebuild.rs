@@ -1,5 +1,5 @@
 //! What happens when an object that a stage reads is no longer there as it was made: whoever
-//! made it makes it again, and no result of this run mixes old bytes with new ones.
+//! made it recomputes it, and no result of this run mixes old bytes with new ones.
 
 use stages::Failure;
 
@@ -9,7 +9,7 @@ use crate::plan::Source;
 use crate::resolve::{Chosen, Resolved};
 
 impl Scheduler<'_> {
-    /// An object that `n` reads has gone or was damaged: whoever made it makes it again.
+    /// An object that `n` reads has gone or was damaged: whoever made it recomputes it.
     pub(super) fn lost(&mut self, n: usize, source: Source, error: &store::Error) {
         let made = self.made[source.instance].as_ref();
         let Some(digest) = made.map(|made| made.outputs[source.output]) else {
@@ -18,7 +18,7 @@ impl Scheduler<'_> {
             return;
         };
         if self.rebuilds[source.instance] == REBUILDS {
-            let failure = Failure::new(format!("an input cannot be kept: {error}"))
+            let failure = Failure::new(format!("an input keeps being lost: {error}"))
                 .help("check the disk, or use another store with `--store`");
             self.fail_unrun(n, None, &failure);
             return;
@@ -31,7 +31,7 @@ impl Scheduler<'_> {
             store::Error::Missing { .. } => "its object is missing".to_owned(),
             other => other.to_string(),
         };
-        let what = format!("`{label}` is made again: {why}");
+        let what = format!("`{label}` is recomputed: {why}");
         self.request.reporter.event(Event::Note(&what));
         // Others may have made the same bytes: theirs are gone too.
         let makers: Vec<usize> = (0..self.made.len())
@@ -80,8 +80,9 @@ impl Scheduler<'_> {
     /// is looked at again.
     pub(super) fn came_out_different(&mut self, n: usize) {
         let label = self.label(n);
-        let what =
-            format!("`{label}` gave other bytes than before: what reads it is looked at again");
+        let what = format!(
+            "`{label}` produced different bytes than before: its readers are checked again"
+        );
         self.request.reporter.event(Event::Note(&what));
         let mut affected = Vec::new();
         let mut open = vec![n];

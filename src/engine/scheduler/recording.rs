@@ -112,7 +112,7 @@ impl Scheduler<'_> {
         self.remade += 1;
         if self.remade <= REMADE {
             let label = self.label(n);
-            let what = format!("`{label}` is made again: its stored result is {fault}");
+            let what = format!("`{label}` is recomputed: its stored result is {fault}");
             self.request.reporter.event(Event::Note(&what));
         }
     }
@@ -120,7 +120,7 @@ impl Scheduler<'_> {
     /// Counts those that were not named.
     pub(super) fn tell_remade_rest(&self) {
         if let more @ 1.. = self.remade.saturating_sub(REMADE) {
-            let what = format!("{more} more stages were made again: their results were not usable");
+            let what = format!("{more} more stages were recomputed: their results were not usable");
             self.request.reporter.event(Event::Note(&what));
         }
     }

@@ -171,7 +171,7 @@ fn about_another(proof: &Proof) -> Option<String> {
     let column_fits = column.is_none_or(|column| Some(column) == found || column == proof.output);
     let fits = plain(asked) == plain(&last.stage) && rows_fit && column_fits;
     let proven = format!("{}.{}", last.stage, proof.output);
-    (!fits).then(|| format!("it says that it is of `{asked}`, and is of `{proven}`"))
+    (!fits).then(|| format!("it claims to be of `{asked}`, but is of `{proven}`"))
 }
 
 /// Acceptances that the store has of stages in the proof and that the proof does not show, which
@@ -204,13 +204,13 @@ fn told_otherwise(
     let same: Vec<&Answer> = recorded.iter().filter(outputs).collect();
     let Some(newest) = same.first() else {
         return Ok(Some(
-            "the store has made other bytes for the same key".to_owned(),
+            "the store has different bytes for the same key".to_owned(),
         ));
     };
     // A name is no part of a key, and yet it is what people read.
     if !same.iter().any(|one| one.instance == node.stage) {
         return Ok(Some(format!(
-            "the store made this as `{}`",
+            "the store recorded it as `{}`",
             newest.instance
         )));
     }
@@ -228,9 +228,9 @@ fn told_otherwise(
         .map(|raw| format!("{} {}", raw.name, raw.checksum))
         .collect();
     Ok(Some(match read.is_empty() {
-        true => "the store made it from no raw files".to_owned(),
+        true => "the store recorded no raw files for it".to_owned(),
         false => format!(
-            "the store made it from other raw files: {}",
+            "the store recorded different raw files for it: {}",
             read.join(", ")
         ),
     }))

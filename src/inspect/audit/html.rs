@@ -39,7 +39,7 @@ pub fn page(audit: &Audit) -> String {
         let _ = writeln!(page, "<p class=\"doubt\">{}</p>", escape(doubt));
     }
     if doubts.is_empty() {
-        page.push_str("<p>Nothing stands against it.</p>\n");
+        page.push_str("<p>No faults were found.</p>\n");
     }
     page.push_str("<h2>Machines</h2><table>\n");
     for (n, machine) in audit.machines.iter().enumerate() {

@@ -124,7 +124,7 @@ impl Audit {
             let step = &link.execution;
             if self.contradicted.contains(&n) {
                 doubts.push(format!(
-                    "{}: the store has also made other bytes for the same key",
+                    "{}: the store also has different bytes for the same key",
                     step.instance
                 ));
             }
@@ -144,7 +144,7 @@ impl Audit {
             for (input, maker) in step.inputs.iter().zip(&link.makers) {
                 if maker.is_none() {
                     doubts.push(format!(
-                        "{}: nothing is known of who made {} (input `{}`)",
+                        "{}: no record of what made {} (input `{}`)",
                         step.instance,
                         input.digest.short(),
                         input.port
@@ -178,7 +178,7 @@ impl Audit {
             }
             if step.facts.determinism.as_deref() == Some("outside-program") {
                 doubts.push(format!(
-                    "{}: an outside program made it, and its version is not in the key",
+                    "{}: made by an external program whose version is not in the key",
                     step.instance
                 ));
             }

@@ -102,7 +102,7 @@ pub fn make(audit: &Audit, store: &Store) -> Result<Proof, Diagnostic> {
         for (input, maker) in step.inputs.iter().zip(&link.makers) {
             let maker = maker.ok_or_else(|| {
                 Diagnostic::new(format!(
-                    "`{}` read {}, and nothing is known of who made it: there is no proof",
+                    "`{}` read {}, and no record says what made it, so it cannot be proven",
                     step.instance,
                     input.digest.short()
                 ))
@@ -131,20 +131,19 @@ pub fn make(audit: &Audit, store: &Store) -> Result<Proof, Diagnostic> {
         });
     }
     debug_assert_eq!(*root + 1, nodes.len(), "the root is walked last");
-    let seals =
-        seals(&nodes).map_err(|why| Diagnostic::new(format!("there is no proof: {why}")))?;
+    let seals = seals(&nodes).map_err(|why| Diagnostic::new(format!("cannot prove it: {why}")))?;
     let asked = &audit.lineage.links[*root].execution.outputs;
     let artifact = asked.iter().find(|known| known.name == *output);
     if let Some(why) = audit.altered.first() {
-        let what = format!("there is no proof: the store's record is altered ({why})");
-        return Err(Diagnostic::new(what).help("`ablate run` makes altered results again"));
+        let what = format!("cannot prove it: the store's record is altered ({why})");
+        return Err(Diagnostic::new(what).help("`ablate run` recomputes altered results"));
     }
     if let Some(Inspected::Damaged(why)) = artifact.map(|output| store.inspect(&output.digest)) {
         return Err(Diagnostic::new(format!(
-            "there is no proof: the stored result of `{}` is damaged: {why}",
+            "cannot prove it: the stored result of `{}` is damaged: {why}",
             audit.asked
         ))
-        .help("`ablate run` sets it aside and makes it again"));
+        .help("`ablate run` sets it aside and recomputes it"));
     }
     let small = artifact.filter(|output| output.bytes <= SMALL);
     let bytes = small.and_then(|output| std::fs::read(store.object_path(&output.digest)).ok());

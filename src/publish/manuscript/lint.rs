@@ -48,7 +48,7 @@ pub enum Finding {
         /// What the note says.
         cell: String,
     },
-    /// A reference cannot be filled in.
+    /// A reference cannot be resolved.
     Unfilled {
         /// What is wrong with it.
         why: String,

@@ -14,7 +14,7 @@ enum Form {
     Percent(usize),
 }
 
-/// A reference that cannot be filled in: where it stands, and why.
+/// A reference that cannot be resolved: where it stands, and why.
 pub struct Unfilled {
     /// In bytes.
     pub place: std::ops::Range<usize>,

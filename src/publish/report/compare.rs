@@ -190,7 +190,7 @@ fn pair(was: Option<&PaperTable>, now: Option<&PaperTable>) -> TablePair {
             let values = values.map(|one| (one.seed, one.value.map(f64::to_bits)));
             values.collect::<Vec<_>>()
         });
-        let spread = both.map(|cell| cell.and_then(|cell| cell.spread));
+        let sd = both.map(|cell| cell.and_then(|cell| cell.sd));
         let [was, now] = both.map(|cell| cell.and_then(|cell| cell.mean));
         let difference = match (was, now) {
             // Less than this is the rounding of a mean.
@@ -206,21 +206,21 @@ fn pair(was: Option<&PaperTable>, now: Option<&PaperTable>) -> TablePair {
         let other = seeds[0] != seeds[1];
         differ += usize::from(was != now || n.is_some() || other);
         let shown = |number: f64| number_as(number, whole);
-        let with_spread = |mean: Option<f64>, side: usize| {
+        let with_sd = |mean: Option<f64>, side: usize| {
             let mean = match mean {
                 Some(mean) => shown(mean),
                 None => seeds[side].first()?.1.map(f64::from_bits)?.to_string(),
             };
-            Some(match spread[side].filter(|_| spread[0] != spread[1]) {
-                Some(spread) => format!("{mean} ± {}", shown(spread)),
+            Some(match sd[side].filter(|_| sd[0] != sd[1]) {
+                Some(sd) => format!("{mean} ± {}", shown(sd)),
                 None => mean,
             })
         };
         CellPair {
             n,
             other,
-            was: with_spread(was, 0),
-            now: with_spread(now, 1),
+            was: with_sd(was, 0),
+            now: with_sd(now, 1),
             difference: difference.map(|by| {
                 let sign = if by < 0.0 { '−' } else { '+' };
                 format!("{sign}{}", shown(by.abs()))

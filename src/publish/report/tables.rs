@@ -1,5 +1,5 @@
 //! Tidy results (`table, row, col, value`, and perhaps `seed`, `n`, `paper_value`) as a paper
-//! prints them: a grid of cells for each table, seeds as mean and spread, the paper's number
+//! prints them: a grid of cells for each table, seeds as mean and sd, the paper's number
 //! beside ours.
 
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ pub struct Cell {
     /// Their mean, if there is any.
     pub mean: Option<f64>,
     /// The standard deviation over seeds, if there are several.
-    pub spread: Option<f64>,
+    pub sd: Option<f64>,
     /// What the paper has.
     pub paper: Option<f64>,
     /// How it was measured, if the stage's parameters say so.
@@ -230,7 +230,7 @@ fn sum_up(cell: &mut Cell) {
     cell.mean = Some(mean);
     if numbers.len() > 1 {
         let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
-        cell.spread = Some((squares / (count - 1.0)).sqrt());
+        cell.sd = Some((squares / (count - 1.0)).sqrt());
     }
 }
 
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seeds_become_mean_and_spread_and_differences_are_shaded() {
+    fn seeds_become_mean_and_sd_and_differences_are_shaded() {
         let one = |seed, value| Measured {
             seed: Some(seed),
             value,
@@ -252,7 +252,7 @@ mod tests {
         };
         sum_up(&mut cell);
         assert!((cell.mean.unwrap() - 0.85).abs() < 1e-12);
-        assert!((cell.spread.unwrap() - 0.005_f64.sqrt()).abs() < 1e-12);
+        assert!((cell.sd.unwrap() - 0.005_f64.sqrt()).abs() < 1e-12);
         assert_eq!(cell.shade(), Some(1));
         let shade = |mean: f64, paper: f64| {
             let cell = Cell {

@@ -44,7 +44,7 @@ pub struct Shown {
     /// Our number, or a dash.
     pub ours: String,
     /// `± 0.012` over seeds.
-    pub spread: Option<String>,
+    pub sd: Option<String>,
     /// How many seeds, if several.
     pub seeds: usize,
     /// The paper's number.
@@ -96,7 +96,7 @@ fn shown(cell: &Cell, number: usize, digits: impl Fn(f64) -> String) -> Shown {
     Shown {
         cell: number,
         ours: cell.mean.map_or("–".to_owned(), &digits),
-        spread: cell.spread.map(|spread| format!("± {spread:.3}")),
+        sd: cell.sd.map(|sd| format!("± {sd:.3}")),
         seeds: cell.values.len(),
         paper: cell.paper.map(&digits),
         difference: difference.map(|difference| {
@@ -125,7 +125,7 @@ pub fn cells(tables: &[PaperTable]) -> Value {
             json!({
                 "step": table.step, "output": table.output, "table": table.name,
                 "row": table.rows[*r], "col": table.cols[*c], "values": cell.values,
-                "mean": cell.mean, "spread": cell.spread, "paper": cell.paper, "n": cell.behind(),
+                "mean": cell.mean, "sd": cell.sd, "paper": cell.paper, "n": cell.behind(),
                 "source": cell.source,
             })
         })

@@ -128,8 +128,8 @@ impl Shape {
         match self {
             Shape::Nothing => "nothing".into(),
             Shape::Bool => "a boolean".into(),
-            Shape::Int => "a whole number".into(),
-            Shape::Float => "a number".into(),
+            Shape::Int => "an integer".into(),
+            Shape::Float => "a float".into(),
             Shape::Text => "a string".into(),
             Shape::List(_) => "a list".into(),
         }
@@ -210,7 +210,7 @@ fn shape_of_column(name: &str, values: &[Option<&Value>]) -> Result<Shape, Param
                     found.name(),
                     before.name(),
                 ),
-                "a column holds values of one type; whole numbers and floats may be mixed",
+                "a column holds values of one type; integers and floats may be mixed",
             ),
             Mixed::Table => error(
                 "rows",
@@ -348,8 +348,8 @@ mod tests {
         ];
         assert_eq!(
             message(&mixed, None),
-            "rows: row 3: column `x` holds a string here and a whole number before \
-             (a column holds values of one type; whole numbers and floats may be mixed)"
+            "rows: row 3: column `x` holds a string here and an integer before \
+             (a column holds values of one type; integers and floats may be mixed)"
         );
         let table = [row(&[("x", Value::Table(BTreeMap::new()))])];
         assert!(message(&table, None).starts_with("rows: row 1: column `x` holds a table"));

@@ -117,11 +117,11 @@ pub(crate) fn misfits(connection: &Connection) -> rusqlite::Result<Vec<String>> 
         match found.get(&(kind.clone(), name.clone())) {
             Some(known) if known == sql => {}
             Some(_) => faults.push(format!("the {kind} `{name}` was changed")),
-            None => faults.push(format!("the {kind} `{name}` is gone")),
+            None => faults.push(format!("the {kind} `{name}` is missing")),
         }
     }
     let more = found.keys().filter(|key| !meant.contains_key(*key));
-    faults.extend(more.map(|(kind, name)| format!("the {kind} `{name}` does not belong there")));
+    faults.extend(more.map(|(kind, name)| format!("the {kind} `{name}` is unexpected")));
     Ok(faults)
 }
 

@@ -42,7 +42,7 @@ pub(super) fn entries(
         report.entries += 1;
         if id != last_id + 1 {
             let (from, to) = (last_id + 1, id - 1);
-            broken.push(format!("log: entries {from} to {to} are gone").into());
+            broken.push(format!("log: entries {from} to {to} are missing").into());
         }
         last_id = id;
         let digests = entry.get(3).and_then(|a| Ok((a, entry.get(4)?)));
@@ -58,7 +58,7 @@ pub(super) fn entries(
         };
         if seal(report.head, &what, row, content) != found {
             broken.push(Fault {
-                what: format!("log: entry {id} ({what} {row}) does not fit the one before"),
+                what: format!("log: entry {id} ({what} {row}) does not match the previous one"),
                 found: Some(as_found(rows, ENTRY, id)?),
             });
         }
@@ -99,7 +99,7 @@ pub(super) fn entries(
         .unwrap_or(0);
     if made > last_id {
         broken.push(Fault {
-            what: format!("log: the last {} entries are gone", made - last_id),
+            what: format!("log: the last {} entries are missing", made - last_id),
             found: report.head,
         });
     }

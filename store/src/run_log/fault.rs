@@ -130,5 +130,5 @@ impl Beginning {
 }
 
 pub(super) fn unlogged_execution(id: i64, instance: &str) -> String {
-    format!("execution {id} (`{instance}`) is in no entry of the log")
+    format!("execution {id} (`{instance}`) is not in the log")
 }

@@ -139,7 +139,7 @@ impl Looked {
         let id = self.execution;
         Ok(match &self.sealed {
             Some(sealed) if !sealed.fits => Some(format!(
-                "the log's entry about execution {id} does not fit the one before"
+                "the log's entry about execution {id} does not match the previous one"
             )),
             Some(_) if !self.consistent => Some(changed("execution", id)),
             Some(sealed) if sealed.content == self.now => None,

@@ -80,12 +80,12 @@ pub(super) fn unlogged(
         }
         if !seen.runs.contains(&id) {
             broken.push(Fault {
-                what: format!("run {id} is in no entry of the log"),
+                what: format!("run {id} is not in the log"),
                 found: Some(as_found(rows, RUN, id)?),
             });
         } else if ended && !seen.ends.contains_key(&id) {
             broken.push(Fault {
-                what: format!("the end of run {id} is in no entry of the log"),
+                what: format!("the end of run {id} is not in the log"),
                 found: Some(as_found(rows, RUN, id)?),
             });
         }
@@ -95,7 +95,7 @@ pub(super) fn unlogged(
     for id in column::<i64>(rows, acceptances, "an acceptance", broken)? {
         if !seen.acceptances.contains(&id) {
             broken.push(Fault {
-                what: format!("acceptance {id} is in no entry of the log"),
+                what: format!("acceptance {id} is not in the log"),
                 found: Some(as_found(rows, ACCEPTANCE, id)?),
             });
         }

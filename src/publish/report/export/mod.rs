@@ -56,7 +56,7 @@ pub fn plain(name: &str, table: &RecordBatch) -> Grid {
     }
 }
 
-/// A table of a paper: ours with its spread, and the paper's number in brackets.
+/// A table of a paper: ours with its sd, and the paper's number in brackets.
 pub fn printed(table: &PaperTable) -> Grid {
     let whole = table.is_whole();
     let cell = |r: usize, c: usize| {
@@ -66,11 +66,11 @@ pub fn printed(table: &PaperTable) -> Grid {
         let ours = cell
             .mean
             .map_or("–".to_owned(), |mean| number_as(mean, whole));
-        let spread = cell.spread.map(|spread| format!(" ± {spread:.3}"));
+        let sd = cell.sd.map(|sd| format!(" ± {sd:.3}"));
         let paper = cell
             .paper
             .map(|paper| format!(" ({})", number_as(paper, whole)));
-        [Some(ours), spread, paper].into_iter().flatten().collect()
+        [Some(ours), sd, paper].into_iter().flatten().collect()
     };
     let columns = 0..table.cols.len();
     let row = |(r, name): (usize, &String)| {

@@ -203,7 +203,7 @@ fn one(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<Asked> {
             (key @ ("columns" | "profiles"), _) => {
                 problems.push(wrong_type(&entry, &format!("a list of {key}")));
             }
-            ("width" | "rows", _) => problems.push(wrong_type(&entry, "a whole number from 1")),
+            ("width" | "rows", _) => problems.push(wrong_type(&entry, "a positive integer")),
             (key, _) if KEYS.contains(&key) => problems.push(wrong_type(&entry, "a string")),
             _ => problems.push(unknown_key(&entry, &format!("in figure `{id}`"), KEYS)),
         }

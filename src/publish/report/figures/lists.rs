@@ -70,7 +70,7 @@ pub fn pictures(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Resu
         let side: Option<Vec<_>> = each.collect();
         let mut side = side.ok_or_else(|| {
             let found = parts[0][row].len();
-            format!("row {row} has {found} numbers, which are no rows of {width} pixels")
+            format!("row {row} has {found} numbers, which is not a multiple of the width {width}")
         })?;
         if let ([first, .., last], true) = (&parts[..], parts.len() > 1) {
             let change: Vec<f64> = last[row]

@@ -35,7 +35,7 @@ pub fn make(asked: &Asked, table: &RecordBatch, step: Option<usize>) -> Result<F
         Kind::Images => lists::pictures(asked, table, &mut figure)?,
     }
     match figure.drawings.is_empty() && figure.pictures.is_empty() {
-        true => Err("there is no number to draw".to_owned()),
+        true => Err("no numbers to draw".to_owned()),
         false => Ok(figure),
     }
 }
@@ -96,7 +96,7 @@ fn bars(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<(), S
         if spot.is_some() && value.is_some() {
             let (x, by) = (&asked.x, asked.by.as_deref().unwrap_or("by"));
             return Err(format!(
-                "two rows have the {x} `{}`: aggregate them in `query`, or tell them apart with `{by}`",
+                "two rows have the {x} `{}`: aggregate them in `query`, or distinguish them with `{by}`",
                 along[places[row]]
             ));
         }

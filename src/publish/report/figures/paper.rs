@@ -124,11 +124,11 @@ fn data(table: &PaperTable) -> Data {
     let row = |((r, c), cell): (&(usize, usize), &Cell)| {
         let shown = |number: Option<f64>| number.map(columns::short).unwrap_or_default();
         let names = [table.rows[*r].clone(), table.cols[*c].clone()];
-        let numbers = [cell.mean, cell.spread, cell.paper].map(shown);
+        let numbers = [cell.mean, cell.sd, cell.paper].map(shown);
         names.into_iter().chain(numbers).collect()
     };
     Data {
-        columns: ["row", "col", "value", "spread", "paper"]
+        columns: ["row", "col", "value", "sd", "paper"]
             .map(str::to_owned)
             .to_vec(),
         rows: table.cells.iter().map(row).collect(),

@@ -141,9 +141,9 @@ fn what_cannot_be_drawn_says_why() {
     );
     assert_eq!(
         why(&asked(Kind::Bars, "size", "success")),
-        "two rows have the size `2`: aggregate them in `query`, or tell them apart with `by`"
+        "two rows have the size `2`: aggregate them in `query`, or distinguish them with `by`"
     );
     let nothing = RecordBatch::new_empty(curves().schema());
     let why = make(&asked(Kind::Points, "size", "success"), &nothing, None).unwrap_err();
-    assert_eq!(why, "there is no number to draw");
+    assert_eq!(why, "no numbers to draw");
 }

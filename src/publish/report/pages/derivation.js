@@ -92,7 +92,7 @@ function showCell(number) {
   const step = data.steps[cell.step];
   const several = cell.values.length > 1;
   const inputs = measuredOn(cell, step);
-  const shown = cell.spread === null ? num(cell.mean) : `${num(cell.mean)} ± ${num(cell.spread)} over ${count(cell.values.length, "seed")}`;
+  const shown = cell.sd === null ? num(cell.mean) : `${num(cell.mean)} ± ${num(cell.sd)} over ${count(cell.values.length, "seed")}`;
   const difference = cell.paper === null || cell.mean === null ? null : num(cell.mean - cell.paper);
   openPanel(`${cell.table}: ${cell.row}, ${cell.col}`,
     pairs([

@@ -41,7 +41,7 @@ fn router(site: Arc<Site>, at: SocketAddr) -> Router {
         .route("/run/{run}", get(report))
         .route("/compare", get(compared))
         .route("/events", get(live::events))
-        .fallback(|| async { problem(StatusCode::NOT_FOUND, "There is no such page.") })
+        .fallback(|| async { problem(StatusCode::NOT_FOUND, "Page not found.") })
         .with_state(site)
         .layer(middleware::from_fn_with_state(at, guard::guard))
 }

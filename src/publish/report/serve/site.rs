@@ -47,9 +47,7 @@ impl IntoResponse for PageError {
             PageError::Store(error) => {
                 problem(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())
             }
-            PageError::NoRun(name) => {
-                problem(StatusCode::NOT_FOUND, &format!("There is no run {name}."))
-            }
+            PageError::NoRun(name) => problem(StatusCode::NOT_FOUND, &format!("No run {name}.")),
             PageError::Wrong(why) => problem(StatusCode::INTERNAL_SERVER_ERROR, &why),
             PageError::TooLarge(why) => problem(StatusCode::PAYLOAD_TOO_LARGE, &why),
         }
