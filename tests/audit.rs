@@ -204,7 +204,7 @@ fn a_proof_holds_here_and_elsewhere() {
     );
     let said = lab.ablate(&["audit", "--check", "p.json"]).good().stdout;
     let expected =
-        "ablate: holds: 5 of 5 stages confirmed, 0 unknown, 0 against, 5 objects hashed\n";
+        "ablate: holds: 5 of 5 stages confirmed, 0 unknown, 0 mismatched, 5 objects hashed\n";
     assert!(said.ends_with(expected), "{said}");
     assert!(
         said.starts_with("proof of summary[scale=2].total, root "),
@@ -247,7 +247,7 @@ fn a_proof_that_was_changed_does_not_hold() {
         let lines = said
             .stdout
             .lines()
-            .filter_map(|line| line.strip_prefix("against  "));
+            .filter_map(|line| line.strip_prefix("mismatch "));
         lines.map(str::to_owned).collect::<Vec<_>>()
     };
     // The value alone.
@@ -324,8 +324,8 @@ fn a_store_that_made_other_bytes_contradicts_a_proof() {
     lab.run_with(&["--store", "other"]);
     let said = lab.ablate(&["audit", "--check", "p.json", "--store", "other"]);
     assert_eq!(said.code, 1);
-    let expected = "against  `c`: the store has different bytes for the same key\n\
-         ablate: does NOT hold: 2 of 3 stages confirmed, 0 unknown, 1 against, 3 objects hashed\n";
+    let expected = "mismatch `c`: the store has different bytes for the same key\n\
+         ablate: does NOT hold: 2 of 3 stages confirmed, 0 unknown, 1 mismatched, 3 objects hashed\n";
     assert!(said.stdout.ends_with(expected), "{}", said.stdout);
 }
 

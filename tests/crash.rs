@@ -409,7 +409,7 @@ fn a_rebuilt_object_with_other_bytes_is_never_mixed_with_the_old_ones() {
     assert!(
         notes
             .iter()
-            .any(|note| note.starts_with("`p` gave other bytes")),
+            .any(|note| note.starts_with("`p` produced different bytes")),
         "{notes:?}"
     );
     lab.edit("SELECT x AS b FROM p", "SELECT x AS b, 0 AS z FROM p");

@@ -61,7 +61,7 @@ fn plan_and_explain_say_why() {
     );
     assert_eq!(
         lab.ablate(&["explain", "summary"]).good().stdout,
-        "summary waits on scaled[scale=1]: its key is known when scaled[scale=1] is made\n  \
+        "summary waits on scaled[scale=1]: its key is known once scaled[scale=1] has run\n  \
          ablate explain 'scaled[scale=1]'\n"
     );
     let cached = lab.ablate(&["explain", "numbers"]).good().stdout;

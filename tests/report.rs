@@ -157,7 +157,7 @@ fn a_profile_and_settings_choose_the_run() {
         (
             2,
             "error: the store has no second run of `pipeline.toml` made with --profile small\n |\n \
-             = help: `ablate run --profile small` makes one\n \
+             = help: `ablate run --profile small` creates one\n \
              = help: `ablate runs` lists those that are there\n"
                 .to_owned()
         )
@@ -328,7 +328,7 @@ fn a_past_run_is_shown_as_it_was() {
 }
 
 #[test]
-fn seeds_are_mean_and_spread_and_the_papers_number_is_beside() {
+fn seeds_are_mean_and_sd_and_the_papers_number_is_beside() {
     let lab = Lab::new(RESULTS);
     lab.run();
     let html = report(&lab, &[]);
@@ -341,8 +341,8 @@ fn seeds_are_mean_and_spread_and_the_papers_number_is_beside() {
     assert!((cell["mean"].as_f64().unwrap() - 0.85).abs() < 1e-12);
     assert_eq!(cell["values"].as_array().unwrap().len(), 2);
     assert!(
-        html.contains("0.850 <span class=\"spread\">± 0.071</span>"),
-        "mean and spread"
+        html.contains("0.850 <span class=\"sd\">± 0.071</span>"),
+        "mean and sd"
     );
     assert!(
         html.contains("<td class=\"shade-1\"><button"),

@@ -209,7 +209,7 @@ fn a_stream_says_what_is_wrong() {
             &format!("0.1\n{}", "x".repeat(99))
         ),
         format!(
-            "error: line 2: `{0}…` is no sample: `{0}…` is no number\n |\n = help: a sample is 0.1,0.2 or [0.1, 0.2]\n",
+            "error: line 2: `{0}…` is not a sample: `{0}…` is not a number\n |\n = help: a sample is 0.1,0.2 or [0.1, 0.2]\n",
             "x".repeat(60)
         )
     );

@@ -156,7 +156,7 @@ fn the_log_shows_what_was_changed_after_it_was_recorded() {
     );
     let back = back.as_str();
     let found = with("DELETE FROM log WHERE id = 4", back);
-    let gone = "log: entries 4 to 4 are gone";
+    let gone = "log: entries 4 to 4 are missing";
     assert_eq!(found[0], gone);
     assert!(
         found[1].contains("does not match the previous one"),
@@ -182,7 +182,11 @@ fn fsck_forgets_rows_that_point_nowhere_and_touches_no_good_object() {
     let fault = "database a row of `outputs` names a row of `executions` that is not there\n";
     assert!(said.stdout.contains(fault), "{}", said.stdout);
     let said = lab.ablate(&["fsck", "--repair"]);
-    assert!(said.stdout.contains("forgot 1 rows"), "{}", said.stdout);
+    assert!(
+        said.stdout.contains("removed 1 dangling rows"),
+        "{}",
+        said.stdout
+    );
     lab.ablate(&["fsck"]).good();
     assert_eq!(lab.files("objects"), objects);
     lab.run().ran([]);
@@ -199,7 +203,7 @@ fn a_fault_of_the_log_is_noted_and_the_next_one_is_news() {
     alter(3);
     let said = lab.ablate(&["fsck", "--repair"]);
     assert_eq!(said.code, 1);
-    let noted = "noted 1 faults of the log: they stay in it, and count no more\n";
+    let noted = "noted 1 faults of the log: they stay in it, and no longer count\n";
     assert!(said.stdout.ends_with(noted), "{}", said.stdout);
     let said = lab.ablate(&["fsck"]).good().stdout;
     let fault = "noted    execution 3 was changed after it was recorded\n";

@@ -187,8 +187,8 @@ fn stores_that_agree_and_stores_that_do_not() {
     let said = lab.ablate(&["challenge", "."]);
     assert_eq!(
         said.stderr,
-        "error: `./.ablate` is the same store\n |\n = help: a store confirms nothing by itself: \
-         name one that somebody else has filled\n"
+        "error: `./.ablate` is the same store\n |\n = help: a store cannot confirm itself: \
+         name one that was filled independently\n"
     );
     let said = lab.ablate(&["challenge", "nowhere"]);
     let expected = "error: no store at `nowhere`: `ablate run` creates one\n";
@@ -205,7 +205,7 @@ fn a_store_that_contradicts_itself_is_named() {
     lab.run();
     let said = lab.ablate(&["challenge", "same"]);
     assert_eq!(said.code, 1);
-    let twice = "twice     c: the store here has two different results for key ";
+    let twice = "conflict  c: the store here has two different results for key ";
     assert!(said.stdout.contains(twice), "{}", said.stdout);
     let audit = lab.ablate(&["audit", "c"]).good().stdout;
     let doubt = "doubt: c: the store also has different bytes for the same key\n";

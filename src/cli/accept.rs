@@ -4,6 +4,7 @@ use std::process::Command;
 
 use clap::Args;
 use serde_json::json;
+use store::{StageKey, Store};
 
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
@@ -12,7 +13,7 @@ use super::run_selection;
 use crate::diagnostic::Diagnostic;
 use crate::inspect::explain::{self, Reason};
 use crate::inspect::status::{Standing, survey};
-use crate::plan;
+use crate::plan::{self, Plan};
 use crate::results::find;
 use crate::results::recall;
 
@@ -89,23 +90,7 @@ pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             _ => None,
         };
         let (Some((execution, code)), Some(_)) = (old, whole) else {
-            let why = match explain::reason(&plan, n, key, Some(&store))? {
-                Reason::Differs(list) => {
-                    let other = list.iter().filter(|d| !d.field.starts_with("code"));
-                    other
-                        .map(ToString::to_string)
-                        .collect::<Vec<_>>()
-                        .join("; ")
-                }
-                other => explain::line(&other),
-            };
-            let problem = Diagnostic::new(format!(
-                "`{label}` has no stored result that differs in its code alone"
-            ));
-            return Err(problem
-                .maybe_help((!why.is_empty()).then_some(why))
-                .help(format!("ablate run '{label}'"))
-                .into());
+            return Err(not_acceptable(&plan, n, key, &store)?);
         };
         store.accept(label, execution, code, key, &who, reason)?;
         match global.json {
@@ -124,6 +109,33 @@ pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         }
     }
     Ok(())
+}
+
+/// Why no stored result can stand in: it differs in more than its code, or there is none.
+fn not_acceptable(
+    plan: &Plan<'_>,
+    n: usize,
+    key: &StageKey,
+    store: &Store,
+) -> Result<Exit, store::Error> {
+    let label = &plan.instances[n].label;
+    let why = match explain::reason(plan, n, key, Some(store))? {
+        Reason::Differs(list) => {
+            let other = list.iter().filter(|d| !d.field.starts_with("code"));
+            other
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
+                .join("; ")
+        }
+        other => explain::line(&other),
+    };
+    let problem = Diagnostic::new(format!(
+        "`{label}` has no stored result that differs in its code alone"
+    ));
+    Ok(problem
+        .maybe_help((!why.is_empty()).then_some(why))
+        .help(format!("ablate run '{label}'"))
+        .into())
 }
 
 /// The name of whoever runs this, as the system has it.

@@ -50,13 +50,7 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         None => global.pipeline()?,
     };
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
-    let Some(path) = claims::path(&global.file, &plan) else {
-        let beside = global.file.display();
-        return Err(Diagnostic::new(format!("no claims.toml beside {beside}"))
-            .help("write one, or name a file: claims = \"FILE\" in [pipeline]")
-            .help("docs/pipeline.md describes the format")
-            .into());
-    };
+    let path = claims::path(&global.file, &plan).ok_or_else(|| no_claims(global))?;
     let claims = claims::read(&path, &plan)?;
     if arguments.check {
         if !global.quiet {
@@ -106,6 +100,13 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         true => Err(Exit::Code(1)),
         false => Ok(()),
     }
+}
+
+fn no_claims(global: &Global) -> Diagnostic {
+    let beside = global.file.display();
+    Diagnostic::new(format!("no claims.toml beside {beside}"))
+        .help("write one, or name a file: claims = \"FILE\" in [pipeline]")
+        .help("docs/pipeline.md describes the format")
 }
 
 /// The verdicts after a run, in numbers: none unless all that the claims of this profile read

@@ -192,6 +192,20 @@ fn print(
         out!("{object}");
         return Ok(());
     }
+    print_table(arguments, store, parts, &table)?;
+    for note in notes() {
+        out!("note     {note}");
+    }
+    Ok(())
+}
+
+/// Schema, shape, digests, places and first rows, for people.
+fn print_table(
+    arguments: &Arguments,
+    store: &Store,
+    parts: &[Part],
+    table: &RecordBatch,
+) -> Result<(), Exit> {
     let label = match parts {
         [part] => part.label.clone(),
         _ => format!("{} ({} instances)", arguments.result, parts.len()),
@@ -211,7 +225,7 @@ fn print(
         out!("digest   {}", part.digest);
         out!("file     {} ({size} bytes)", path.display());
     }
-    for line in super::sparkline::lines(&table) {
+    for line in super::sparkline::lines(table) {
         out!("{line}");
     }
     let head = table.slice(0, arguments.rows.min(table.num_rows()));
@@ -231,9 +245,6 @@ fn print(
     }
     if table.num_rows() > arguments.rows {
         out!("… {} more rows", table.num_rows() - arguments.rows);
-    }
-    for note in notes() {
-        out!("note     {note}");
     }
     Ok(())
 }

@@ -105,7 +105,7 @@ fn typed(node: &Node, param: &Param, bindings: &Bindings<'_>) -> Result<Value, D
         Type::Float => match value {
             Value::Float(_) => {}
             Value::Int(int) => return Ok(Value::Float(int as f64)),
-            other => return Err(wrong(node, "a number", &other)),
+            other => return Err(wrong(node, "a float", &other)),
         },
         Type::Texts | Type::Files => each("a string", |value| matches!(value, Value::Text(_)))?,
         Type::Rows => each("a table", |value| matches!(value, Value::Table(_)))?,

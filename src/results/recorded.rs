@@ -177,6 +177,17 @@ pub fn gather(store: &Store, run: Run) -> Result<Recorded, Error> {
     }
     wire(&mut steps);
     let steps = in_order(steps);
+    let codes = codes(store, &steps)?;
+    Ok(Recorded {
+        run,
+        steps,
+        codes,
+        altered,
+    })
+}
+
+/// The source files behind each code fingerprint.
+fn codes(store: &Store, steps: &[Step]) -> Result<BTreeMap<Digest, CodeFiles>, Error> {
     let mut codes = BTreeMap::new();
     for execution in steps.iter().filter_map(|step| step.execution.as_ref()) {
         let code = execution.key.code;
@@ -184,12 +195,7 @@ pub fn gather(store: &Store, run: Run) -> Result<Recorded, Error> {
             place.insert(store.code_files(&code)?.unwrap_or_default());
         }
     }
-    Ok(Recorded {
-        run,
-        steps,
-        codes,
-        altered,
-    })
+    Ok(codes)
 }
 
 /// The table behind an output, if it is still in the store and whole. A report shows what is
@@ -256,7 +262,12 @@ fn in_order(steps: Vec<Step>) -> Vec<Step> {
             }
         }
     }
-    // Equal bytes in a circle cannot be put in order: what is left keeps the order of names.
+    placed(steps, &order)
+}
+
+/// The steps in an order that may lack some: these keep the order of names.
+fn placed(steps: Vec<Step>, order: &[usize]) -> Vec<Step> {
+    // Equal bytes in a cycle cannot be put in order: what is left keeps the order of names.
     let mut place = vec![usize::MAX; steps.len()];
     for (new, at) in order.iter().enumerate() {
         place[*at] = new;

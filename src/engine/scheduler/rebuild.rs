@@ -24,13 +24,7 @@ impl Scheduler<'_> {
             return;
         }
         let label = self.label(source.instance);
-        let why = match error {
-            store::Error::Damaged { moved_to, .. } => {
-                format!("its object was damaged, and is now {}", moved_to.display())
-            }
-            store::Error::Missing { .. } => "its object is missing".to_owned(),
-            other => other.to_string(),
-        };
+        let why = lost_because(error);
         let what = format!("`{label}` is recomputed: {why}");
         self.request.reporter.event(Event::Note(&what));
         // Others may have made the same bytes: theirs are gone too.
@@ -126,5 +120,15 @@ impl Scheduler<'_> {
         if self.missing[n] == 0 {
             self.make_ready(n);
         }
+    }
+}
+
+fn lost_because(error: &store::Error) -> String {
+    match error {
+        store::Error::Damaged { moved_to, .. } => {
+            format!("its object was damaged, and is now {}", moved_to.display())
+        }
+        store::Error::Missing { .. } => "its object is missing".to_owned(),
+        other => other.to_string(),
     }
 }

@@ -129,7 +129,10 @@ fn lists_become_signals_and_pictures_with_their_change() {
         ..pictures
     };
     let why = make(&uneven, &signals(), None).unwrap_err();
-    assert_eq!(why, "row 0 has 4 numbers, which are no rows of 3 pixels");
+    assert_eq!(
+        why,
+        "row 0 has 4 numbers, which is not a multiple of the width 3"
+    );
 }
 
 #[test]
