@@ -431,6 +431,107 @@ mod tests {
         assert_eq!(assets.collect::<Vec<_>>(), ["x/a/words.txt"]);
     }
 
+    /// The sources of `stages` and of `nn`, with `change` made to a copy of the latter.
+    fn with_nn(change: impl Fn(&FilePath)) -> (tempfile::TempDir, Graph) {
+        let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+        let (from, copy) = (here.join("../nn/src"), tempfile::tempdir().unwrap());
+        let mut all = Vec::new();
+        files(&from, "", &mut all).unwrap();
+        for file in &all {
+            let to = copy.path().join(file);
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(from.join(file), to).unwrap();
+        }
+        change(copy.path());
+        let mut graph = Graph::default();
+        graph.add("stages", &here, "stages").unwrap();
+        graph.add("nn", copy.path(), "nn/src").unwrap();
+        (copy, graph)
+    }
+
+    fn edit(root: &FilePath, file: &str, change: impl Fn(String) -> String) {
+        let text = fs::read_to_string(root.join(file)).unwrap();
+        fs::write(root.join(file), change(text)).unwrap();
+    }
+
+    /// Each file with its tokens and what its paths lead to, and what it depends on.
+    type Table = BTreeMap<String, (String, Vec<String>)>;
+
+    fn table(graph: &Graph) -> Table {
+        let arrows = graph.arrows();
+        let row = |(place, module): (&Place, &Module)| {
+            let text = format!("{} {:?}", module.source.text, graph.used(place, module));
+            let needs = arrows[module.file.as_str()].iter();
+            let needs = needs.map(|(to, _)| (*to).to_owned()).collect();
+            (module.file.clone(), (text, needs))
+        };
+        graph.modules().map(row).collect()
+    }
+
+    /// All that a file depends on.
+    fn closure<'t>(table: &'t Table, root: &'t str) -> BTreeMap<&'t str, &'t str> {
+        let (mut found, mut todo) = (BTreeMap::new(), vec![root]);
+        while let Some(file) = todo.pop() {
+            let (text, needs) = &table[file];
+            if found.insert(file, text.as_str()).is_none() {
+                todo.extend(needs.iter().map(String::as_str));
+            }
+        }
+        found
+    }
+
+    /// Everything from which some stage's code starts: kinds, attacks, models.
+    fn roots(table: &Table) -> impl Iterator<Item = &String> {
+        let starts = ["stages/kinds/", "stages/models/", "nn/src/models/"];
+        let begins = move |file: &&String| starts.iter().any(|start| file.starts_with(start));
+        table.keys().filter(begins)
+    }
+
+    #[test]
+    fn a_new_file_of_nn_changes_no_code() {
+        let before = table(&with_nn(|_| {}).1);
+        for folder in ["layers", "models", "objectives", "training", "victim"] {
+            let (_copy, after) = with_nn(|root| {
+                let text = "//! New.\n\n/// New.\npub struct BrandNew;\n";
+                fs::write(root.join(folder).join("brand_new.rs"), text).unwrap();
+                edit(root, &format!("{folder}/mod.rs"), |text| {
+                    format!("{text}\nmod brand_new;\npub use brand_new::BrandNew;\n")
+                });
+            });
+            let after = table(&after);
+            assert_eq!(after.len(), before.len() + 1);
+            for root in roots(&before) {
+                let same = closure(&before, root) == closure(&after, root);
+                assert!(same, "a new file of {folder} changes the code of {root}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_edited_layer_changes_the_code_of_the_models_that_have_it() {
+        let before = table(&with_nn(|_| {}).1);
+        let (_copy, after) = with_nn(|root| {
+            edit(root, "layers/gru/layer.rs", |text| {
+                format!("{text}\nconst EDITED: usize = 1;\n")
+            });
+        });
+        let after = table(&after);
+        let models = [
+            "gru",
+            "lstm",
+            "rnn",
+            "kim_cnn",
+            "char_cnn",
+            "transformer",
+            "seq2seq",
+        ];
+        let changed = models.into_iter().filter(|model| {
+            let root = format!("nn/src/models/{model}.rs");
+            closure(&before, &root) != closure(&after, &root)
+        });
+        assert_eq!(changed.collect::<Vec<_>>(), ["gru"]);
+    }
+
     #[test]
     fn these_sources_can_be_read() {
         let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
