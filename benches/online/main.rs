@@ -21,7 +21,7 @@ use store::{Params, Value};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A model of the paper: what it is called there, its cell, units, numbers in a sample, classes.
-const MODELS: [(&str, &'static CellKind, usize, usize, usize); 3] = [
+const MODELS: [(&str, &CellKind, usize, usize, usize); 3] = [
     ("GRU-2", &GRU, 2, 1, 2),
     ("RNN-56", &RNN, 56, 28, 10),
     ("GRU-50", &GRU, 50, 9, 6),

@@ -118,11 +118,10 @@ impl Graph {
             }
             for (of, ty) in &module.mentions.impls {
                 let of = of.as_ref().and_then(|of| self.item(place, of));
-                if let Some(extended) = self.item(place, ty).or(of) {
-                    if extended != own {
-                        let arrows = all.entry(extended).or_default();
-                        arrows.insert((own, Arrow::Extended));
-                    }
+                let extended = self.item(place, ty).or(of);
+                if let Some(extended) = extended.filter(|file| *file != own) {
+                    let arrows = all.entry(extended).or_default();
+                    arrows.insert((own, Arrow::Extended));
                 }
             }
         }

@@ -13,7 +13,7 @@ use crate::kinds::attack::online::Push;
 use crate::kinds::attack::online::signs::Signs;
 use crate::kinds::attack::online::solver::{Solver, TOLERANCE};
 
-const CELLS: [&'static CellKind; 3] = [&RNN, &GRU, &LSTM];
+const CELLS: [&CellKind; 3] = [&RNN, &GRU, &LSTM];
 const WIDTH: usize = 3;
 const STEPS: usize = 30;
 
