@@ -1,7 +1,7 @@
 //! `ablate`: experiment pipelines whose results can be trusted.
 //!
 //! ```text
-//! pipeline.toml -> config -> plan -> schedule -> run one stage -> store -> provenance -> report
+//! pipeline.toml -> config -> plan -> resolve -> engine -> store -> inspect -> publish
 //! ```
 
 mod amounts;

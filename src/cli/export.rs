@@ -97,19 +97,23 @@ pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         () => {
             let (table, step) = found()?;
             let grids = grids(&recorded, result, step, &table, arguments.table.as_deref())?;
-            let form = if arguments.latex {
-                Grid::latex
-            } else {
-                Grid::markdown
-            };
-            let texts: Vec<String> = grids.iter().map(form).collect();
-            texts.join("\n").into_bytes()
+            printed(&grids, arguments.latex)
         }
     };
     match &arguments.output {
         Some(path) => file::write(path, &bytes),
         None => super::print::print_bytes(&bytes),
     }
+}
+
+/// Tables as LaTeX or Markdown.
+fn printed(grids: &[Grid], latex: bool) -> Vec<u8> {
+    let form = match latex {
+        true => Grid::latex,
+        false => Grid::markdown,
+    };
+    let texts: Vec<String> = grids.iter().map(form).collect();
+    texts.join("\n").into_bytes()
 }
 
 /// Why a result of a run cannot be had.

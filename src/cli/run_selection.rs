@@ -150,20 +150,19 @@ fn present(global: &Global, store: &Store) -> Result<Run, Exit> {
     match (best, last) {
         (Some((_, run)), _) => sealed(store, run),
         (None, None) => Err(none(global, false)),
-        (None, Some(last)) => {
-            let file = global.file.display();
-            let asked = typed(global);
-            let none = format!("no run has the results of `{file}` as it is now");
-            Err(Diagnostic::new(none)
-                .help(format!("`ablate run{asked}` computes them"))
-                .help(format!(
-                    "`--run {}` shows what was there on {}",
-                    last.id,
-                    utc(last.started)
-                ))
-                .into())
-        }
+        (None, Some(last)) => Err(outdated(global, &last)),
     }
+}
+
+/// No run has the results of now; the newest of the pipeline is named.
+fn outdated(global: &Global, last: &Run) -> Exit {
+    let (file, asked) = (global.file.display(), typed(global));
+    let (id, when) = (last.id, utc(last.started));
+    let none = format!("no run has the results of `{file}` as it is now");
+    Diagnostic::new(none)
+        .help(format!("`ablate run{asked}` computes them"))
+        .help(format!("`--run {id}` shows what was there on {when}"))
+        .into()
 }
 
 /// How many results a run has, if all that it has are those of now.

@@ -298,11 +298,8 @@ fn show_log(store: &Store, runs: &[Run], mut open: Vec<Logged<'_>>) -> Result<()
         }
     }
     let labels: Vec<&str> = open.iter().map(|logged| logged.label).collect();
-    Err(Diagnostic::new(format!(
-        "`{}` was not executed in the last runs",
-        labels.join("`, `")
-    ))
-    .into())
+    let labels = labels.join("`, `");
+    Err(Diagnostic::new(format!("`{labels}` was not executed in the last runs")).into())
 }
 
 /// How many runs are searched for an execution.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use arrow::record_batch::RecordBatch;
 use rayon::prelude::*;
-use store::{Acceptance, Answer, Digest, Inspected, Store};
+use store::{Acceptance, Answer, Digest, Inspected, RawFile, Store};
 
 use super::proof::{Node, Proof, RECORD, root_of, seals, unhex};
 use crate::diagnostic::Diagnostic;
@@ -223,17 +223,21 @@ fn told_otherwise(
         }
         read = raw;
     }
-    let read: Vec<String> = read
-        .iter()
+    Ok(Some(other_files(&read)))
+}
+
+fn other_files(read: &[RawFile]) -> String {
+    let files = read.iter();
+    let files: Vec<String> = files
         .map(|raw| format!("{} {}", raw.name, raw.checksum))
         .collect();
-    Ok(Some(match read.is_empty() {
+    match files.is_empty() {
         true => "the store recorded no raw files for it".to_owned(),
         false => format!(
             "the store recorded different raw files for it: {}",
-            read.join(", ")
+            files.join(", ")
         ),
-    }))
+    }
 }
 
 /// Reads the value itself, from the proof or from the store.

@@ -41,6 +41,17 @@ pub fn page(audit: &Audit) -> String {
     if doubts.is_empty() {
         page.push_str("<p>No faults were found.</p>\n");
     }
+    machines(audit, &mut page);
+    // Newest first: readers start from the result.
+    page.push_str("</table><h2>Steps, from the result to the raw data</h2>\n");
+    for (n, link) in audit.lineage.links.iter().enumerate().rev() {
+        step(audit, n, link, &mut page);
+    }
+    page.push_str("</body></html>\n");
+    page
+}
+
+fn machines(audit: &Audit, page: &mut String) {
     page.push_str("<h2>Machines</h2><table>\n");
     for (n, machine) in audit.machines.iter().enumerate() {
         let line = escape(&machine_line(machine));
@@ -50,13 +61,6 @@ pub fn page(audit: &Audit) -> String {
             super::letters(n)
         );
     }
-    // Newest first: readers start from the result.
-    page.push_str("</table><h2>Steps, from the result to the raw data</h2>\n");
-    for (n, link) in audit.lineage.links.iter().enumerate().rev() {
-        step(audit, n, link, &mut page);
-    }
-    page.push_str("</body></html>\n");
-    page
 }
 
 fn step(audit: &Audit, n: usize, link: &Link, page: &mut String) {

@@ -82,15 +82,7 @@ pub fn judge<'a>(claims: &'a Claims, results: &Results<'_>) -> Result<Vec<Judged
         let (verdict, numbers) = match why_not(claim, claims, results) {
             Some(why) => (Verdict::NotRun(why), Vec::new()),
             None => {
-                let mut inputs = BTreeMap::new();
-                for at in &claim.reads {
-                    let table = match tables.get(at) {
-                        Some(table) => table.clone(),
-                        None => load(&claims.tables[*at], results)?,
-                    };
-                    tables.insert(*at, table.clone());
-                    inputs.insert(claims.tables[*at].name.clone(), table);
-                }
+                let inputs = inputs(claim, claims, results, &mut tables)?;
                 match ask(claim, inputs.clone()) {
                     Ok(found) => {
                         notes.extend(single_rows(claim, inputs, &found));
@@ -114,6 +106,25 @@ pub fn judge<'a>(claims: &'a Claims, results: &Results<'_>) -> Result<Vec<Judged
         true => Ok(judged),
         false => Err(Trouble::Wrong(problems)),
     }
+}
+
+/// The tables that a claim's query reads, by name; each is loaded once.
+fn inputs(
+    claim: &Claim,
+    claims: &Claims,
+    results: &Results<'_>,
+    tables: &mut BTreeMap<usize, RecordBatch>,
+) -> Result<BTreeMap<String, RecordBatch>, Trouble> {
+    let mut inputs = BTreeMap::new();
+    for at in &claim.reads {
+        let table = match tables.get(at) {
+            Some(table) => table.clone(),
+            None => load(&claims.tables[*at], results)?,
+        };
+        tables.insert(*at, table.clone());
+        inputs.insert(claims.tables[*at].name.clone(), table);
+    }
+    Ok(inputs)
 }
 
 /// Whether a verdict or its numbers rest on rows that were measured on a single row: they do if they are others

@@ -41,16 +41,18 @@ struct Progress {
     recent: Vec<String>,
 }
 
+/// What the last look saw.
+struct Seen {
+    site: Arc<Site>,
+    last: Option<Progress>,
+    total: Option<(RunId, Option<usize>)>,
+    first: bool,
+}
+
 /// An event whenever something has changed.
 pub async fn events(
     State(site): State<Arc<Site>>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    struct Seen {
-        site: Arc<Site>,
-        last: Option<Progress>,
-        total: Option<(RunId, Option<usize>)>,
-        first: bool,
-    }
     let seen = Seen {
         site,
         last: None,
