@@ -197,18 +197,12 @@ fn verify(global: &Global, home: &DataHome, names: &[String]) -> Result<(), Exit
         false => chosen(names)?,
     };
     let (mut good, mut bad) = (0, 0);
-    for file in sets
-        .iter()
-        .flat_map(|set| &set.form)
-        .flat_map(|form| &form.files)
-    {
+    let forms = sets.iter().flat_map(|set| &set.form);
+    for file in forms.flat_map(|form| &form.files) {
         let roots = [Some(&home.cache), home.mirror.as_ref()];
-        for path in roots
-            .into_iter()
-            .flatten()
-            .map(|root| root.join(&file.path))
-            .filter(|path| path.is_file())
-        {
+        let paths = roots.into_iter().flatten();
+        let paths = paths.map(|root| root.join(&file.path));
+        for path in paths.filter(|path| path.is_file()) {
             let checked = dataset::check_file(&path, file);
             match &checked {
                 Ok(_) => good += 1,

@@ -8,6 +8,7 @@ mod challenge;
 mod claims;
 mod command_line;
 mod compare;
+mod completions;
 mod data;
 mod diff;
 mod exit;
@@ -130,10 +131,7 @@ enum Command {
     /// List the stage kinds, or the parameters of one
     Kinds(kinds::Arguments),
     /// Print completions for a shell
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
+    Completions(completions::Arguments),
 }
 
 /// Reads the command line, runs the command, and reports how it went.
@@ -195,10 +193,8 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
         Command::Gc(arguments) => gc::gc(&global, &arguments),
         Command::Fsck(arguments) => fsck::fsck(&global, &arguments),
         Command::Kinds(arguments) => kinds::kinds(&global, &arguments),
-        Command::Completions { shell } => {
-            let mut command = command_line::command::<Cli>();
-            clap_complete::generate(shell, &mut command, "ablate", &mut std::io::stdout());
-            Ok(())
+        Command::Completions(arguments) => {
+            completions::completions(command_line::command::<Cli>(), &arguments)
         }
     }
 }

@@ -19,11 +19,8 @@ pub fn plane_of(axes: &Axes<'_>, series: &[Series<Vec<(f64, f64)>>], mark: Mark)
             let strands: Vec<&[(f64, f64)]> = strands.filter(|one| !one.is_empty()).collect();
             // Many lines of one colour are seen through each other.
             let many = strands.len() > 4;
-            let ink = colour.mix(if mark == Mark::Point || many {
-                0.6
-            } else {
-                1.0
-            });
+            let through = mark == Mark::Point || many;
+            let ink = colour.mix(if through { 0.6 } else { 1.0 });
             for strand in strands {
                 let seen = |point: &&(f64, f64)| point.0.is_finite() && point.1.is_finite();
                 let mut points: Vec<(f64, f64)> = strand.iter().filter(seen).copied().collect();
