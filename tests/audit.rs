@@ -223,7 +223,7 @@ fn a_proof_holds_here_and_elsewhere() {
     let expected = "unknown  `scaled[scale=2]`: not found in this store\n\
          unknown  `scaled[scale=3]`: not found in this store\n\
          unknown  `summary`: not found in this store\n\
-         ablate: NOT confirmed: 2 of 5 stages confirmed, 3 unknown, 0 against, 2 objects hashed\n";
+         ablate: NOT confirmed: 2 of 5 stages confirmed, 3 unknown, 0 mismatched, 2 objects hashed\n";
     assert!(said.stdout.ends_with(expected), "{}", said.stdout);
     let said = lab.ablate(&["audit", "--check", "p.json", "--store", "none"]);
     assert_eq!(said.code, 1);
@@ -258,12 +258,12 @@ fn a_proof_that_was_changed_does_not_hold() {
         [changed, "the table has 6 in row 1 of `total`, not 7"]
     );
     // What it says that it is about.
-    let other = "it says that it is of `accuracy[scale=2].total`, and is of `summary.rows`";
+    let other = "it claims to be of `accuracy[scale=2].total`, but is of `summary.rows`";
     assert_eq!(
         against("\"asked\":\"summary", "\"asked\":\"accuracy"),
         [changed, other]
     );
-    let other = "it says that it is of `summary[scale=3].total`, and is of `summary.rows`";
+    let other = "it claims to be of `summary[scale=3].total`, but is of `summary.rows`";
     assert_eq!(
         against("summary[scale=2]", "summary[scale=3]"),
         [changed, other]

@@ -219,7 +219,7 @@ fn a_stream_says_what_is_wrong() {
     );
     assert_eq!(
         fail(&["sign", "--label", "0"], "zero\n"),
-        "error: line 1: `zero` is no sample: `zero` is no number\n |\n = help: a sample is 0.1,0.2 or [0.1, 0.2]\n"
+        "error: line 1: `zero` is not a sample: `zero` is not a number\n |\n = help: a sample is 0.1,0.2 or [0.1, 0.2]\n"
     );
     assert_eq!(
         fail(&["sign", "--label", "0"], "0.1\n[1e39]\n"),

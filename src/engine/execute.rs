@@ -50,7 +50,7 @@ pub enum ExecutionError {
     /// The stage failed.
     Failed(Failure),
     /// An input is no longer in the store as it was: its producer must make it again.
-    LostInput(Digest, store::Error),
+    LostInput(Digest, Box<store::Error>),
 }
 
 impl ExecutionReport {

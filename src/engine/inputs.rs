@@ -14,7 +14,7 @@ pub type TablesAtHand = HashMap<Digest, RecordBatch>;
 /// Why an input is not there.
 pub enum InputError {
     /// A table is no longer in the store as it was made.
-    Lost(Digest, store::Error),
+    Lost(Digest, Box<store::Error>),
     /// The parts of a collected input do not fit together.
     Mismatch(Failure),
 }
@@ -41,7 +41,7 @@ pub(super) fn load(
         Some(table) => Ok(table.clone()),
         None => store
             .read(digest)
-            .map_err(|error| InputError::Lost(*digest, error)),
+            .map_err(|error| InputError::Lost(*digest, Box::new(error))),
     };
     match input {
         JobInput::Table(digest) => table(digest),

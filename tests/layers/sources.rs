@@ -53,7 +53,7 @@ impl Package {
             .unwrap_or_else(|e| panic!("{}: {e}", file.display()));
         let name = file.strip_prefix(folder).unwrap().to_str().unwrap();
         let module = self.add(path, None, name, parent);
-        self.read_items(folder, file, module, without_tests(tokens));
+        self.read_items(folder, module, without_tests(tokens));
     }
 
     fn add(
@@ -81,7 +81,7 @@ impl Package {
     }
 
     /// Takes the items of a module apart: imports, child modules, and the rest.
-    fn read_items(&mut self, folder: &Path, file: &Path, module: usize, tokens: Vec<TokenTree>) {
+    fn read_items(&mut self, folder: &Path, module: usize, tokens: Vec<TokenTree>) {
         let mut at = 0;
         while at < tokens.len() {
             let word = tokens[at].to_string();
@@ -110,7 +110,7 @@ impl Package {
                         let (owner, text) =
                             (self.modules[module].file, self.modules[module].name.clone());
                         let inner = self.add(path, Some(owner), &text, Some(module));
-                        self.read_items(folder, file, inner, block.stream().into_iter().collect());
+                        self.read_items(folder, inner, block.stream().into_iter().collect());
                     } else {
                         self.read_file(folder, &file_of(folder, &path), path.clone(), Some(module));
                     }

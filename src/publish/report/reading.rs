@@ -105,7 +105,7 @@ impl Reading {
 }
 
 /// Following the port `rows`, the first step of this kind.
-fn upstream<'a>(recorded: &'a Recorded, at: usize, role: Role) -> Option<&'a Step> {
+fn upstream(recorded: &Recorded, at: usize, role: Role) -> Option<&Step> {
     let mut at = at;
     loop {
         let from = recorded.steps[at].read_by("rows")?.step?;
