@@ -15,7 +15,7 @@ mod training;
 
 pub use collect::collect;
 pub use contract::data_home::DataHome;
-pub use contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
+pub use contract::description::{Choice, Description, Inputs, Param, Port, Ports, Presence, Type};
 pub use contract::determinism::{Determinism, Within};
 pub use contract::expected::{Blamed, Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
 pub use contract::failure::{Failure, ParamError};
@@ -25,4 +25,5 @@ pub use contract::stage::Stage;
 pub use contract::task::{Outputs, Place, SourceFile, Task, Usage, Watch};
 pub use fingerprint::Code;
 pub use kinds::{STAGES, find};
+pub use params::complete::{common, complete};
 pub use tables::sequences::signal_channels;

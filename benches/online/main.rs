@@ -12,8 +12,8 @@ use std::time::Instant;
 use nn::models::{CellKind, GRU, Model, RNN, Reads, RecurrentSpec};
 use rayon::prelude::*;
 use stages::kinds::attack::AttackStream;
-use stages::tables::networks::Spec;
-use stages::tables::weights::{Card, Numbers, Tensor, table};
+use stages::tables::model_card::ModelCard;
+use stages::tables::weights::{Numbers, Tensor, table};
 use store::{Params, Value};
 
 /// The program's own, so that what is measured is what a user gets.
@@ -132,16 +132,14 @@ fn live_of(
             numbers: Numbers::Single(params.get(span).to_vec()),
         })
         .collect();
-    let card = Card::Network {
-        spec: Spec::Recurrent(spec),
-        words: None,
-        vectors: None,
-    };
+    let card = ModelCard::network(&network.spec(), None, None);
     let given: Params = [
         ("attack".to_owned(), Value::Text(attack.to_owned())),
         ("alpha".to_owned(), Value::Float(alpha)),
     ]
     .into();
+    let kind = stages::find("attack").expect("a kind");
+    let given = stages::complete(kind, &given).expect("parameters of that attack");
     AttackStream::open(&table(&card, &tensors), given).expect("weights of that model")
 }
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::json;
-use stages::{Inputs, Presence, Stage};
+use stages::{Inputs, Param, Presence, Stage};
 
 use super::exit::Exit;
 use super::global::Global;
@@ -51,37 +51,38 @@ pub fn kinds(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 /// One kind for programs.
 fn as_json(kind: &dyn Stage) -> serde_json::Value {
     let description = kind.describe();
-    let params = description.params.iter().map(|param| {
+    let params = |params: &[Param]| -> Vec<serde_json::Value> {
+        let one = |param: &Param| {
+            json!({
+                "name": param.name, "type": param.ty.name(), "help": param.help,
+                "required": matches!(param.presence, Presence::Required),
+                "default": param.presence.default(),
+            })
+        };
+        params.iter().map(one).collect()
+    };
+    let choice = |choice: &stages::Choice| {
         json!({
-            "name": param.name, "type": param.ty.name(), "help": param.help,
-            "required": matches!(param.presence, Presence::Required),
-            "default": match param.presence {
-                Presence::Default(value) => json!(value()),
-                _ => serde_json::Value::Null,
-            },
+            "param": choice.selector, "name": choice.name,
+            "summary": choice.summary, "params": params(choice.params),
         })
-    });
+    };
+    let choices: Vec<_> = kind.choices().iter().map(choice).collect();
     json!({
         "kind": description.kind, "summary": description.summary,
-        "seeded": description.seeded, "params": params.collect::<Vec<_>>(),
+        "seeded": description.seeded, "params": params(&stages::common(kind)),
+        "choices": choices,
     })
 }
 
 fn in_full(kind: &dyn Stage) -> String {
     let description = kind.describe();
     let mut text = format!("{}: {}\n", description.kind, description.summary);
-    for param in description.params {
-        let presence = match param.presence {
-            Presence::Required => "required".to_owned(),
-            Presence::Optional => "optional".to_owned(),
-            Presence::Default(value) => format!("default {}", value()),
-        };
-        text.push_str(&format!(
-            "\n  {} ({}, {presence})\n      {}",
-            param.name,
-            param.ty.name(),
-            param.help
-        ));
+    text.push_str(&parameters(&stages::common(kind)));
+    for choice in kind.choices() {
+        let (selector, name, summary) = (choice.selector, choice.name, choice.summary);
+        text.push_str(&format!("\n\n{selector} = \"{name}\": {summary}"));
+        text.push_str(&parameters(choice.params));
     }
     let ports = kind.ports(&store::Params::new());
     let inputs = match ports.inputs {
@@ -104,4 +105,17 @@ fn in_full(kind: &dyn Stage) -> String {
         text.push_str(&format!("\n  outputs: {}", outputs.join(", ")));
     }
     text
+}
+
+fn parameters(params: &[Param]) -> String {
+    let one = |param: &Param| {
+        let presence = match (param.presence.default(), param.presence) {
+            (Some(value), _) => format!("default {value}"),
+            (None, Presence::Required) => "required".to_owned(),
+            (None, _) => "optional".to_owned(),
+        };
+        let (name, ty, help) = (param.name, param.ty.name(), param.help);
+        format!("\n  {name} ({ty}, {presence})\n      {help}")
+    };
+    params.iter().map(one).collect()
 }

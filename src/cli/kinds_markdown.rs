@@ -1,6 +1,6 @@
 //! The reference of the stage kinds in `docs/pipeline.md`, from the kinds' own descriptions.
 
-use stages::{Inputs, Presence, Stage};
+use stages::{Inputs, Param, Presence, Stage};
 
 /// All kinds as Markdown.
 pub fn markdown() -> String {
@@ -12,15 +12,13 @@ fn one(kind: &dyn Stage) -> String {
     let description = kind.describe();
     let name = description.kind;
     let mut text = format!("### `{name}`\n\n{}\n\n", description.summary);
-    text.push_str("| parameter | type | default | meaning |\n|---|---|---|---|\n");
-    for param in description.params {
-        let default = match param.presence {
-            Presence::Required => "required".to_owned(),
-            Presence::Optional => "none".to_owned(),
-            Presence::Default(value) => format!("`{}`", value()),
-        };
-        let (param, ty, help) = (param.name, param.ty.name(), param.help.replace('|', "\\|"));
-        text.push_str(&format!("| `{param}` | {ty} | {default} | {help} |\n"));
+    text.push_str(&table(&stages::common(kind)));
+    for choice in kind.choices() {
+        let (selector, name, summary) = (choice.selector, choice.name, choice.summary);
+        text.push_str(&format!("\n`{selector} = \"{name}\"`: {summary}\n"));
+        if !choice.params.is_empty() {
+            text.push_str(&format!("\n{}", table(choice.params)));
+        }
     }
     let ports = kind.ports(&store::Params::new());
     let names = |ports: &[stages::Port]| -> Vec<String> {
@@ -40,7 +38,7 @@ fn one(kind: &dyn Stage) -> String {
     };
     let seeded = match description.seeded {
         true => "is part of its key",
-        false => "does not concern it",
+        false => "is ignored",
     };
     // Rust's names have no dash, and neither have the folders.
     let folder = name.replace('-', "_");
@@ -48,6 +46,21 @@ fn one(kind: &dyn Stage) -> String {
         "\nInputs: {inputs}. Outputs: {outputs}. The seed {seeded}. \
          More in [its README](../stages/kinds/{folder}/README.md).\n"
     ));
+    text
+}
+
+/// Parameters as a table.
+fn table(params: &[Param]) -> String {
+    let mut text = "| parameter | type | default | meaning |\n|---|---|---|---|\n".to_owned();
+    for param in params {
+        let default = match (param.presence.default(), param.presence) {
+            (Some(value), _) => format!("`{value}`"),
+            (None, Presence::Required) => "required".to_owned(),
+            (None, _) => "none".to_owned(),
+        };
+        let (param, ty, help) = (param.name, param.ty.name(), param.help.replace('|', "\\|"));
+        text.push_str(&format!("| `{param}` | {ty} | {default} | {help} |\n"));
+    }
     text
 }
 

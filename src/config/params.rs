@@ -42,10 +42,8 @@ pub fn check_params(
         if entries.iter().any(|entry| entry.key == param.name) {
             continue;
         }
-        match param.presence {
-            Presence::Optional => {}
-            Presence::Default(value) => drop(params.insert(param.name.to_owned(), value())),
-            Presence::Required => problems.push(
+        if matches!(param.presence, Presence::Required) {
+            problems.push(
                 Diagnostic::new(format!("`{}` needs `{}`", description.kind, param.name))
                     .at(stage_span, "")
                     .help(format!(
@@ -54,25 +52,18 @@ pub fn check_params(
                         param.ty.name(),
                         param.help
                     )),
-            ),
+            );
         }
     }
-    if problems.is_empty()
-        && let Err(error) = kind.check(&params)
-    {
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    stages::complete(kind, &params).map_err(|error| {
         let entry = entries.iter().find(|entry| entry.key == error.param);
         let span = entry.map_or(stage_span, |entry| entry.node.span);
-        problems.push(
-            Diagnostic::new(error.message)
-                .at(span, "")
-                .maybe_help(error.help),
-        );
-    }
-    if problems.is_empty() {
-        Ok(params)
-    } else {
-        Err(problems)
-    }
+        let problem = Diagnostic::new(error.message).at(span, "");
+        vec![problem.maybe_help(error.help)]
+    })
 }
 
 /// The value with its axes filled in, if it has the parameter's type.
@@ -108,6 +99,7 @@ fn typed(node: &Node, param: &Param, bindings: &Bindings<'_>) -> Result<Value, D
             other => return Err(wrong(node, "a float", &other)),
         },
         Type::Texts | Type::Files => each("a string", |value| matches!(value, Value::Text(_)))?,
+        Type::Ints => each("an integer", |value| matches!(value, Value::Int(_)))?,
         Type::Rows => each("a table", |value| matches!(value, Value::Table(_)))?,
         Type::TextTable => match (&value, &node.raw) {
             (Value::Table(values), Raw::Table(table)) => {

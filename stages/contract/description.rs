@@ -24,8 +24,173 @@ pub struct Param {
     pub ty: Type,
     /// Whether it must be written.
     pub presence: Presence,
+    /// The values that it may have.
+    pub range: Range,
+    /// The parameter and its values without which this one has no effect.
+    pub when: Option<(&'static str, &'static [&'static str])>,
+    /// An older name, which is still understood and means the same.
+    pub formerly: Option<&'static str>,
     /// What it means, in one line.
     pub help: &'static str,
+}
+
+/// The values that a parameter may have, beyond its type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Range {
+    /// All of the type.
+    Any,
+    /// Integers from the first to the last.
+    Ints(i64, i64),
+    /// Floats from the first to the last.
+    Floats(f64, f64),
+    /// One of these strings.
+    OneOf(&'static [&'static str]),
+}
+
+/// Integers are at most this: sizes fit 32 bits.
+pub const MOST: i64 = u32::MAX as i64;
+
+impl Param {
+    /// For literals: any value, always in force.
+    pub const PLAIN: Param = Param {
+        name: "",
+        ty: Type::Text,
+        presence: Presence::Optional,
+        range: Range::Any,
+        when: None,
+        formerly: None,
+        help: "",
+    };
+
+    const fn new(name: &'static str, ty: Type, presence: Presence, help: &'static str) -> Param {
+        Param {
+            name,
+            ty,
+            presence,
+            help,
+            ..Param::PLAIN
+        }
+    }
+
+    /// An integer from `least` on, with a default.
+    pub const fn int(name: &'static str, default: i64, least: i64, help: &'static str) -> Param {
+        let presence = Presence::Constant(Constant::Int(default));
+        Param {
+            range: Range::Ints(least, MOST),
+            ..Param::new(name, Type::Int, presence, help)
+        }
+    }
+
+    /// A float within a range, with a default.
+    pub const fn float(
+        name: &'static str,
+        default: f64,
+        range: (f64, f64),
+        help: &'static str,
+    ) -> Param {
+        let presence = Presence::Constant(Constant::Float(default));
+        Param {
+            range: Range::Floats(range.0, range.1),
+            ..Param::new(name, Type::Float, presence, help)
+        }
+    }
+
+    /// A boolean with a default.
+    pub const fn flag(name: &'static str, default: bool, help: &'static str) -> Param {
+        let presence = Presence::Constant(Constant::Bool(default));
+        Param::new(name, Type::Bool, presence, help)
+    }
+
+    /// One of several strings; the first is the default.
+    pub const fn choice(
+        name: &'static str,
+        all: &'static [&'static str],
+        help: &'static str,
+    ) -> Param {
+        let presence = Presence::Constant(Constant::Text(all[0]));
+        Param {
+            range: Range::OneOf(all),
+            ..Param::new(name, Type::Text, presence, help)
+        }
+    }
+
+    /// A string with a default.
+    pub const fn text(name: &'static str, default: &'static str, help: &'static str) -> Param {
+        let presence = Presence::Constant(Constant::Text(default));
+        Param::new(name, Type::Text, presence, help)
+    }
+
+    /// The same without a default: absent unless it is written.
+    pub const fn optional(self) -> Param {
+        Param {
+            presence: Presence::Optional,
+            ..self
+        }
+    }
+
+    /// The same, without a default, and it must be written.
+    pub const fn required(self) -> Param {
+        Param {
+            presence: Presence::Required,
+            ..self
+        }
+    }
+
+    /// The same with another default.
+    pub const fn or(self, default: Constant) -> Param {
+        Param {
+            presence: Presence::Constant(default),
+            ..self
+        }
+    }
+
+    /// The same, in force only where another parameter has one of these values.
+    pub const fn when(self, param: &'static str, values: &'static [&'static str]) -> Param {
+        Param {
+            when: Some((param, values)),
+            ..self
+        }
+    }
+
+    /// The same with an older name.
+    pub const fn formerly(self, name: &'static str) -> Param {
+        Param {
+            formerly: Some(name),
+            ..self
+        }
+    }
+
+    /// The same with other words for what it means here.
+    pub const fn help(self, help: &'static str) -> Param {
+        Param { help, ..self }
+    }
+}
+
+/// One of the things that a parameter of a kind names, such as an attack or a model, with parameters of
+/// its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// The parameter that names it.
+    pub selector: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// Its own parameters, with its own defaults.
+    pub params: &'static [Param],
+}
+
+/// A default that needs no computing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Constant {
+    /// `true` or `false`.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A string.
+    Text(&'static str),
 }
 
 /// The type of a parameter.
@@ -33,9 +198,11 @@ pub struct Param {
 pub enum Type {
     /// `true` or `false`.
     Bool,
-    /// A whole number.
+    /// An integer.
     Int,
-    /// A number; whole numbers are taken as floats.
+    /// A list of integers.
+    Ints,
+    /// A float; integers are taken as floats.
     Float,
     /// A string.
     Text,
@@ -59,6 +226,7 @@ impl Type {
         match self {
             Type::Bool => "a boolean",
             Type::Int => "an integer",
+            Type::Ints => "a list of integers",
             Type::Float => "a float",
             Type::Text | Type::Query => "a string",
             Type::Texts => "a list of strings",
@@ -79,6 +247,22 @@ pub enum Presence {
     Optional,
     /// It may be left out, and is then this value, written out in the key.
     Default(fn() -> Value),
+    /// The same for a plain value.
+    Constant(Constant),
+}
+
+impl Presence {
+    /// The value of a parameter that is not written, if it has one.
+    pub fn default(self) -> Option<Value> {
+        match self {
+            Presence::Required | Presence::Optional => None,
+            Presence::Default(value) => Some(value()),
+            Presence::Constant(Constant::Bool(value)) => Some(Value::Bool(value)),
+            Presence::Constant(Constant::Int(value)) => Some(Value::Int(value)),
+            Presence::Constant(Constant::Float(value)) => Some(Value::Float(value)),
+            Presence::Constant(Constant::Text(value)) => Some(Value::Text(value.to_owned())),
+        }
+    }
 }
 
 /// The tables that a stage reads and makes.

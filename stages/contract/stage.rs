@@ -2,7 +2,7 @@
 
 use store::Params;
 
-use super::description::{Description, Ports, Type};
+use super::description::{Choice, Description, Ports, Type};
 use super::determinism::Determinism;
 use super::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
 use super::failure::{Failure, ParamError};
@@ -24,7 +24,12 @@ pub trait Stage: Sync {
     /// The tables it reads and makes, given its checked parameters.
     fn ports(&self, params: &Params) -> Ports;
 
-    /// What the description's types cannot say: ranges, combinations, syntax.
+    /// The things that one of its parameters chooses from, each with parameters of its own.
+    fn choices(&self) -> Vec<Choice> {
+        Vec::new()
+    }
+
+    /// What the description's types and ranges cannot say: combinations, syntax.
     /// Parameters have the declared types and their defaults when this is called.
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         let _ = params;

@@ -1,11 +1,8 @@
-//! Reading checked parameters: types are right already, ranges and names are looked at here.
-//! Also choices: a parameter that names one of several things, each with parameters of its own.
-
-use std::collections::BTreeMap;
+//! Reading completed parameters by name, and errors about them. Types, ranges and defaults are right already.
 
 use store::{Params, Value};
 
-use crate::contract::description::{Param, Presence};
+use crate::contract::description::Param;
 use crate::params::nearest::nearest;
 use crate::{Failure, ParamError};
 
@@ -20,49 +17,41 @@ impl<'a> Settings<'a> {
     }
 
     /// A boolean.
-    pub fn flag(self, name: &str, absent: bool) -> bool {
+    pub fn flag(self, name: &'static str) -> Result<bool, ParamError> {
         match self.0.get(name) {
-            Some(Value::Bool(flag)) => *flag,
-            _ => absent,
+            Some(Value::Bool(flag)) => Ok(*flag),
+            _ => Err(absent(name)),
         }
     }
 
-    /// A whole number of at least `least`.
-    pub fn whole(self, name: &'static str, absent: i64, least: i64) -> Result<usize, ParamError> {
-        let number = self.0.get(name).and_then(Value::as_int).unwrap_or(absent);
-        if number < least || number > u32::MAX.into() {
-            let message = format!("`{name}` is {number}");
-            return Err(wrong(name, message, format!("it is at least {least}")));
-        }
-        Ok(number as usize)
+    /// An integer that is a size.
+    pub fn int(self, name: &'static str) -> Result<usize, ParamError> {
+        self.maybe_int(name).ok_or_else(|| absent(name))
     }
 
-    /// A number from `least` to `most`.
-    pub fn number(
-        self,
-        name: &'static str,
-        absent: f64,
-        least: f64,
-        most: f64,
-    ) -> Result<f64, ParamError> {
-        let number = match self.0.get(name) {
-            Some(Value::Float(number)) => *number,
-            Some(Value::Int(number)) => *number as f64,
-            _ => absent,
-        };
-        if !(least..=most).contains(&number) {
-            let message = format!("`{name}` is {number}");
-            let help = format!("it is between {least} and {most}");
-            return Err(wrong(name, message, help));
-        }
-        Ok(number)
+    /// An integer that may be absent.
+    pub fn maybe_int(self, name: &str) -> Option<usize> {
+        let number = self.0.get(name).and_then(Value::as_int);
+        number.and_then(|number| usize::try_from(number).ok())
     }
 
-    /// One of several names; the first if it is absent.
+    /// A float.
+    pub fn float(self, name: &'static str) -> Result<f64, ParamError> {
+        self.maybe_float(name).ok_or_else(|| absent(name))
+    }
+
+    /// A float that may be absent.
+    pub fn maybe_float(self, name: &str) -> Option<f64> {
+        match self.0.get(name) {
+            Some(Value::Float(number)) => Some(*number),
+            Some(Value::Int(number)) => Some(*number as f64),
+            _ => None,
+        }
+    }
+
+    /// What one of several names stands for.
     pub fn one_of<T: Copy>(self, name: &'static str, all: &[(&str, T)]) -> Result<T, ParamError> {
-        let Some(given) = self.text(name) else {
-            return Ok(all[0].1);
-        };
+        let given = self.text(name).ok_or_else(|| absent(name))?;
         let found = all.iter().find(|(known, _)| *known == given);
         let known = all.iter().map(|(known, _)| *known);
         found
@@ -78,10 +67,7 @@ pub fn idle(
     help: impl Fn() -> String,
 ) -> Result<(), ParamError> {
     let Some(param) = param else { return Ok(()) };
-    let default = match param.presence {
-        Presence::Default(value) => Some(value()),
-        _ => None,
-    };
+    let default = param.presence.default();
     match params.get(param.name) {
         Some(given) if Some(given) != default.as_ref() => Err(wrong(
             param.name,
@@ -90,6 +76,12 @@ pub fn idle(
         )),
         _ => Ok(()),
     }
+}
+
+/// The error for a parameter that `complete` has not been asked about.
+fn absent(name: &'static str) -> ParamError {
+    let message = format!("`{name}` is absent, and its default was not written out");
+    wrong(name, message, "plan the pipeline again")
 }
 
 /// A parameter error with a next step.
@@ -121,37 +113,4 @@ pub fn failure(error: ParamError) -> Failure {
         help: error.help,
         ..Failure::new(error.message).at(error.param)
     }
-}
-
-/// The parameters of a kind whose `choices` bring their own: the kind's first, then each choice's.
-/// What belongs to a choice has no default in the key, so that a new choice changes no key.
-pub fn union(base: &[Param], choices: &[&[Param]]) -> &'static [Param] {
-    let mut all: Vec<Param> = base.to_vec();
-    for param in choices.iter().copied().flatten() {
-        if all.iter().all(|known| known.name != param.name) {
-            all.push(*param);
-        }
-    }
-    // Once a kind, for as long as the program runs.
-    Box::leak(all.into_boxed_slice())
-}
-
-/// Refuses parameters that belong to other choices than the one that `selector` names.
-pub fn belongs(
-    params: &Params,
-    selector: &str,
-    chosen: &str,
-    choices: &BTreeMap<&'static str, Vec<&'static str>>,
-) -> Result<(), ParamError> {
-    let own = choices.get(chosen);
-    for name in choices.values().flatten() {
-        if params.contains_key(*name) && !own.is_some_and(|own| own.contains(name)) {
-            let owners = choices.iter().filter(|(_, names)| names.contains(name));
-            let owners: Vec<&str> = owners.map(|(owner, _)| *owner).collect();
-            let message = format!("`{name}` has no meaning for {selector} = \"{chosen}\"");
-            let help = format!("leave it out: it belongs to {}", owners.join(", "));
-            return Err(wrong(name, message, help));
-        }
-    }
-    Ok(())
 }

@@ -2,7 +2,7 @@
 //! written and how it is read. Nobody else spells a column of these.
 
 pub mod foreign;
-pub mod networks;
+pub mod model_card;
 pub mod ngrams;
 pub mod pages;
 pub mod sequences;

@@ -8,6 +8,7 @@ use nn::batch::{Example, Sequence, Target};
 
 use crate::Failure;
 use crate::contract::expected;
+use crate::contract::expected::ExpectedRows;
 use crate::tables::vocabulary;
 
 /// A table of rows, taken apart.
@@ -57,6 +58,15 @@ pub enum Form {
 }
 
 impl Form {
+    /// What such rows hold, in the words of what the pipeline file tells.
+    pub fn rows(&self) -> ExpectedRows {
+        match self {
+            Form::Tokens { filled, .. } => ExpectedRows::Tokens { padded: *filled },
+            Form::Chars { .. } => ExpectedRows::Grid,
+            Form::Signals { .. } => ExpectedRows::Signals,
+        }
+    }
+
     /// The digest of the vocabulary, if there is one.
     pub fn words(&self) -> Option<&str> {
         match self {

@@ -11,55 +11,10 @@ use arrow::array::{
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Int32Type, Metadata, Schema};
 use arrow::record_batch::RecordBatch;
-use nn::linear::SvmSpec;
-use serde::{Deserialize, Serialize};
 use store::Digest;
 
+use super::model_card::ModelCard;
 use crate::Failure;
-
-/// Everything about a model but its numbers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "family", rename_all = "snake_case")]
-pub enum Card {
-    /// A network of `nn`.
-    Network {
-        /// Its architecture.
-        spec: crate::tables::networks::Spec,
-        /// The digest of the vocabulary that its tokens are numbered by.
-        words: Option<String>,
-        /// The digest of the word vectors that it reads and that are not among its weights.
-        vectors: Option<String>,
-    },
-    /// Multinomial naive Bayes: its weights are counts.
-    NaiveBayes {
-        /// The digest of the vocabulary.
-        words: Option<String>,
-        /// Tokens.
-        vocabulary: usize,
-        /// Classes.
-        classes: usize,
-    },
-    /// Linear machines.
-    Svm {
-        /// How it was trained, and what it reads.
-        spec: SvmSpec,
-        /// The digest of the vocabulary.
-        words: Option<String>,
-        /// The digest of the word vectors that it reads.
-        vectors: Option<String>,
-    },
-}
-
-impl Card {
-    /// The digest of the vocabulary that the model's tokens are numbered by.
-    pub fn words(&self) -> Option<&str> {
-        match self {
-            Card::Network { words, .. }
-            | Card::NaiveBayes { words, .. }
-            | Card::Svm { words, .. } => words.as_deref(),
-        }
-    }
-}
 
 /// One tensor: rows of numbers. Networks have 32 bits, counts and linear machines 64.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,7 +40,7 @@ pub struct Tensor {
 const CARD: &str = "ablate.model";
 
 /// `name, shape, values`, in the order of names, with the card in the metadata.
-pub fn table(card: &Card, tensors: &[Tensor]) -> RecordBatch {
+pub fn table(card: &ModelCard, tensors: &[Tensor]) -> RecordBatch {
     let mut tensors: Vec<&Tensor> = tensors.iter().collect();
     tensors.sort_by(|a, b| a.name.cmp(&b.name));
     let names = StringArray::from_iter_values(tensors.iter().map(|t| t.name.as_str()));
@@ -130,8 +85,8 @@ pub fn table(card: &Card, tensors: &[Tensor]) -> RecordBatch {
         ("shape", Arc::new(shape)),
         ("values", Arc::new(values)),
     ];
-    let card = serde_json::to_string(card).expect("cards have plain fields");
-    with_metadata(columns, [(CARD.to_owned(), card)].into_iter().collect())
+    let card = (CARD.to_owned(), card.text().to_owned());
+    with_metadata(columns, [card].into_iter().collect())
 }
 
 /// A table of columns that may be null, with metadata.
@@ -146,7 +101,7 @@ pub fn with_metadata(columns: Vec<(&str, ArrayRef)>, metadata: Metadata) -> Reco
 }
 
 /// The card and the tensors of a table.
-pub fn read(table: &RecordBatch) -> Result<(Card, BTreeMap<String, Tensor>), Failure> {
+pub fn read(table: &RecordBatch) -> Result<(ModelCard, BTreeMap<String, Tensor>), Failure> {
     let wrong = |why: &str| {
         Failure::new(format!("the input `weights` is not a trained model: {why}"))
             .help("connect the output `weights` of a train stage")
@@ -154,7 +109,7 @@ pub fn read(table: &RecordBatch) -> Result<(Card, BTreeMap<String, Tensor>), Fai
     let schema = table.schema();
     let card = schema.metadata().get(CARD);
     let card = card.ok_or_else(|| wrong("its metadata has no model card"))?;
-    let card: Card = serde_json::from_str(card).map_err(|e| wrong(&e.to_string()))?;
+    let card = ModelCard::parse(card).map_err(|e| wrong(&e))?;
     let names = table.column_by_name("name");
     let names = names.and_then(|c| c.as_string_opt::<i32>());
     let shapes = table.column_by_name("shape");
@@ -170,7 +125,7 @@ pub fn read(table: &RecordBatch) -> Result<(Card, BTreeMap<String, Tensor>), Fai
         let shape = shape
             .as_primitive_opt::<Int32Type>()
             .and_then(|s| <[i32; 2]>::try_from(s.values().as_ref()).ok())
-            .ok_or_else(|| wrong("a shape is not two whole numbers"))?
+            .ok_or_else(|| wrong("a shape is not two integers"))?
             .map(|n| n as usize);
         let list = values.value(row);
         let numbers = if let Some(v) = list.as_primitive_opt::<Float32Type>() {
@@ -225,8 +180,7 @@ pub fn to_safetensors(table: &RecordBatch) -> Result<Vec<u8>, Failure> {
         let view = safetensors::tensor::TensorView::new(*dtype, shape.clone(), bytes);
         (name.as_str(), view.expect("the shape was checked"))
     });
-    let card = serde_json::to_string(&card).expect("cards have plain fields");
-    let metadata = [(CARD.to_owned(), card)].into();
+    let metadata = [(CARD.to_owned(), card.text().to_owned())].into();
     safetensors::serialize(views, Some(metadata)).map_err(|e| Failure::new(e.to_string()))
 }
 
@@ -237,7 +191,7 @@ pub fn from_safetensors(bytes: &[u8]) -> Result<RecordBatch, Failure> {
         safetensors::SafeTensors::read_metadata(bytes).map_err(|e| wrong(e.to_string()))?;
     let card = header.metadata().as_ref().and_then(|m| m.get(CARD));
     let card = card.ok_or_else(|| wrong("its metadata has no model card".to_owned()))?;
-    let card: Card = serde_json::from_str(card).map_err(|e| wrong(e.to_string()))?;
+    let card = ModelCard::parse(card).map_err(wrong)?;
     let file = safetensors::SafeTensors::deserialize(bytes).map_err(|e| wrong(e.to_string()))?;
     let mut tensors = Vec::new();
     for (name, view) in file.iter() {

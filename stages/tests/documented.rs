@@ -67,7 +67,7 @@ fn every_model_is_documented() {
     let readme = here("kinds/train/README.md");
     let mut forgotten = Vec::new();
     for model in MODELS {
-        let name = model.name;
+        let name = model.entry().name;
         if !readme.contains(&format!("`\"{name}\"`")) {
             forgotten.push(format!(
                 "stages/kinds/train/README.md does not name `\"{name}\"` at the parameter `model`"

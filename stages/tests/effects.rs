@@ -21,11 +21,11 @@ use crate::kinds::sql::Sql;
 use crate::kinds::table::Table;
 use crate::kinds::tokenize::Tokenize;
 use crate::kinds::train::Train;
-use crate::models::{MACHINES, MODELS};
+use crate::models::MODELS;
 use crate::tests::trial;
 use crate::tests::trial::{grids, listed, signals, text, waves};
 use crate::training;
-use crate::{DataHome, Presence, Stage, Task};
+use crate::{DataHome, Stage, Task};
 
 type Settings = Vec<(&'static str, Value)>;
 type Made = BTreeMap<String, Vec<u8>>;
@@ -142,7 +142,7 @@ fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         ("evaluate", "strongest") => other(int(2)),
         ("attack", "split") => other(text("dev")),
         ("attack", "items") => other(int(3)),
-        ("attack", "among") => other(text("right")),
+        ("attack", "among") => other(text("correct")),
         ("attack", "label") => other(int(1)),
         ("attack", "repeats") => other(int(2)),
         ("attack", "traces") => other(int(2)),
@@ -222,6 +222,12 @@ fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         (_, "heads") => other(int(1)),
         (_, "inner") => other(int(5)),
         (_, "positions") => other(int(30)),
+        (_, "widths") => other(Value::List(vec![int(2), int(3)])),
+        (_, "padding") => other(int(2)),
+        (_, "max_norm") => other(float(0.01)),
+        (_, "width") => other(int(3)),
+        (_, "highways") => other(int(1)),
+        (_, "pooler") => other(Value::Bool(true)),
         (_, "steps") => other(text("pegasos")),
         (_, "features") => other(text("mean")),
         (_, "bag") => other(text("count")),
@@ -260,17 +266,12 @@ fn made(ground: &Ground, settings: &[&Settings]) -> Result<Made, String> {
     for (name, value) in settings.iter().copied().flatten() {
         params.insert((*name).to_owned(), value.clone());
     }
-    for param in ground.stage.describe().params {
-        if let Presence::Default(value) = param.presence {
-            params.entry(param.name.to_owned()).or_insert_with(value);
-        }
-    }
     let told = |param: Option<&str>, message: String, help: Option<String>| {
         let param = param.map_or(String::new(), |param| format!(" [{param}]"));
         format!("{message}{param} ({})", help.unwrap_or_default())
     };
     let refused = |e: crate::ParamError| told(Some(e.param), e.message, e.help);
-    ground.stage.check(&params).map_err(refused)?;
+    let params = crate::complete(ground.stage, &params).map_err(refused)?;
     let ports = ground
         .inputs
         .iter()
@@ -441,10 +442,11 @@ fn parameters_of_training() {
     let vectors = words::table_of_vectors();
     let mut grounds = Vec::new();
     for model in MODELS {
-        let name = model.name;
-        let has = |param: &str| model.params.iter().any(|known| known.name == param);
+        let entry = model.entry();
+        let name = entry.name;
+        let has = |param: &str| entry.params.iter().any(|known| known.name == param);
         let mut base: Settings = vec![("model", text(name))];
-        if !MACHINES.contains(&name) {
+        if model.by_gradient() {
             base.extend([("epochs", int(2)), ("batch", int(16))]);
             base.extend([("learning_rate", float(0.02)), ("dev", text("dev"))]);
         }

@@ -189,6 +189,14 @@ pub fn text(text: &str) -> Value {
     Value::Text(text.to_owned())
 }
 
+/// Parameters with the defaults of a kind, as the engine hands them over.
+pub fn completed(stage: &dyn Stage, given: &[(&str, Value)]) -> Params {
+    match crate::complete(stage, &params(given)) {
+        Ok(params) => params,
+        Err(error) => panic!("{}: {}", error.param, error.message),
+    }
+}
+
 /// Runs a stage with its defaults filled in, as the engine does.
 pub fn run(
     stage: &dyn Stage,
@@ -196,15 +204,7 @@ pub fn run(
     given: &[(&str, Value)],
     seed: u64,
 ) -> Result<Outputs, Failure> {
-    let mut params = params(given);
-    for param in stage.describe().params {
-        if let crate::Presence::Default(value) = param.presence {
-            params.entry(param.name.to_owned()).or_insert_with(value);
-        }
-    }
-    if let Err(error) = stage.check(&params) {
-        panic!("{}: {}", error.param, error.message);
-    }
+    let params = completed(stage, given);
     let inputs = inputs.iter();
     stage.run(&Task {
         inputs: inputs

@@ -7,138 +7,109 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Target};
-use nn::linear::{LinearSvm, NaiveBayes, Vectors};
+use nn::linear::Vectors;
 use nn::models::Model;
 use nn::training::{
     Clip, Event, ExtraExamples, FitSpec, Fitted, Flow, Keep, Optimiser, Schedule, fit_with,
 };
 use store::{Params, Value};
 
-use crate::contract::description::{Param, Presence, Type};
+use crate::contract::description::Param;
 use crate::contract::expected::{Expected, ExpectedInputs, Mismatch};
+use crate::models::entry::{ModelKind, not_a_model};
+use crate::models::failure;
 use crate::models::loaded::{Loaded, accuracy};
-use crate::models::{failure, named};
 use crate::params::settings;
 use crate::params::settings::Settings;
+use crate::tables::model_card::ModelCard;
 use crate::tables::weights;
-use crate::tables::weights::{Card, Numbers, Tensor, with_metadata};
-use crate::{Failure, ParamError, Watch};
-
-const fn param(name: &'static str, ty: Type, value: fn() -> Value, help: &'static str) -> Param {
-    Param {
-        name,
-        ty,
-        presence: Presence::Default(value),
-        help,
-    }
-}
-
-/// A parameter that enters the key only when it is written.
-const fn optional(name: &'static str, ty: Type, help: &'static str) -> Param {
-    Param {
-        name,
-        ty,
-        presence: Presence::Optional,
-        help,
-    }
-}
+use crate::tables::weights::{Numbers, Tensor, with_metadata};
+use crate::{Failure, ParamError, Watch, models};
 
 /// The parameters of training, in either kind.
 pub const PARAMS: &[Param] = &[
-    param(
-        "train",
-        Type::Text,
-        || Value::Text("train".into()),
-        "The split to learn from.",
-    ),
-    param(
+    Param::text("train", "train", "The split to train on."),
+    Param::text(
         "dev",
-        Type::Text,
-        || Value::Text("dev".into()),
-        "The split that chooses the best epoch; rows may lack it.",
+        "dev",
+        "The split that selects the best epoch; rows may lack it.",
     ),
-    param(
-        "epochs",
-        Type::Int,
-        || Value::Int(10),
-        "Passes over the rows, at most.",
-    ),
-    param("batch", Type::Int, || Value::Int(32), "Rows in a step."),
-    param(
+    Param::int("epochs", 10, 0, "Maximum number of epochs."),
+    Param::int("batch", 32, 1, "Batch size."),
+    Param::flag(
         "balanced",
-        Type::Bool,
-        || Value::Bool(false),
+        false,
         "Whether each batch has equally many rows of each class.",
     ),
-    param(
+    Param::choice(
         "optimiser",
-        Type::Text,
-        || Value::Text("adam".into()),
+        &["adam", "sgd", "adadelta"],
         "adam, sgd or adadelta.",
     ),
-    param(
-        "learning_rate",
-        Type::Float,
-        || Value::Float(1e-3),
-        "The step's length.",
-    ),
-    param("momentum", Type::Float, || Value::Float(0.0), "For sgd."),
-    param(
+    Param::float("learning_rate", 1e-3, (1e-12, 1e3), "Learning rate."),
+    Param::float("momentum", 0.0, (0.0, 0.999), "Momentum, for sgd."),
+    Param::float(
         "decay",
-        Type::Float,
-        || Value::Float(1.0),
+        1.0,
+        (1e-3, 1.0),
         "The learning rate is multiplied by this after each epoch.",
     ),
-    optional(
+    Param::float(
         "final_rate",
-        Type::Float,
-        "The learning rate of the last epoch: it falls there along an exponential, epoch by epoch.",
-    ),
-    param(
+        1.0,
+        (1e-12, 1e3),
+        "The learning rate of the last epoch; it decays exponentially, epoch by epoch.",
+    )
+    .optional(),
+    Param::float(
         "clip_norm",
-        Type::Float,
-        || Value::Float(0.0),
-        "The longest gradient; 0 for any.",
+        0.0,
+        (0.0, 1e9),
+        "Maximum norm of the gradient; 0 = off.",
     ),
-    param(
+    Param::float(
         "clip_value",
-        Type::Float,
-        || Value::Float(0.0),
-        "The largest number in a gradient; 0 for any.",
+        0.0,
+        (0.0, 1e9),
+        "Maximum absolute value in the gradient; 0 = off.",
     ),
-    param(
+    Param::int(
         "patience",
-        Type::Int,
-        || Value::Int(0),
-        "Stop after this many epochs without a better dev accuracy; 0 for never.",
+        0,
+        0,
+        "Stop after this many epochs without a better dev accuracy; 0 = never.",
     ),
-    optional(
+    Param::choice(
         "keep",
-        Type::Text,
-        "The weights that training ends with: best, of the epoch with the best dev accuracy (the default where rows have a dev split), or last.",
-    ),
-    optional(
+        &["best", "last"],
+        "The epoch whose weights are kept: the one with the best dev accuracy (the last one if there is no dev split), or the last.",
+    )
+    .optional(),
+    Param::int(
         "restarts",
-        Type::Int,
-        "For networks: start again with fresh weights, up to this often, while dev accuracy stays below `accept` (0).",
+        0,
+        0,
+        "For networks: train again from new initial weights, up to this many times, while dev accuracy stays below `accept`.",
     ),
-    optional(
+    Param::float(
         "accept",
-        Type::Float,
+        0.0,
+        (0.0, 1.0),
         "The dev accuracy that makes a restart unnecessary.",
-    ),
-    param(
+    )
+    .optional(),
+    Param::int(
         "probe",
-        Type::Int,
-        || Value::Int(1000),
-        "Training rows, evenly spaced, whose accuracy enters the history.",
+        1000,
+        0,
+        "Training rows, evenly sampled, whose accuracy is recorded in the history.",
     ),
 ];
 
 /// The settings of a fit, from checked parameters.
 pub fn spec(params: &Params, seed: u64) -> Result<FitSpec, ParamError> {
     let s = Settings(params);
-    let momentum = s.number("momentum", 0.0, 0.0, 0.999)?;
+    let momentum = s.float("momentum")?;
     let optimisers = [
         ("adam", Optimiser::ADAM),
         ("sgd", Optimiser::Sgd { momentum }),
@@ -150,19 +121,15 @@ pub fn spec(params: &Params, seed: u64) -> Result<FitSpec, ParamError> {
             },
         ),
     ];
-    let decay = s.number("decay", 1.0, 1e-3, 1.0)?;
-    let norm = s.number("clip_norm", 0.0, 0.0, 1e9)?;
-    let value = s.number("clip_value", 0.0, 0.0, 1e9)?;
+    let decay = s.float("decay")?;
+    let norm = s.float("clip_norm")?;
+    let value = s.float("clip_value")?;
     if norm > 0.0 && value > 0.0 {
         let message = "`clip_norm` and `clip_value` are both given".to_owned();
-        return Err(crate::params::settings::wrong(
-            "clip_value",
-            message,
-            "leave one out",
-        ));
+        return Err(settings::wrong("clip_value", message, "leave one out"));
     }
-    let rate = s.number("learning_rate", 1e-3, 1e-12, 1e3)?;
-    let mut spec = FitSpec::new(s.whole("epochs", 10, 0)?, s.whole("batch", 32, 1)?, rate);
+    let rate = s.float("learning_rate")?;
+    let mut spec = FitSpec::new(s.int("epochs")?, s.int("batch")?, rate);
     spec.optimiser = s.one_of("optimiser", &optimisers)?;
     if decay < 1.0 {
         spec.schedule = Schedule::Step {
@@ -186,32 +153,36 @@ pub fn spec(params: &Params, seed: u64) -> Result<FitSpec, ParamError> {
     if params.contains_key("final_rate") {
         if decay < 1.0 {
             let message = "`decay` and `final_rate` are both given".to_owned();
-            return Err(crate::params::settings::wrong(
-                "final_rate",
-                message,
-                "leave one out",
-            ));
+            return Err(settings::wrong("final_rate", message, "leave one out"));
         }
-        let last = s.number("final_rate", rate, 1e-12, rate)?;
+        let last = s.float("final_rate")?;
+        if last > rate {
+            let message = format!("`final_rate` is {last}");
+            let help = format!("it is at most the learning rate, {rate}");
+            return Err(settings::wrong("final_rate", message, help));
+        }
         let falls = spec.epochs.saturating_sub(1).max(1) as f64;
         spec.schedule = Schedule::Step {
             epochs: 1,
             factor: libm::pow(last / rate, 1.0 / falls),
         };
     }
-    spec.restarts = s.whole("restarts", 0, 0)? as u32;
-    spec.accept = s.number("accept", 0.0, 0.0, 1.0)?;
+    spec.restarts = s.int("restarts")? as u32;
+    spec.accept = s.maybe_float("accept").unwrap_or_default();
     if spec.restarts > 0 && !params.contains_key("accept") {
         let message = "`restarts` are given without `accept`".to_owned();
         let help = "write the dev accuracy that makes a restart unnecessary: accept = 0.9";
-        return Err(crate::params::settings::wrong("restarts", message, help));
+        return Err(settings::wrong("restarts", message, help));
     }
     if spec.restarts == 0 && params.contains_key("accept") {
         let message = "`accept` would have no effect without `restarts`".to_owned();
         let help = "leave it out, or say how often training may start again: restarts = 5";
         return Err(settings::wrong("accept", message, help));
     }
-    spec.keep = s.one_of("keep", &[("best", Keep::Best), ("last", Keep::Last)])?;
+    spec.keep = match s.text("keep") {
+        Some("last") => Keep::Last,
+        _ => Keep::Best,
+    };
     if spec.restarts > 0 && spec.keep == Keep::Last {
         let message = "`restarts` and keep = \"last\" are both given".to_owned();
         let help = "leave one out: attempts are compared by their best epochs";
@@ -222,29 +193,26 @@ pub fn spec(params: &Params, seed: u64) -> Result<FitSpec, ParamError> {
         (_, true) => Clip::Value(value),
         _ => Clip::No,
     };
-    spec.patience = s.whole("patience", 0, 0)? as u32;
-    spec.balanced = s.flag("balanced", false);
-    spec.probe = s.whole("probe", 1000, 0)?;
+    spec.patience = s.int("patience")? as u32;
+    spec.balanced = s.flag("balanced")?;
+    spec.probe = s.int("probe")?;
     spec.seed = seed;
     Ok(spec)
 }
 
-/// Refuses settings of training that the model has no use for.
-pub fn idle(params: &Params, model: &str) -> Result<(), ParamError> {
-    let constant = Settings(params).text("steps") == Some("constant");
-    let unused = |name: &str| match (model, name) {
-        (_, "train" | "dev") => false,
-        ("svm", "epochs") => false,
-        ("svm", "learning_rate") => !constant,
-        ("naive-bayes" | "svm", _) => true,
-        (_, "momentum") => Settings(params).text("optimiser") != Some("sgd"),
-        _ => false,
-    };
-    for param in PARAMS.iter().filter(|param| unused(param.name)) {
+/// Refuses settings of training that have no effect on the model.
+pub fn idle(params: &Params, model: &dyn ModelKind) -> Result<(), ParamError> {
+    let s = Settings(params);
+    for param in PARAMS
+        .iter()
+        .filter(|param| !model.trains_with(s, param.name))
+    {
         settings::idle(params, Some(param), || match param.name {
-            "momentum" => "it is for optimiser = \"sgd\"".to_owned(),
-            "learning_rate" if model == "svm" => "it is for steps = \"constant\"".to_owned(),
-            _ => format!("`{model}` is trained without it"),
+            "momentum" if model.by_gradient() => "it is for optimiser = \"sgd\"".to_owned(),
+            "learning_rate" if model.trains_with(s, "epochs") => {
+                "it is for steps = \"constant\"".to_owned()
+            }
+            _ => format!("`{}` is trained without it", model.entry().name),
         })?;
     }
     Ok(())
@@ -318,7 +286,7 @@ pub struct Line {
 /// A trained model.
 pub struct Trained {
     /// What it is.
-    pub card: Card,
+    pub card: ModelCard,
     /// `name, shape, values`
     pub weights: RecordBatch,
     /// Epoch by epoch.
@@ -341,7 +309,7 @@ pub struct Lesson<'a> {
 
 /// Trains the model of a card from its beginning, or a network from the weights of `start`.
 pub fn train(
-    card: &Card,
+    card: &ModelCard,
     lesson: &Lesson<'_>,
     spec: &FitSpec,
     start: Option<&Loaded>,
@@ -357,16 +325,18 @@ impl ExtraExamples for NoMore {}
 
 /// As [`train`], with rows that a network gets while it learns.
 pub fn train_with(
-    card: &Card,
+    card: &ModelCard,
     lesson: &Lesson<'_>,
     spec: &FitSpec,
     start: Option<&Loaded>,
     lessons: &mut dyn ExtraExamples,
     watch: &dyn Watch,
 ) -> Result<Trained, Failure> {
-    match card {
-        Card::Network { spec: network, .. } => {
-            let model = Model::new(network).map_err(failure)?;
+    let kind = models::of(card)?;
+    match kind.network(card) {
+        Some(network) => {
+            let network = network.map_err(not_a_model)?;
+            let model = Model::new(network.as_ref()).map_err(failure)?;
             let start = match start.and_then(Loaded::network) {
                 Some((_, params)) => params.clone(),
                 None => fresh(&model, lesson)?,
@@ -380,7 +350,7 @@ pub fn train_with(
                 keep: spec.keep,
             })
         }
-        _ => machine(card, lesson),
+        None => at_once(kind, card, lesson),
     }
 }
 
@@ -457,14 +427,8 @@ fn fit(
 }
 
 /// The weights of a network that are its own: connected frozen vectors are not.
-fn tensors(card: &Card, model: &Model, params: &nn::autodiff::Params<f32>) -> Vec<Tensor> {
-    let outside = matches!(
-        card,
-        Card::Network {
-            vectors: Some(_),
-            ..
-        }
-    );
+fn tensors(card: &ModelCard, model: &Model, params: &nn::autodiff::Params<f32>) -> Vec<Tensor> {
+    let outside = card.vectors().is_some();
     let own = model.layout().entries();
     own.filter(|(_, span)| !(outside && span.frozen()))
         .map(|(name, span)| Tensor {
@@ -475,37 +439,13 @@ fn tensors(card: &Card, model: &Model, params: &nn::autodiff::Params<f32>) -> Ve
         .collect()
 }
 
-/// Naive Bayes and linear machines: one pass of their own, no epochs to tell of.
-fn machine(card: &Card, lesson: &Lesson<'_>) -> Result<Trained, Failure> {
-    let double = |name: String, shape, numbers| Tensor {
-        name,
-        shape,
-        numbers: Numbers::Double(numbers),
-    };
-    let (tensors, epochs) = match card {
-        Card::NaiveBayes {
-            vocabulary,
-            classes,
-            ..
-        } => {
-            let bayes = NaiveBayes::fit(lesson.train, *vocabulary, *classes).map_err(failure)?;
-            let counts = bayes.counts().iter().map(|c| *c as f64).collect();
-            let counts = double("counts".to_owned(), [*classes, *vocabulary], counts);
-            (vec![counts], 1)
-        }
-        Card::Svm { spec, .. } => {
-            let svm = LinearSvm::fit(lesson.train, spec, lesson.vectors.cloned());
-            let svm = svm.map_err(failure)?;
-            let tensors = svm.machines().iter().enumerate().flat_map(|(k, (w, b))| {
-                [
-                    double(format!("machine.{k}.bias"), [1, 1], vec![*b]),
-                    double(format!("machine.{k}.weights"), [1, w.len()], w.clone()),
-                ]
-            });
-            (tensors.collect(), spec.epochs)
-        }
-        Card::Network { .. } => return Err(Failure::new("a network is not a machine")),
-    };
+/// Models that are fitted in one call: no batches, one line of history.
+fn at_once(
+    kind: &dyn ModelKind,
+    card: &ModelCard,
+    lesson: &Lesson<'_>,
+) -> Result<Trained, Failure> {
+    let (tensors, epochs) = kind.fit(card, lesson.train, lesson.vectors)?;
     let weights = weights::table(card, &tensors);
     // What is reported is what the stored weights say.
     let loaded = Loaded::open(&weights, lesson.vectors)?;
@@ -597,12 +537,11 @@ pub fn model(trained: &Trained, lesson: &Lesson<'_>) -> RecordBatch {
         Keep::Best => best,
         Keep::Last => last,
     };
-    let card = serde_json::to_string(&trained.card).expect("cards have plain fields");
     let text = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text.to_owned()])) };
     let whole = |n: i64| -> ArrayRef { Arc::new(Int64Array::from(vec![n])) };
     let float = |x: Option<f64>| -> ArrayRef { Arc::new(Float64Array::from(vec![x])) };
     let columns = vec![
-        ("model", text(named(&trained.card))),
+        ("model", text(&trained.card.model())),
         ("weights", whole(numbers as i64)),
         ("classes", whole(classes.max().unwrap_or_default())),
         ("rows", whole(lesson.train.len() as i64)),
@@ -612,7 +551,7 @@ pub fn model(trained: &Trained, lesson: &Lesson<'_>) -> RecordBatch {
         ("best_epoch", whole(kept.map_or(0, |l| l.epoch))),
         ("train_accuracy", float(kept.and_then(|l| l.train_accuracy))),
         ("dev_accuracy", float(kept.and_then(|l| l.dev_accuracy))),
-        ("card", text(&card)),
+        ("card", text(trained.card.text())),
     ];
     with_metadata(columns, Metadata::default())
 }

@@ -15,9 +15,9 @@ use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Target};
 use nn::training::FitSpec;
-use store::{Params, Value};
+use store::Params;
 
-use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::contract::description::{Choice, Description, Inputs, Param, Port, Ports};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
 use crate::contract::role::Role;
@@ -25,6 +25,7 @@ use crate::fingerprint::Code;
 use crate::kinds::attack;
 use crate::kinds::attack::{Among, AttackInputs, Outcome};
 use crate::models::loaded::{Loaded, vectors};
+use crate::params::complete::union;
 use crate::params::settings;
 use crate::params::settings::{Settings, failure};
 use crate::tables::weights::with_metadata;
@@ -42,55 +43,43 @@ const MIXES: &[(&str, Mix)] = &[
 ];
 
 static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
-    let param = |name, ty, presence, help| Param {
-        name,
-        ty,
-        presence,
-        help,
-    };
-    let default = Presence::Default;
+    let names = format!("The attack to train against: {}.", attack::attacks::names());
     let own = [
-        param(
-            "attack",
-            Type::Text,
-            Presence::Required,
-            "The attack to learn from: none, tack-on, swap, jsma, word-mapping, gradient-sign, fixed-point, dynamic or optimal-control.",
-        ),
-        param(
+        Param::text("attack", "", names.leak()).required(),
+        Param::choice(
             "mix",
-            Type::Text,
-            default(|| Value::Text("append".into())),
-            "append (once, against the old model), epoch or batch (against the model of the moment).",
+            &["append", "epoch", "batch"],
+            "append (once, against the old model), epoch or batch (against the current model).",
         ),
-        param(
+        Param::int(
             "items",
-            Type::Int,
-            default(|| Value::Int(1000)),
-            "For append and epoch: training rows that are attacked, drawn by seed and id; 0 for all.",
-        ),
-        param(
+            1000,
+            0,
+            "For append and epoch: training rows to attack, sampled by seed and id; 0 = all.",
+        )
+        .when("mix", &["append", "epoch"]),
+        Param::float(
             "share",
-            Type::Float,
-            default(|| Value::Float(0.5)),
-            "For batch: the share of a batch's rows that are attacked and added to it.",
-        ),
-        param(
+            0.5,
+            (1e-6, 1.0),
+            "For batch: the fraction of a batch's rows that are attacked and added to it.",
+        )
+        .when("mix", &["batch"]),
+        Param::choice(
             "from",
-            Type::Text,
-            default(|| Value::Text("scratch".into())),
-            "scratch (fresh weights) or weights (go on from the old model).",
+            &["scratch", "weights"],
+            "scratch (new initial weights) or weights (fine-tune the old model).",
         ),
-        param(
+        Param::text(
             "test",
-            Type::Text,
-            default(|| Value::Text("test".into())),
-            "The split that both models are measured on.",
+            "test",
+            "The split that both models are evaluated on.",
         ),
-        param(
+        Param::int(
             "test_items",
-            Type::Int,
-            default(|| Value::Int(0)),
-            "How many of its rows are attacked; 0 for all.",
+            0,
+            0,
+            "How many of its rows are attacked; 0 = all.",
         ),
     ];
     let base: Vec<Param> = own
@@ -100,7 +89,7 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
     Description {
         kind: "adversarial-retrain",
         summary: "A model trained again with adversarial rows, and its accuracies before and after.",
-        params: settings::union(&base, &attack::attacks::params()),
+        params: union(&base, &attack::attacks::choices()),
         seeded: true,
     }
 });
@@ -138,22 +127,12 @@ impl Stage for AdversarialRetrain {
         }
     }
 
+    fn choices(&self) -> Vec<Choice> {
+        attack::attacks::choices()
+    }
+
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         attack::attacks::check(params)?;
-        let s = Settings(params);
-        s.one_of("mix", MIXES)?;
-        s.one_of("from", &[("scratch", ()), ("weights", ())])?;
-        s.whole("items", 1000, 0)?;
-        s.whole("test_items", 0, 0)?;
-        s.number("share", 0.5, 1e-6, 1.0)?;
-        // A setting without an effect would be taken for one that has it.
-        let idle = match s.one_of("mix", MIXES)? {
-            Mix::Batch => ("items", "append or epoch"),
-            Mix::Append | Mix::Epoch => ("share", "batch"),
-        };
-        let default = DESCRIPTION.params.iter().find(|p| p.name == idle.0);
-        settings::idle(params, default, || format!("it is for mix = {}", idle.1))?;
-        training::idle(params, "")?;
         training::spec(params, 0).map(drop)
     }
 
@@ -185,12 +164,8 @@ impl Stage for AdversarialRetrain {
         ])
     }
 
-    fn code(&self, params: &Params, _: &ExpectedInputs<'_>) -> Code {
-        let name = Settings(params).text("attack").unwrap_or_default();
-        fingerprint::with_chosen(
-            "adversarial-retrain",
-            attack::attacks::file(name).as_slice(),
-        )
+    fn code(&self, params: &Params, inputs: &ExpectedInputs<'_>) -> Code {
+        fingerprint::with_chosen("adversarial-retrain", &attack::chosen(params, inputs))
     }
 
     fn determinism(&self, _: &Params) -> Determinism {
@@ -203,7 +178,7 @@ impl Stage for AdversarialRetrain {
         let plan = Retraining::read(task, &old)?;
         let settings = Settings(task.params);
         let test = settings.text("test").unwrap_or("test");
-        let limit = settings.whole("test_items", 0, 0).map_err(failure)?;
+        let limit = settings.int("test_items").map_err(failure)?;
         let places = old.places((test, "test"), limit, task.seed, Among::default())?;
         let all = old.places((test, "test"), 0, task.seed, Among::default())?;
         let before = Side {
@@ -264,15 +239,15 @@ impl Retraining {
             return Err(old.rows.no_split(split("dev"), "dev"));
         }
         training::needs_dev(task.params, !dev.is_empty(), split("dev")).map_err(failure)?;
-        let model = models::named(old.card());
-        check_model(task.params, model).map_err(failure)?;
+        let model = old.card().model();
+        check_model(task.params, &model).map_err(failure)?;
         Ok(Retraining {
             train,
             dev,
             spec: training::spec(task.params, task.seed).map_err(failure)?,
             mix: settings.one_of("mix", MIXES).map_err(failure)?,
-            items: settings.whole("items", 1000, 0).map_err(failure)?,
-            share: settings.number("share", 0.5, 1e-6, 1.0).map_err(failure)?,
+            items: settings.maybe_int("items").unwrap_or_default(),
+            share: settings.maybe_float("share").unwrap_or_default(),
             goes_on: settings.text("from") == Some("weights"),
         })
     }
@@ -312,16 +287,19 @@ impl Retraining {
 
 /// Refuses settings that the model has no use for.
 fn check_model(params: &Params, model: &str) -> Result<(), ParamError> {
-    if !models::MACHINES.contains(&model) {
-        return training::idle(params, model);
+    let Some(kind) = models::find(model) else {
+        return Ok(());
+    };
+    if kind.by_gradient() {
+        return training::idle(params, kind);
     }
     let s = Settings(params);
     if s.one_of("mix", MIXES)? != Mix::Append {
-        let message = format!("`{model}` is trained in one go, not batch by batch");
+        let message = format!("`{model}` is fitted in one call, not batch by batch");
         return Err(settings::wrong("mix", message, "choose mix = \"append\""));
     }
     if s.text("from") == Some("weights") {
-        let message = format!("`{model}` is trained in one go, and cannot go on from weights");
+        let message = format!("`{model}` is fitted in one call, and cannot continue from weights");
         return Err(settings::wrong(
             "from",
             message,

@@ -7,7 +7,6 @@ use arrow::record_batch::RecordBatch;
 use store::Value;
 
 use super::AdversarialRetrain;
-use crate::Stage;
 use crate::kinds::attack::AttackStage;
 use crate::kinds::train::Train;
 use crate::tests::trial::{
@@ -160,14 +159,14 @@ fn machines_learn_once_or_not_at_all() {
     let failure = retrain(&svm, "batch", &attack).unwrap_err();
     assert_eq!(
         failure.message,
-        "`svm` is trained in one go, not batch by batch"
+        "`svm` is fitted in one call, not batch by batch"
     );
     assert_eq!(failure.help.as_deref(), Some("choose mix = \"append\""));
     let going_on = [("attack", text("swap")), ("from", text("weights"))];
     let failure = retrain(&svm, "append", &going_on).unwrap_err();
     assert_eq!(
         failure.message,
-        "`svm` is trained in one go, and cannot go on from weights"
+        "`svm` is fitted in one call, and cannot continue from weights"
     );
     let failure = retrain(&svm, "append", &attack).unwrap_err();
     assert_eq!(failure.message, "`epochs` would have no effect here");
@@ -241,16 +240,16 @@ fn rows_that_read_the_same_keep_their_own_labels() {
 fn settings_without_an_effect_are_refused() {
     let check = |mix: &str, param: &'static str, value: Value| {
         let given = [("attack", text("swap")), ("mix", text(mix)), (param, value)];
-        let error = AdversarialRetrain.check(&params(&given)).unwrap_err();
+        let error = crate::complete(&AdversarialRetrain, &params(&given)).unwrap_err();
         format!("{} ({})", error.message, error.help.unwrap_or_default())
     };
     assert_eq!(
         check("batch", "items", Value::Int(7)),
-        "`items` would have no effect here (leave it out: it is for mix = append or epoch)"
+        "`items` would have no effect here (leave it out: it is for mix = \"append\" or \"epoch\")"
     );
     assert_eq!(
         check("epoch", "share", Value::Float(0.1)),
-        "`share` would have no effect here (leave it out: it is for mix = batch)"
+        "`share` would have no effect here (leave it out: it is for mix = \"batch\")"
     );
 }
 

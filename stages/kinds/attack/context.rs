@@ -10,7 +10,7 @@ use nn::victim::Neural;
 use store::Params;
 
 use crate::Failure;
-use crate::models::loaded::Subject;
+use crate::models::entry::Subject;
 use crate::params::settings::Settings;
 
 /// Everything but the items.
@@ -54,7 +54,7 @@ impl<'a> AttackContext<'a> {
     pub fn network(&self, attack: &str) -> Result<&'a Neural<'a>, Failure> {
         match self.subject {
             Subject::Network(network) => Ok(network),
-            Subject::Machine(_) => Err(Failure::new(format!(
+            Subject::Classifier(_) => Err(Failure::new(format!(
                 "the attack `{attack}` follows gradients, and this model is no network"
             ))
             .help("connect `weights` to a network, or choose tack-on or swap")),

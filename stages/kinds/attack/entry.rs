@@ -3,7 +3,7 @@
 use nn::stepping::Rule;
 
 use super::context::{AttackContext, Item, Trace};
-use crate::contract::description::{Param, Presence, Type};
+use crate::contract::description::Param;
 use crate::params::settings::Settings;
 use crate::{Failure, ParamError};
 
@@ -21,8 +21,35 @@ pub struct AttackEntry {
     pub changes: Changes,
     /// The models that it can attack.
     pub victims: Victims,
-    /// Inputs that it needs beside `weights` and `rows`.
+    /// Inputs that it needs beside the victim and the rows.
     pub needs: &'static [&'static str],
+    /// What it may do to a row, by its completed parameters. `replay` holds it to that.
+    pub budget: fn(Settings<'_>) -> Budget,
+}
+
+/// What an attack may do to a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Budget {
+    /// So many words.
+    Words(usize),
+    /// Each number by so much.
+    Linf(f64),
+    /// Each word by one whose vector has a cosine above this with its own.
+    Similarity(f64),
+    /// Anything.
+    Unlimited,
+}
+
+impl std::fmt::Display for Budget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Budget::Words(1) => f.write_str("at most 1 word"),
+            Budget::Words(most) => write!(f, "at most {most} words"),
+            Budget::Linf(most) => write!(f, "each number by at most {most}"),
+            Budget::Similarity(cosine) => write!(f, "words with a cosine above {cosine}"),
+            Budget::Unlimited => f.write_str("none declared"),
+        }
+    }
 }
 
 /// What an attack changes.
@@ -52,7 +79,7 @@ pub trait Attack: Sync {
     /// Its name, file, summary and parameters.
     fn entry(&self) -> AttackEntry;
 
-    /// Looks at parameters that their types do not tell enough about.
+    /// Looks at combinations of parameters. Each is complete and in its range.
     fn check(&self, _: Settings<'_>) -> Result<(), ParamError> {
         Ok(())
     }
@@ -83,14 +110,4 @@ pub type Begun = (Box<dyn Rule<f32>>, Option<f64>);
 pub trait PreparedAttack: Sync {
     /// What becomes of each item. Items of one call share batches and nothing else.
     fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure>;
-}
-
-/// A parameter of an attack: absent unless it is written, so that a new one changes no key.
-pub const fn param(name: &'static str, ty: Type, help: &'static str) -> Param {
-    Param {
-        name,
-        ty,
-        presence: Presence::Optional,
-        help,
-    }
 }

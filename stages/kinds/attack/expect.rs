@@ -10,7 +10,7 @@ use super::entry::{Attack, Changes, Victims};
 use crate::contract::expected::{
     Blamed, Expected, ExpectedInputs, ExpectedModel, ExpectedOutputs, ExpectedRows, Mismatch,
 };
-use crate::models::{MACHINES, STEPPING};
+use crate::models;
 use crate::params::settings::Settings;
 
 /// The columns of the output `summary`.
@@ -84,16 +84,16 @@ fn attackable(
     let recurrent = || {
         format!(
             "connect a train stage with model = \"{}\"",
-            STEPPING.join("\", \"")
+            models::recurrent_names().join("\", \"")
         )
     };
     match attack.entry().victims {
-        Victims::Networks if MACHINES.contains(&model.as_str()) => {
+        Victims::Networks if !by_gradient(model) => {
             let message = format!("the attack `{name}` follows gradients, and `{model}` has none");
             let help = "connect `weights` to a network, or choose tack-on or swap";
             return Err(Mismatch::new(blamed(), message, help));
         }
-        Victims::Recurrent if !STEPPING.contains(&model.as_str()) => {
+        Victims::Recurrent if !models::recurrent_names().contains(&model.as_str()) => {
             let message = format!(
                 "the attack `{name}` needs a recurrent network, and `weights` is `{model}`"
             );
@@ -132,6 +132,10 @@ fn attackable(
         }
         None => Ok(()),
     }
+}
+
+fn by_gradient(model: &str) -> bool {
+    models::find(model).is_none_or(|model| model.by_gradient())
 }
 
 /// Refuses traces of what has none.

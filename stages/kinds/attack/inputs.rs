@@ -17,10 +17,11 @@ use super::attacks::find;
 use super::context::{AttackContext, Item, Trace};
 use super::entry::PreparedAttack;
 use super::outcome::Outcome;
-use crate::models::loaded::{Loaded, Subject, accuracy, probabilities, vectors};
-use crate::params::settings::{Settings, failure};
+use crate::models::entry::Subject;
+use crate::models::loaded::{Loaded, accuracy, probabilities, vectors};
+use crate::params::settings::Settings;
+use crate::tables::model_card::ModelCard;
 use crate::tables::sequences::{Form, Labelled};
-use crate::tables::weights::Card;
 use crate::tables::{ngrams, vocabulary};
 use crate::{Failure, Task, Watch, models};
 
@@ -65,7 +66,7 @@ impl AttackInputs {
         let bayes = task.inputs.get("bayes");
         let bayes = bayes.map(|table| Loaded::open(table, None)).transpose()?;
         if let Some(other) = bayes.as_ref().filter(|loaded| loaded.bayes().is_none()) {
-            let name = models::named(&other.card);
+            let name = other.card.model();
             return Err(
                 Failure::new(format!("the input `bayes` is the model `{name}`"))
                     .help("connect a train stage with model = \"naive-bayes\""),
@@ -155,7 +156,7 @@ impl AttackInputs {
     }
 
     /// What the model is.
-    pub fn card(&self) -> &Card {
+    pub fn card(&self) -> &ModelCard {
         &self.loaded.card
     }
 
@@ -211,7 +212,7 @@ impl AttackInputs {
         let texts: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
         let before = probabilities(subject.victim(), &texts)?;
         let classes = before.first().map_or(0, Vec::len);
-        let repeats = Settings(params).whole("repeats", 1, 1).map_err(failure)?;
+        let repeats = Settings(params).maybe_int("repeats").unwrap_or(1);
         let ids = places.iter().flat_map(|row| {
             let id = &self.rows.ids[*row];
             (0..repeats).map(move |k| match repeats {

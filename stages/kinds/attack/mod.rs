@@ -25,15 +25,16 @@ use std::sync::LazyLock;
 
 use store::{Params, Value};
 
-use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::contract::description::{Choice, Description, Inputs, Param, Port, Ports};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
 use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
+use crate::params::complete::union;
 use crate::params::settings::{self, Settings, failure};
-use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task};
-use attacks::{check, find, params};
-use entry::{Changes, param};
+use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, models};
+use attacks::{check, find};
+use entry::Changes;
 pub use expect::inputs as expect_inputs;
 pub use inputs::{Among, AttackInputs};
 pub use outcome::Outcome;
@@ -46,7 +47,7 @@ fn check_rows(params: &Params) -> Result<(), ParamError> {
     let Some(attack) = find(name) else {
         return Ok(());
     };
-    if s.whole("repeats", 1, 1)? > 1 && !attack.draws(s) {
+    if s.int("repeats")? > 1 && !attack.draws(s) {
         let message = format!(
             "`repeats` would attack each row in the same way: `{name}` draws no random numbers here"
         );
@@ -57,7 +58,7 @@ fn check_rows(params: &Params) -> Result<(), ParamError> {
         };
         return Err(settings::wrong("repeats", message, help));
     }
-    if s.whole("traces", 0, 0)? > 0 && attack.entry().changes == Changes::Words {
+    if s.int("traces")? > 0 && attack.entry().changes == Changes::Words {
         let message = format!("`traces` are of signals, and `{name}` changes words");
         return Err(settings::wrong("traces", message, "leave it out"));
     }
@@ -74,54 +75,51 @@ fn check_rows(params: &Params) -> Result<(), ParamError> {
     Ok(())
 }
 
+/// The sources of the attack that is chosen and of the models that come in.
+pub fn chosen(params: &Params, inputs: &ExpectedInputs<'_>) -> Vec<&'static str> {
+    let name = Settings(params).text("attack").unwrap_or_default();
+    let mut files = models::files(inputs, &["weights", "bayes"]);
+    files.extend(attacks::file(name));
+    files
+}
+
 /// The kind `attack`.
 pub struct AttackStage;
 
 static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
+    let names = format!("{}.", attacks::names());
     let base = [
-        Param {
-            name: "attack",
-            ty: Type::Text,
-            presence: Presence::Required,
-            help: "none, tack-on, swap, jsma, word-mapping, gradient-sign, fixed-point, dynamic or optimal-control.",
-        },
-        Param {
-            name: "split",
-            ty: Type::Text,
-            presence: Presence::Default(|| Value::Text("test".to_owned())),
-            help: "The rows to attack.",
-        },
-        Param {
-            name: "items",
-            ty: Type::Int,
-            presence: Presence::Default(|| Value::Int(0)),
-            help: "How many of them, drawn by seed and id; 0 for all.",
-        },
-        param(
+        Param::text("attack", "", names.leak()).required(),
+        Param::text("split", "test", "The rows to attack."),
+        Param::int(
+            "items",
+            0,
+            0,
+            "How many of them, sampled by seed and id; 0 = all.",
+        ),
+        Param::choice(
             "among",
-            Type::Text,
-            "Which rows there are to draw from: all (the default), or right: those that the model gets right.",
+            &["all", "correct"],
+            "Which rows to sample from: all of them, or those that the model classifies correctly.",
         ),
-        param(
-            "label",
-            Type::Int,
-            "Only rows of this class are drawn from.",
-        ),
-        param(
+        Param::int("label", 0, 0, "Sample only from rows of this class.").optional(),
+        Param::int(
             "repeats",
-            Type::Int,
-            "How often each row is attacked, each time with random numbers of its own (1).",
+            1,
+            1,
+            "How often each row is attacked, each time with different random numbers.",
         ),
-        param(
+        Param::int(
             "traces",
-            Type::Int,
-            "For signals: the first so many rows step by step, in the output `traces` (0).",
+            0,
+            0,
+            "For signals: record the first so many rows step by step, in the output `traces`.",
         ),
     ];
     Description {
         kind: "attack",
         summary: "Adversarial rows against a trained model, each with what was changed and what it cost.",
-        params: settings::union(&base, &params()),
+        params: union(&base, &attacks::choices()),
         seeded: true,
     }
 });
@@ -145,7 +143,7 @@ impl Stage for AttackStage {
             port("examples", "examples", true),
             port("summary", "summary", true),
         ];
-        if Settings(params).whole("traces", 0, 0).unwrap_or_default() > 0 {
+        if Settings(params).maybe_int("traces").unwrap_or_default() > 0 {
             outputs.push(port("traces", "traces", true));
         }
         Ports {
@@ -161,13 +159,11 @@ impl Stage for AttackStage {
         }
     }
 
+    fn choices(&self) -> Vec<Choice> {
+        attacks::choices()
+    }
+
     fn check(&self, params: &Params) -> Result<(), ParamError> {
-        let settings = Settings(params);
-        settings.whole("items", 0, 0)?;
-        settings.whole("traces", 0, 0)?;
-        settings.whole("repeats", 1, 1)?;
-        settings.whole("label", 0, 0)?;
-        settings.one_of("among", AMONG)?;
         check(params)?;
         check_rows(params)
     }
@@ -180,15 +176,14 @@ impl Stage for AttackStage {
         expect::inputs(params, inputs)?;
         let settings = Settings(params);
         inputs.has_split("rows", "split", settings.text("split").unwrap_or("test"))?;
-        if settings.whole("traces", 0, 0)? > 0 {
+        if settings.int("traces")? > 0 {
             expect::traces(inputs)?;
         }
         Ok(expect::outputs())
     }
 
-    fn code(&self, params: &Params, _: &ExpectedInputs<'_>) -> Code {
-        let name = Settings(params).text("attack").unwrap_or_default();
-        fingerprint::with_chosen("attack", attacks::file(name).as_slice())
+    fn code(&self, params: &Params, inputs: &ExpectedInputs<'_>) -> Code {
+        fingerprint::with_chosen("attack", &chosen(params, inputs))
     }
 
     fn replay(
@@ -215,7 +210,7 @@ impl Stage for AttackStage {
         let stage = AttackInputs::open(task)?;
         let settings = Settings(task.params);
         let split = settings.text("split").unwrap_or("test");
-        let limit = settings.whole("items", 0, 0).map_err(failure)?;
+        let limit = settings.int("items").map_err(failure)?;
         let among = Among {
             right: settings.one_of("among", AMONG).map_err(failure)?,
             label: settings.0.get("label").and_then(Value::as_int),
@@ -229,7 +224,7 @@ impl Stage for AttackStage {
             ("examples".to_owned(), examples),
             ("summary".to_owned(), summary),
         ]);
-        let traced = settings.whole("traces", 0, 0).map_err(failure)?;
+        let traced = settings.int("traces").map_err(failure)?;
         if traced > 0 {
             let outcomes = &outcomes[..traced.min(outcomes.len())];
             let table = traces::table(stage.loaded(), outcomes)?;
@@ -239,4 +234,4 @@ impl Stage for AttackStage {
     }
 }
 
-const AMONG: &[(&str, bool)] = &[("all", false), ("right", true)];
+const AMONG: &[(&str, bool)] = &[("all", false), ("correct", true)];

@@ -49,54 +49,63 @@ static DESCRIPTION: Description = Description {
             ty: Type::Texts,
             presence: Presence::Required,
             help: "The program and its arguments. No shell: write [\"sh\", \"-c\", \"…\"] for one.",
+            ..Param::PLAIN
         },
         Param {
             name: "files",
             ty: Type::Files,
             presence: Presence::Default(|| Value::List(Vec::new())),
             help: "Files and folders that the program needs; copied to its folder, hashed with the key.",
+            ..Param::PLAIN
         },
         Param {
             name: "outputs",
             ty: Type::Texts,
             presence: Presence::Required,
             help: "The tables that it writes, each to $ABLATE_OUT/<name>.parquet.",
+            ..Param::PLAIN
         },
         Param {
             name: "env",
             ty: Type::TextTable,
             presence: Presence::Default(|| Value::Table(BTreeMap::new())),
             help: "Environment variables; only PATH is inherited.",
+            ..Param::PLAIN
         },
         Param {
             name: "environment",
             ty: Type::Texts,
             presence: Presence::Default(|| Value::List(Vec::new())),
             help: "Folders with programs and packages, such as a virtual environment; hashed with the key.",
+            ..Param::PLAIN
         },
         Param {
             name: "network",
             ty: Type::Bool,
             presence: Presence::Default(|| Value::Bool(false)),
             help: "Whether the program may use the network; audits name it as a doubt.",
+            ..Param::PLAIN
         },
         Param {
             name: "memory",
             ty: Type::Float,
             presence: Presence::Optional,
             help: "The most memory that it may have, in GB; default: that of the machine. Not in the key.",
+            ..Param::PLAIN
         },
         Param {
             name: "processes",
             ty: Type::Int,
             presence: Presence::Default(|| Value::Int(4096)),
             help: "The most processes and threads it may have at once. Not in the key.",
+            ..Param::PLAIN
         },
         Param {
             name: "timeout",
             ty: Type::Float,
             presence: Presence::Default(|| Value::Float(3600.0)),
             help: "Seconds after which the program is stopped and the stage fails. Not in the key.",
+            ..Param::PLAIN
         },
     ],
     seeded: true,

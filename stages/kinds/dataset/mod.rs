@@ -53,48 +53,56 @@ static DESCRIPTION: Description = Description {
             ty: Type::Text,
             presence: Presence::Optional,
             help: "A set that `ablate data list` names.",
+            ..Param::PLAIN
         },
         Param {
             name: "source",
             ty: Type::Table,
             presence: Presence::Optional,
             help: "Your own file instead: { csv = \"file.csv\", text = \"review\", label = \"stars\" }.",
+            ..Param::PLAIN
         },
         Param {
             name: "encoding",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("utf-8".into())),
             help: "How your own file is encoded: utf-8, utf-8-lossy, latin-1 or windows-1252.",
+            ..Param::PLAIN
         },
         Param {
             name: "generate",
             ty: Type::Table,
             presence: Presence::Optional,
             help: "Options of a set that is made from the seed, such as { train = 2000 }.",
+            ..Param::PLAIN
         },
         Param {
             name: "split",
             ty: Type::Rows,
             presence: Presence::Default(|| Value::List(Vec::new())),
             help: "Rows to move between splits: [{ of = \"train\", into = \"dev\", share = 0.1 }].",
+            ..Param::PLAIN
         },
         Param {
             name: "splits",
             ty: Type::Texts,
             presence: Presence::Default(|| Value::List(Vec::new())),
             help: "Keep only these splits; all if empty.",
+            ..Param::PLAIN
         },
         Param {
             name: "balance",
             ty: Type::Bool,
             presence: Presence::Default(|| Value::Bool(false)),
             help: "Cut every class of a split to the size of its smallest.",
+            ..Param::PLAIN
         },
         Param {
             name: "sample",
             ty: Type::Table,
             presence: Presence::Default(|| Value::Table(BTreeMap::new())),
             help: "At most this many rows of a split: { train = 1000, test = 500 }.",
+            ..Param::PLAIN
         },
     ],
     seeded: true,

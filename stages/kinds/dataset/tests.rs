@@ -50,8 +50,8 @@ fn table(entries: &[(&str, Value)]) -> Value {
 fn params(written: &[(&str, Value)]) -> Params {
     let mut params = Params::new();
     for param in DESCRIPTION.params {
-        if let Presence::Default(value) = param.presence {
-            params.insert(param.name.to_owned(), value());
+        if let Some(value) = param.presence.default() {
+            params.insert(param.name.to_owned(), value);
         }
     }
     params.extend(written.iter().map(|(k, v)| ((*k).to_owned(), v.clone())));
@@ -488,17 +488,21 @@ fn a_named_set_depends_on_its_own_entry_and_not_on_others_or_on_fetching() {
     assert!(
         !has(&imdb, "catalogue/mr.toml")
             && !has(&imdb, "fetch/http.rs")
-            && !has(&imdb, "frequency.rs")
+            && !has(&imdb, "synthetic/frequency.rs")
     );
     assert!(
-        has(&code("frequency"), "frequency.rs") && !has(&code("frequency"), "catalogue/imdb.toml")
+        has(&code("frequency"), "synthetic/frequency.rs")
+            && !has(&code("frequency"), "catalogue/imdb.toml")
     );
     let grammar = code("reviews-grammar");
     for file in ["mod.rs", "typos.rs", "grammar.txt"] {
-        let file = format!("reviews_grammar/{file}");
+        let file = format!("synthetic/reviews_grammar/{file}");
         assert!(has(&grammar, &file) && !has(&imdb, &file), "{file}");
     }
-    assert!(!has(&grammar, "reviews_grammar/tests.rs") && !has(&grammar, "frequency.rs"));
+    assert!(
+        !has(&grammar, "synthetic/reviews_grammar/tests.rs")
+            && !has(&grammar, "synthetic/frequency.rs")
+    );
     assert!(
         imdb.keys()
             .all(|file| !file.starts_with("crate ureq") && !file.starts_with("crate zip"))

@@ -43,78 +43,91 @@ static DESCRIPTION: Description = Description {
             ty: Type::Text,
             presence: Presence::Required,
             help: "random, one-hot, skip-gram or vectors.",
+            ..Param::PLAIN
         },
         Param {
             name: "dim",
             ty: Type::Int,
             presence: Presence::Default(|| Value::Int(50)),
             help: "For random and skip-gram: how many numbers a vector has.",
+            ..Param::PLAIN
         },
         Param {
             name: "file",
             ty: Type::Text,
             presence: Presence::Optional,
             help: "For vectors: a file in GloVe's or word2vec's text form, or safetensors.",
+            ..Param::PLAIN
         },
         Param {
             name: "tensor",
             ty: Type::Text,
             presence: Presence::Optional,
             help: "For a safetensors file: the matrix to take, if it has several.",
+            ..Param::PLAIN
         },
         Param {
             name: "unknown",
             ty: Type::Text,
             presence: Presence::Optional,
             help: "For vectors: the word whose vector [UNK] gets, such as \"unk\" in GloVe.",
+            ..Param::PLAIN
         },
         Param {
             name: "missing",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("random".to_owned())),
             help: "For vectors: what tokens without a vector get: random, zero or unknown.",
+            ..Param::PLAIN
         },
         Param {
             name: "scale",
             ty: Type::Float,
             presence: Presence::Default(|| Value::Float(settings::SCALE)),
             help: "Random numbers are between -scale and scale.",
+            ..Param::PLAIN
         },
         Param {
             name: "window",
             ty: Type::Int,
             presence: Presence::Default(|| Value::Int(5)),
             help: "For skip-gram: how far apart two words may be to be learnt from.",
+            ..Param::PLAIN
         },
         Param {
             name: "negative",
             ty: Type::Int,
             presence: Presence::Default(|| Value::Int(5)),
             help: "For skip-gram: words of noise for each pair.",
+            ..Param::PLAIN
         },
         Param {
             name: "epochs",
             ty: Type::Int,
             presence: Presence::Default(|| Value::Int(5)),
             help: "For skip-gram: how often the text is read.",
+            ..Param::PLAIN
         },
         Param {
             name: "learning_rate",
             ty: Type::Float,
             presence: Presence::Default(|| Value::Float(0.025)),
             help: "For skip-gram: the first step; it falls to nothing by the end.",
+            ..Param::PLAIN
         },
         Param {
             name: "subsample",
             ty: Type::Float,
             presence: Presence::Default(|| Value::Float(1e-3)),
             help: "For skip-gram: words more frequent than this are left out now and then; 0 for never.",
+            ..Param::PLAIN
         },
         Param {
             name: "train",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("train".to_owned())),
             help: "For skip-gram: the split to learn from.",
+            ..Param::PLAIN
         },
     ],
     seeded: true,

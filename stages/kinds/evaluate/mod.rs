@@ -18,9 +18,10 @@ use crate::contract::description::{Description, Inputs, Param, Port, Ports, Pres
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
 use crate::contract::role::Role;
+use crate::fingerprint::{self, Code};
 use crate::params::settings;
 use crate::params::settings::{Settings, failure};
-use crate::{Failure, Outputs, ParamError, Stage, Task};
+use crate::{Failure, Outputs, ParamError, Stage, Task, models};
 
 /// The kind `evaluate`.
 pub struct Evaluate;
@@ -34,49 +35,51 @@ static DESCRIPTION: Description = Description {
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("cells".to_owned())),
             help: "cells (numbers out of tables), pca (texts on two components) or words (the strongest of each class).",
+            ..Param::PLAIN
         },
         Param {
             name: "cells",
             ty: Type::Rows,
             presence: Presence::Default(|| Value::List(Vec::new())),
             help: "For cells: where each number comes from and where it goes.",
+            ..Param::PLAIN
         },
         Param {
             name: "paper",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text(String::new())),
             help: "The paper that the results are about.",
+            ..Param::PLAIN
         },
         Param {
             name: "profile",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text(String::new())),
             help: "The size of the run, written beside every result.",
+            ..Param::PLAIN
         },
         Param {
             name: "labels",
             ty: Type::Texts,
             presence: Presence::Default(|| Value::List(Vec::new())),
             help: "Names of the classes, in the order of their numbers.",
+            ..Param::PLAIN
         },
         Param {
             name: "split",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("train".to_owned())),
             help: "For pca: the texts to project.",
+            ..Param::PLAIN
         },
         Param {
             name: "table",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("pca".to_owned())),
             help: "For pca: the table that its results belong to.",
+            ..Param::PLAIN
         },
-        Param {
-            name: "strongest",
-            ty: Type::Int,
-            presence: Presence::Default(|| Value::Int(5)),
-            help: "For words: how many of each class.",
-        },
+        Param::int("strongest", 5, 1, "For words: how many of each class."),
     ],
     seeded: false,
 };
@@ -141,11 +144,15 @@ impl Stage for Evaluate {
                 format!("measure = \"{name}\" does not read it")
             })?;
         }
-        Settings(params).whole("strongest", 5, 1)?;
         match measure {
             Measure::Cells => cells::check(params),
             Measure::Pca | Measure::Words => Ok(()),
         }
+    }
+
+    fn code(&self, params: &Params, inputs: &ExpectedInputs<'_>) -> Code {
+        let _ = params;
+        fingerprint::with_chosen(DESCRIPTION.kind, &models::files(inputs, &["bayes"]))
     }
 
     fn expect(

@@ -9,7 +9,6 @@ use arrow::record_batch::RecordBatch;
 use store::Value;
 
 use super::Evaluate;
-use crate::Stage;
 use crate::tables::weights::with_metadata;
 use crate::tests::trial;
 use crate::tests::trial::{run, text, tokens, vocab};
@@ -294,9 +293,7 @@ fn what_would_be_mixed_or_missed_is_refused() {
         "`y` has no metric `scoer` (did you mean `score`? it has seed, score)"
     );
     let check = |cells: Value| {
-        let error = Evaluate
-            .check(&trial::params(&[("cells", cells)]))
-            .unwrap_err();
+        let error = crate::complete(&Evaluate, &trial::params(&[("cells", cells)])).unwrap_err();
         format!("{} ({})", error.message, error.help.unwrap_or_default())
     };
     let mut wrong = BTreeMap::new();

@@ -17,9 +17,7 @@ const SPECIAL: [&str; 2] = ["[PAD]", "[UNK]"];
 
 /// `label, rank, token, count, other`: how often in the class, and in all others.
 pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
-    let count = Settings(task.params)
-        .whole("strongest", 5, 1)
-        .map_err(failure)?;
+    let count = Settings(task.params).int("strongest").map_err(failure)?;
     let loaded = Loaded::open(&task.inputs["bayes"], None)?;
     let bayes = loaded.bayes().ok_or_else(|| {
         Failure::new("the input `bayes` is no naive Bayes")

@@ -14,9 +14,9 @@ use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
 use nn::ngrams::{KneserNey, MOST_ORDER};
 use rayon::prelude::*;
-use store::{Params, Value};
+use store::Params;
 
-use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::contract::description::{Description, Inputs, Param, Port, Ports, Range};
 use crate::contract::expected::{
     Expected, ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch,
 };
@@ -35,23 +35,16 @@ static DESCRIPTION: Description = Description {
     summary: "A language model of texts: n-grams with Kneser-Ney's smoothing.",
     params: &[
         Param {
-            name: "order",
-            ty: Type::Int,
-            presence: Presence::Default(|| Value::Int(5)),
-            help: "Words in the longest n-gram, from 1 to 5: so many less one are looked back at.",
+            range: Range::Ints(1, MOST_ORDER as i64),
+            ..Param::int("order", 5, 1, "Words in the longest n-gram, from 1 to 5.")
         },
-        Param {
-            name: "min_count",
-            ty: Type::Int,
-            presence: Presence::Default(|| Value::Int(1)),
-            help: "N-grams of three words and more that are counted less often are left out.",
-        },
-        Param {
-            name: "train",
-            ty: Type::Text,
-            presence: Presence::Default(|| Value::Text("train".to_owned())),
-            help: "The split that is counted.",
-        },
+        Param::int(
+            "min_count",
+            1,
+            1,
+            "N-grams of three words and more that occur less often are pruned.",
+        ),
+        Param::text("train", "train", "The split that is counted."),
     ],
     seeded: false,
 };
@@ -74,16 +67,8 @@ impl Stage for Ngrams {
     }
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
-        let order = Settings(params).whole("order", 5, 1)?;
-        if order > MOST_ORDER {
-            let message = format!("`order` is {order}");
-            return Err(wrong(
-                "order",
-                message,
-                format!("it is at most {MOST_ORDER}"),
-            ));
-        }
-        let least = Settings(params).whole("min_count", 1, 1)?;
+        let order = Settings(params).int("order")?;
+        let least = Settings(params).int("min_count")?;
         if least > 1 && order < 3 {
             let message = format!("`min_count` would have no effect with order = {order}");
             let help = "leave it out: n-grams of one and two words are all kept";
@@ -128,8 +113,8 @@ impl Stage for Ngrams {
         }
         let texts: Vec<&[u32]> = rows.examples.iter().map(|e| text(&e.input, *pad)).collect();
         let counted: Vec<&[u32]> = places.iter().map(|row| texts[*row]).collect();
-        let order = settings.whole("order", 5, 1).map_err(failure)?;
-        let least = settings.whole("min_count", 1, 1).map_err(failure)? as u64;
+        let order = settings.int("order").map_err(failure)?;
+        let least = settings.int("min_count").map_err(failure)? as u64;
         // Padding stands in no text, so it can mark where one begins.
         let model = KneserNey::fit(&counted, *vocabulary, *pad, order, least).map_err(refused)?;
         let table = ngrams::write(&model, words, *pad);

@@ -43,6 +43,7 @@ static DESCRIPTION: Description = Description {
         ty: Type::Query,
         presence: Presence::Required,
         help: "One SELECT in polars' SQL; the names of the inputs are the names of its tables.",
+        ..Param::PLAIN
     }],
     seeded: false,
 };

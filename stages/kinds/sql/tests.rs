@@ -151,7 +151,7 @@ fn bytes_are_the_same_in_other_processes() {
     let expected: Vec<String> = digests().iter().map(Digest::to_string).collect();
     for _ in 0..3 {
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "sql::tests::print_digests", "--nocapture"])
+            .args(["--exact", "kinds::sql::tests::print_digests", "--nocapture"])
             .env(OTHER_PROCESS, "1")
             .output()
             .unwrap();

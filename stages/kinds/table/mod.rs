@@ -27,12 +27,14 @@ static DESCRIPTION: Description = Description {
             ty: Type::Rows,
             presence: Presence::Required,
             help: "The rows; a column that a row leaves out is null there.",
+            ..Param::PLAIN
         },
         Param {
             name: "columns",
             ty: Type::Texts,
             presence: Presence::Optional,
             help: "Which columns, in which order; without it all, in alphabetical order.",
+            ..Param::PLAIN
         },
     ],
     seeded: false,

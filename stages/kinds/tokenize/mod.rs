@@ -46,72 +46,84 @@ static DESCRIPTION: Description = Description {
             ty: Type::Text,
             presence: Presence::Required,
             help: "words, words-punctuation, whitespace, char-grid, chars or word-piece.",
+            ..Param::PLAIN
         },
         Param {
             name: "max_len",
             ty: Type::Int,
             presence: Presence::Optional,
             help: "How many tokens of a text are kept (words, for a grid); without it all.",
+            ..Param::PLAIN
         },
         Param {
             name: "fill",
             ty: Type::Bool,
             presence: Presence::Optional,
             help: "Whether shorter texts are filled up to max_len with [PAD]; without it not.",
+            ..Param::PLAIN
         },
         Param {
             name: "min_count",
             ty: Type::Int,
             presence: Presence::Default(|| Value::Int(1)),
             help: "Tokens that the training split has less often are unknown.",
+            ..Param::PLAIN
         },
         Param {
             name: "max_vocab",
             ty: Type::Int,
             presence: Presence::Optional,
             help: "How many tokens the vocabulary has at most, special ones not counted.",
+            ..Param::PLAIN
         },
         Param {
             name: "lowercase",
             ty: Type::Bool,
             presence: Presence::Optional,
             help: "Whether case is dropped; without it as the scheme's README entry says.",
+            ..Param::PLAIN
         },
         Param {
             name: "word_width",
             ty: Type::Int,
             presence: Presence::Optional,
             help: "For char-grid: characters for each word, the last one padding; without it 20.",
+            ..Param::PLAIN
         },
         Param {
             name: "eos",
             ty: Type::Bool,
             presence: Presence::Optional,
             help: "For whitespace and chars: whether every text ends with [EOS]; without it not.",
+            ..Param::PLAIN
         },
         Param {
             name: "add_special_tokens",
             ty: Type::Bool,
             presence: Presence::Optional,
             help: "For word-piece: whether texts stand between [CLS] and [SEP]; without it they do.",
+            ..Param::PLAIN
         },
         Param {
             name: "vocab_file",
             ty: Type::Text,
             presence: Presence::Optional,
             help: "For word-piece: BERT's vocab.txt, if no vocabulary is connected.",
+            ..Param::PLAIN
         },
         Param {
             name: "text",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("text".to_owned())),
             help: "The column that holds the text; a second one has the same name and `_b`.",
+            ..Param::PLAIN
         },
         Param {
             name: "train",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("train".to_owned())),
             help: "The split from which the vocabulary comes.",
+            ..Param::PLAIN
         },
     ],
     seeded: false,

@@ -11,16 +11,18 @@ use std::sync::LazyLock;
 use nn::batch::{Example, Target};
 use store::{Params, Value};
 
-use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::contract::description::{Choice, Description, Inputs, Param, Port, Ports};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
 use crate::contract::role::Role;
-use crate::models::Data;
+use crate::fingerprint::{self, Code};
+use crate::models::entry::Data;
 use crate::models::loaded::{Loaded, vectors};
+use crate::params::complete::union;
 use crate::params::settings;
 use crate::params::settings::{Settings, failure};
+use crate::tables::model_card::ModelCard;
 use crate::tables::sequences::{Form, Labelled};
-use crate::tables::weights::Card;
 use crate::tables::{vocabulary, weights};
 use crate::training::Lesson;
 use crate::{Failure, Outputs, ParamError, Stage, Task, models, training};
@@ -29,19 +31,15 @@ use crate::{Failure, Outputs, ParamError, Stage, Task, models, training};
 pub struct Train;
 
 static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
+    let names = format!("{}.", models::names(|_| true).join(", "));
     let own = [
-        Param {
-            name: "model",
-            ty: Type::Text,
-            presence: Presence::Required,
-            help: "lstm, gru, rnn, kim-cnn, char-cnn, transformer, naive-bayes or svm.",
-        },
-        Param {
-            name: "start",
-            ty: Type::Text,
-            presence: Presence::Optional,
-            help: "A safetensors file that `ablate show --safetensors` wrote: go on from its weights.",
-        },
+        Param::text("model", "", names.leak()).required(),
+        Param::text(
+            "start",
+            "",
+            "A safetensors file that `ablate show --safetensors` wrote: training continues from its weights.",
+        )
+        .optional(),
     ];
     let base: Vec<Param> = own
         .into_iter()
@@ -50,7 +48,7 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
     Description {
         kind: "train",
         summary: "A model fitted to labelled rows: recurrent, convolutional, transformer, naive Bayes or SVM.",
-        params: settings::union(&base, &models::params()),
+        params: union(&base, &models::choices()),
         seeded: true,
     }
 });
@@ -83,6 +81,10 @@ impl Stage for Train {
         }
     }
 
+    fn choices(&self) -> Vec<Choice> {
+        models::choices()
+    }
+
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         models::check(params)?;
         let spec = training::spec(params, 0)?;
@@ -94,14 +96,15 @@ impl Stage for Train {
                 "train for at least one epoch",
             ));
         }
-        let model = Settings(params).text("model").unwrap_or_default();
+        let model = models::chosen(params)?;
         match spec.epochs {
             0 => training::idle_all(params, "nothing is trained with epochs = 0")?,
             _ => training::idle(params, model)?,
         }
-        let machine = models::MACHINES.contains(&model);
-        if machine && spec.epochs > 0 && params.contains_key("start") {
-            let message = format!("`{model}` is trained in one go, and cannot go on from weights");
+        if !model.by_gradient() && spec.epochs > 0 && params.contains_key("start") {
+            let name = model.entry().name;
+            let message =
+                format!("`{name}` is fitted in one call, and cannot continue from weights");
             return Err(settings::wrong(
                 "start",
                 message,
@@ -127,6 +130,11 @@ impl Stage for Train {
     fn files<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
         let file = params.get("start").and_then(Value::as_text);
         file.map(|name| ("start", name)).into_iter().collect()
+    }
+
+    fn code(&self, params: &Params, _: &ExpectedInputs<'_>) -> Code {
+        let model = models::chosen(params).map(|model| model.entry().file);
+        fingerprint::with_chosen("train", model.ok().as_slice())
     }
 
     fn determinism(&self, _: &Params) -> Determinism {
@@ -171,7 +179,6 @@ impl Stage for Train {
             epochs: spec.epochs,
         };
         let card = models::card(task.params, &data).map_err(failure)?;
-        models::storable(&card, task.params).map_err(failure)?;
         let lesson = Lesson {
             train: &train,
             dev: &dev,
@@ -212,11 +219,11 @@ fn classes(train: &[Example], dev: &[Example]) -> Result<usize, Failure> {
     };
     let classes = most(train);
     if classes < 2 {
-        return Err(Failure::new(
-            "all training rows have the class 0: there is nothing to tell apart",
-        )
-        .help("check the labels, or draw rows of every class")
-        .at("train"));
+        return Err(
+            Failure::new("all training rows have the class 0: there is only one class")
+                .help("check the labels, or draw rows of every class")
+                .at("train"),
+        );
     }
     if most(dev) > classes {
         return Err(Failure::new(format!(
@@ -233,7 +240,7 @@ fn classes(train: &[Example], dev: &[Example]) -> Result<usize, Failure> {
 /// The model of the file that `start` names. It must be the one that the parameters describe.
 fn start(
     task: &Task<'_>,
-    card: &Card,
+    card: &ModelCard,
     vectors: Option<&nn::linear::Vectors>,
 ) -> Result<Option<(Loaded, arrow::record_batch::RecordBatch)>, Failure> {
     let Some(name) = task.params.get("start").and_then(Value::as_text) else {
@@ -249,7 +256,7 @@ fn start(
     let table = weights::from_safetensors(&bytes).map_err(|e| e.at("start"))?;
     let loaded = Loaded::open(&table, vectors)?;
     vocabulary::agree(card.words(), loaded.card.words(), name).map_err(|e| e.at("start"))?;
-    if !describes(card, &loaded.card) {
+    if !models::of(card)?.describes(card, &loaded.card) {
         return Err(Failure::new(format!(
             "{name} holds another model than the parameters describe"
         ))
@@ -257,14 +264,4 @@ fn start(
         .at("start"));
     }
     Ok(Some((loaded, table)))
-}
-
-/// Whether the parameters' card is that of a stored model. How long and in which order an SVM was
-/// trained is part of its card, but no business of parameters that train nothing.
-fn describes(asked: &Card, stored: &Card) -> bool {
-    let mut asked = asked.clone();
-    if let (Card::Svm { spec: asked, .. }, Card::Svm { spec: stored, .. }) = (&mut asked, stored) {
-        (asked.epochs, asked.seed) = (stored.epochs, stored.seed);
-    }
-    asked == *stored
 }

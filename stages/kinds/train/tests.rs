@@ -10,7 +10,7 @@ use crate::models::loaded::{Loaded, accuracy, vectors};
 use crate::tables::weights;
 use crate::tests::trial;
 use crate::tests::trial::{on_threads, reviews, run, stored, text, tokens, vocab};
-use crate::{Failure, Outputs, Stage};
+use crate::{Failure, Outputs};
 
 fn train(model: &str, more: &[(&str, Value)]) -> crate::Outputs {
     let mut given = vec![("model", text(model))];
@@ -132,7 +132,7 @@ fn settings_that_go_by_dev_need_dev_rows() {
     let check = |given: &[(&str, Value)]| {
         let mut all = vec![("model", text("gru"))];
         all.extend(given.iter().cloned());
-        let error = Train.check(&trial::params(&all)).unwrap_err();
+        let error = crate::complete(&Train, &trial::params(&all)).unwrap_err();
         format!("{} ({})", error.message, error.help.unwrap_or_default())
     };
     assert_eq!(
@@ -343,7 +343,7 @@ fn a_network_starts_again_until_it_is_accepted() {
 #[test]
 fn wrong_parameters_are_named_before_anything_runs() {
     let check = |given: &[(&str, Value)]| {
-        let error = Train.check(&trial::params(given)).unwrap_err();
+        let error = crate::complete(&Train, &trial::params(given)).unwrap_err();
         format!(
             "{}: {} ({})",
             error.param,
@@ -357,7 +357,7 @@ fn wrong_parameters_are_named_before_anything_runs() {
     );
     assert_eq!(
         check(&[("model", text("svm")), ("units", Value::Int(3))]),
-        "units: `units` has no meaning for model = \"svm\" (leave it out: it belongs to char-cnn, gru, lstm, rnn)"
+        "units: `units` has no meaning for model = \"svm\" (leave it out: it belongs to lstm, gru, rnn, char-cnn)"
     );
     assert_eq!(
         check(&[("model", text("gru")), ("restarts", Value::Int(2))]),
@@ -444,7 +444,7 @@ fn classes_are_those_of_the_training_rows() {
     let message = |out: Result<crate::Outputs, Failure>| out.unwrap_err().message;
     assert_eq!(
         message(train(&|t| t.1 = 0)),
-        "all training rows have the class 0: there is nothing to tell apart"
+        "all training rows have the class 0: there is only one class"
     );
     assert_eq!(
         message(train(&|t| t.1 += if t.0 == "dev" { 1 } else { 0 })),

@@ -18,32 +18,33 @@
 use nn::Real;
 use nn::stepping::{Moment, Quadrature, Rule};
 
-use crate::contract::description::{Param, Type};
+use crate::contract::description::Param;
 use crate::kinds::attack::context::{AttackContext, Item, Trace};
-use crate::kinds::attack::entry::{
-    Attack, AttackEntry, Begun, Changes, PreparedAttack, Victims, param,
-};
+use crate::kinds::attack::entry::{Attack, AttackEntry, Begun, Changes, PreparedAttack, Victims};
 use crate::kinds::attack::online::signs::Signs;
 use crate::kinds::attack::online::{
-    self, ALPHA, CLIP01, EPS, POINTS, Pursuit, Push, TARGET, THRESHOLD, V,
+    ALPHA, CLIP01, EPS, POINTS, Pursuit, Push, TARGET, THRESHOLD, V, within_eps,
 };
 use crate::params::settings::{Settings, failure, wrong};
 use crate::{Failure, ParamError, models};
 
-const RHO: Param = param(
+const RHO: Param = Param::float(
     "rho",
-    Type::Float,
-    "For dynamic: the time of a sample divided by eps of equation 18 (1).",
+    1.0,
+    (1e-9, 1e9),
+    "For dynamic: the time of a sample divided by the eps of equation 18.",
 );
-const SUBSTEPS: Param = param(
+const SUBSTEPS: Param = Param::int(
     "substeps",
-    Type::Int,
-    "For dynamic: 0 takes one step for the next sample; more are taken on the sample itself (0).",
+    0,
+    0,
+    "For dynamic: 0 takes one step for the next sample; more are taken on the sample itself.",
 );
-const START: Param = param(
+const START: Param = Param::float(
     "start",
-    Type::Float,
-    "For dynamic: the first perturbation is drawn from (-start, start) (0).",
+    0.0,
+    (0.0, 1e9),
+    "For dynamic: the initial perturbation is drawn from (-start, start).",
 );
 
 /// The attack.
@@ -112,15 +113,15 @@ struct Prepared<'a> {
 }
 
 fn rates(s: Settings<'_>) -> Result<(f64, usize, f64), ParamError> {
-    let substeps = s.whole("substeps", 0, 0)?;
-    let rho = s.number("rho", 1.0, 1e-9, 1e9)?;
+    let substeps = s.int("substeps")?;
+    let rho = s.float("rho")?;
     let most = substeps.max(1) as f64;
     if rho > most {
         let message = format!("`rho` is {rho}, and a step would go past the fixed point");
         let help = format!("it is at most {most}, or take more `substeps`");
         return Err(wrong("rho", message, help));
     }
-    Ok((rho, substeps, s.number("start", 0.0, 0.0, 1e9)?))
+    Ok((rho, substeps, s.float("start")?))
 }
 
 /// The equation before the first sample. `streams` are of the items, if their starts are drawn.
@@ -135,9 +136,9 @@ fn follower(
         let draw = |k| (start * (2.0 * stream.uniform(k) - 1.0)) as f32;
         delta.extend((0..channels as u64).map(draw));
     }
-    let points = s.whole("points", 4, 1).map_err(failure)?;
+    let points = s.int("points").map_err(failure)?;
     Ok(Follower {
-        alpha: online::alpha(s, 1.0)?,
+        alpha: s.float("alpha").map_err(failure)?,
         push: Push::read(s).map_err(failure)?,
         points: Quadrature::new(points).map_err(models::failure)?,
         rho,
@@ -152,18 +153,29 @@ impl Attack for Dynamic {
             name: "dynamic",
             file: "stages/kinds/attack/attacks/dynamic.rs",
             summary: "Every sample of a signal gets a perturbation that follows the fixed point, one step a sample.",
-            params: &[
-                ALPHA, EPS, TARGET, THRESHOLD, CLIP01, POINTS, V, RHO, SUBSTEPS, START,
-            ],
+            params: const {
+                &[
+                    ALPHA,
+                    EPS.optional(),
+                    TARGET,
+                    THRESHOLD,
+                    CLIP01,
+                    POINTS,
+                    V,
+                    RHO,
+                    SUBSTEPS,
+                    START,
+                ]
+            },
             changes: Changes::Numbers,
             victims: Victims::Recurrent,
             needs: &[],
+            budget: within_eps,
         }
     }
 
     fn check(&self, settings: Settings<'_>) -> Result<(), ParamError> {
-        rates(settings)?;
-        online::check(settings)
+        rates(settings).map(drop)
     }
 
     fn draws(&self, settings: Settings<'_>) -> bool {

@@ -15,14 +15,14 @@
 //! `v = e` nothing ever leaves `e = 0`; with `v = "error"` the first sample gets gradient-sign's
 //! step. Limits (`eps`) apply to the solution, not to the equation.
 
+use crate::Failure;
 use crate::kinds::attack::context::{AttackContext, Item, Trace};
 use crate::kinds::attack::entry::{Attack, AttackEntry, Begun, Changes, PreparedAttack, Victims};
 use crate::kinds::attack::online::solver::solver;
 use crate::kinds::attack::online::{
-    self, ALPHA, CLIP01, EPS, ITERATIONS, POINTS, Pursuit, TARGET, THRESHOLD, V,
+    ALPHA, CLIP01, EPS, ITERATIONS, POINTS, Pursuit, TARGET, THRESHOLD, V, within_eps,
 };
 use crate::params::settings::Settings;
-use crate::{Failure, ParamError};
 
 /// The attack.
 pub struct FixedPoint;
@@ -37,16 +37,23 @@ impl Attack for FixedPoint {
             name: "fixed-point",
             file: "stages/kinds/attack/attacks/fixed_point.rs",
             summary: "Every sample of a signal gets the perturbation that solves d = alpha B(d)^T v.",
-            params: &[ALPHA, EPS, TARGET, THRESHOLD, CLIP01, POINTS, V, ITERATIONS],
+            params: const {
+                &[
+                    ALPHA,
+                    EPS.optional(),
+                    TARGET,
+                    THRESHOLD,
+                    CLIP01,
+                    POINTS,
+                    V,
+                    ITERATIONS,
+                ]
+            },
             changes: Changes::Numbers,
             victims: Victims::Recurrent,
             needs: &[],
+            budget: within_eps,
         }
-    }
-
-    fn check(&self, settings: Settings<'_>) -> Result<(), ParamError> {
-        settings.whole("iterations", 30, 1)?;
-        online::check(settings)
     }
 
     fn rule(&self, settings: Settings<'_>) -> Result<Option<Begun>, Failure> {

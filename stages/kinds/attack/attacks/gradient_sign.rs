@@ -12,13 +12,17 @@
 //! Differs: `V = -ln y` of the true class, or `ln y` of the target, where the paper prints a square
 //! with a dead zone (`threshold` brings it back); a number whose gradient is 0 stays.
 
+use crate::contract::description::{Constant, Param};
 use crate::kinds::attack::context::{AttackContext, Item, Trace};
-use crate::kinds::attack::entry::{Attack, AttackEntry, Begun, Changes, PreparedAttack, Victims};
+use crate::kinds::attack::entry::{
+    Attack, AttackEntry, Begun, Budget, Changes, PreparedAttack, Victims,
+};
 use crate::kinds::attack::online::signs::Signs;
-use crate::kinds::attack::online::{self, ALPHA, CLIP01, EPS, Pursuit, TARGET, THRESHOLD};
-use crate::models::failure;
-use crate::params::settings::Settings;
-use crate::{Failure, ParamError};
+use crate::kinds::attack::online::{ALPHA, CLIP01, EPS, Pursuit, TARGET, THRESHOLD};
+use crate::params::settings::{Settings, failure};
+use crate::{Failure, models};
+
+const STEP: Param = ALPHA.or(Constant::Float(0.15));
 
 /// The attack.
 pub struct GradientSign;
@@ -34,20 +38,20 @@ impl Attack for GradientSign {
             name: "gradient-sign",
             file: "stages/kinds/attack/attacks/gradient_sign.rs",
             summary: "Every sample of a signal moves by the sign of the gradient of the moment.",
-            params: &[ALPHA, EPS, TARGET, THRESHOLD, CLIP01],
+            params: const { &[STEP, EPS.optional(), TARGET, THRESHOLD, CLIP01] },
             changes: Changes::Numbers,
             victims: Victims::Recurrent,
             needs: &[],
+            budget: |s| {
+                let bound = s.maybe_float("eps").or(s.maybe_float("alpha"));
+                bound.map_or(Budget::Unlimited, Budget::Linf)
+            },
         }
     }
 
-    fn check(&self, settings: Settings<'_>) -> Result<(), ParamError> {
-        online::check(settings)
-    }
-
     fn rule(&self, settings: Settings<'_>) -> Result<Option<Begun>, Failure> {
-        let alpha = online::alpha(settings, 0.15)?;
-        let signs = Signs::new(alpha).map_err(failure)?;
+        let alpha = settings.float("alpha").map_err(failure)?;
+        let signs = Signs::new(alpha).map_err(models::failure)?;
         Ok(Some((Box::new(signs), Some(alpha))))
     }
 
@@ -55,7 +59,7 @@ impl Attack for GradientSign {
         &self,
         context: &'a AttackContext<'a>,
     ) -> Result<Box<dyn PreparedAttack + 'a>, Failure> {
-        let alpha = online::alpha(context.settings(), 0.15)?;
+        let alpha = context.settings().float("alpha").map_err(failure)?;
         let pursuit = Pursuit::new("gradient-sign", context, Some(alpha))?;
         Ok(Box::new(Prepared { pursuit, alpha }))
     }
@@ -63,7 +67,7 @@ impl Attack for GradientSign {
 
 impl PreparedAttack for Prepared<'_> {
     fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
-        let rule = |_: &[&Item<'_>]| Signs::new(self.alpha).map_err(failure);
+        let rule = |_: &[&Item<'_>]| Signs::new(self.alpha).map_err(models::failure);
         self.pursuit.run(items, rule, |_, _| None)
     }
 }

@@ -10,27 +10,26 @@
 //!
 //! Rows that the model gets wrong before are left alone: they count as errors already.
 
-use crate::contract::description::{Param, Type};
+use crate::Failure;
+use crate::contract::description::Param;
 use crate::kinds::attack::context::{AttackContext, Item, Trace};
-use crate::kinds::attack::entry::{Attack, AttackEntry, Changes, PreparedAttack, Victims, param};
+use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack, Victims};
 use crate::kinds::attack::goals::Goal;
 use crate::kinds::attack::search::greedy::walk;
 use crate::kinds::attack::search::moves::{Direction, Steepest};
-use crate::params::settings::{Settings, failure};
-use crate::{Failure, ParamError};
+use crate::params::settings::failure;
 
-const PARAMS: &[Param] = &[
-    param(
-        "max_words",
-        Type::Int,
-        "For jsma: the most words that are changed (35).",
-    ),
-    param(
-        "direction",
-        Type::Text,
-        "For jsma: sign (the default) or gradient.",
-    ),
-];
+const MAX_WORDS: Param = Param::int(
+    "max_words",
+    35,
+    1,
+    "For jsma: the maximum number of words that are replaced.",
+);
+const DIRECTION: Param = Param::choice(
+    "direction",
+    &["sign", "gradient"],
+    "For jsma: follow the sign of the gradient, or the gradient itself.",
+);
 
 const DIRECTIONS: &[(&str, Direction)] =
     &[("sign", Direction::Sign), ("gradient", Direction::Gradient)];
@@ -50,15 +49,15 @@ impl Attack for Jsma {
             name: "jsma",
             file: "stages/kinds/attack/attacks/jsma.rs",
             summary: "Word by word from the end, by the sign of the gradient and the whole dictionary.",
-            params: PARAMS,
+            params: &[MAX_WORDS, DIRECTION],
             changes: Changes::Words,
             victims: Victims::Networks,
             needs: &[],
+            budget: |s| {
+                s.maybe_int("max_words")
+                    .map_or(Budget::Unlimited, Budget::Words)
+            },
         }
-    }
-
-    fn check(&self, settings: Settings<'_>) -> Result<(), ParamError> {
-        settings.one_of("direction", DIRECTIONS).map(drop)
     }
 
     fn prepare<'a>(
@@ -71,7 +70,7 @@ impl Attack for Jsma {
         Ok(Box::new(Prepared {
             context,
             steepest: Steepest::new(context.vectors("jsma")?, direction, &context.special)?,
-            words: settings.whole("max_words", 35, 1).map_err(failure)?,
+            words: settings.int("max_words").map_err(failure)?,
         }))
     }
 }

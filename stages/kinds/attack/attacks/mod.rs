@@ -10,14 +10,12 @@ mod swap;
 mod tack_on;
 mod word_mapping;
 
-use std::collections::BTreeMap;
-
 use store::Params;
 
-use super::entry::Attack;
+use super::entry::{Attack, AttackEntry};
 use crate::ParamError;
-use crate::contract::description::{Param, Type};
-use crate::params::settings::{self, Settings};
+use crate::contract::description::Choice;
+use crate::params::settings::Settings;
 
 /// Every attack. To add one: a file, a `mod` line above and an entry here.
 pub static ATTACKS: &[&dyn Attack] = &[
@@ -32,9 +30,6 @@ pub static ATTACKS: &[&dyn Attack] = &[
     &word_mapping::WordMapping,
 ];
 
-/// Whole numbers that may be 0: a class, and steps that need not be taken.
-const FROM_0: [&str; 2] = ["target", "substeps"];
-
 /// The attack of that name.
 pub fn find(name: &str) -> Option<&'static dyn Attack> {
     let all = ATTACKS.iter().copied();
@@ -46,28 +41,28 @@ pub fn file(name: &str) -> Option<&'static str> {
     find(name).map(|attack| attack.entry().file)
 }
 
-/// The parameters of all attacks, for a kind that takes one.
-pub fn params() -> Vec<&'static [Param]> {
-    ATTACKS.iter().map(|attack| attack.entry().params).collect()
+/// All attacks, for a kind that takes one: `attack = "jsma"`.
+pub fn choices() -> Vec<Choice> {
+    let choice = |entry: AttackEntry| Choice {
+        selector: "attack",
+        name: entry.name,
+        summary: entry.summary,
+        params: entry.params,
+    };
+    ATTACKS
+        .iter()
+        .map(|attack| choice(attack.entry()))
+        .collect()
 }
 
-/// Checks that the attack exists and that the parameters given are its own.
+/// The names of all attacks, for the help of the parameter `attack`.
+pub fn names() -> String {
+    let names: Vec<&str> = ATTACKS.iter().map(|attack| attack.entry().name).collect();
+    names.join(", ")
+}
+
+/// Looks at the parameters of the attack that is chosen.
 pub fn check(params: &Params) -> Result<(), ParamError> {
     let name = Settings(params).text("attack").unwrap_or_default();
-    let Some(attack) = find(name) else {
-        let known = ATTACKS.iter().map(|attack| attack.entry().name);
-        return Err(settings::unknown("attack", name, known));
-    };
-    let entries = ATTACKS.iter().map(|attack| attack.entry());
-    let owners: BTreeMap<_, Vec<_>> = entries
-        .map(|entry| (entry.name, entry.params.iter().map(|p| p.name).collect()))
-        .collect();
-    settings::belongs(params, "attack", name, &owners)?;
-    for param in attack.entry().params {
-        if param.ty == Type::Int {
-            let least = i64::from(!FROM_0.contains(&param.name));
-            Settings(params).whole(param.name, least, least)?;
-        }
-    }
-    attack.check(Settings(params))
+    find(name).map_or(Ok(()), |attack| attack.check(Settings(params)))
 }

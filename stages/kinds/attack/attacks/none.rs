@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::kinds::attack::context::{AttackContext, Item, Trace};
-use crate::kinds::attack::entry::{Attack, AttackEntry, Changes, PreparedAttack, Victims};
+use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack, Victims};
 
 /// Leaves every row as it is.
 pub struct None;
@@ -17,6 +17,7 @@ impl Attack for None {
             changes: Changes::Nothing,
             victims: Victims::All,
             needs: &[],
+            budget: |_| Budget::Words(0),
         }
     }
 

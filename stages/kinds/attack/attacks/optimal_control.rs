@@ -16,26 +16,29 @@ use nn::batch::{Example, Sequence, Target};
 use nn::objectives::Objective;
 use nn::stepping::Aim;
 
-use crate::contract::description::{Param, Type};
+use crate::contract::description::{Constant, Param};
 use crate::kinds::attack::context::{AttackContext, Item, Trace};
-use crate::kinds::attack::entry::{Attack, AttackEntry, Changes, PreparedAttack, Victims, param};
-use crate::kinds::attack::online::{self, CLIP01, EPS, ITERATIONS, Pursuit, TARGET};
+use crate::kinds::attack::entry::{Attack, AttackEntry, Changes, PreparedAttack, Victims};
+use crate::kinds::attack::online::{CLIP01, EPS, ITERATIONS, Pursuit, TARGET, within_eps};
 use crate::params::settings::{Settings, failure};
-use crate::{Failure, ParamError, models};
+use crate::{Failure, models};
 
 /// The time of a sample in the sum.
 const DT: f64 = 0.1;
 
-const PENALTY: Param = param(
+const PENALTY: Param = Param::float(
     "penalty",
-    Type::Float,
-    "For optimal-control: R, the weight of the control's square (1).",
+    1.0,
+    (0.0, 1e9),
+    "For optimal-control: R, the weight of the squared control.",
 );
-const RATE: Param = param(
+const RATE: Param = Param::float(
     "rate",
-    Type::Float,
-    "For optimal-control: Adam's learning rate (0.05).",
+    0.05,
+    (1e-9, 1e3),
+    "For optimal-control: Adam's learning rate.",
 );
+const STEPS: Param = ITERATIONS.or(Constant::Int(300));
 
 /// The attack.
 pub struct OptimalControl;
@@ -54,18 +57,12 @@ impl Attack for OptimalControl {
             name: "optimal-control",
             file: "stages/kinds/attack/attacks/optimal_control.rs",
             summary: "The whole signal's perturbation by optimal control: it sees the future.",
-            params: &[EPS, TARGET, CLIP01, PENALTY, ITERATIONS, RATE],
+            params: &[EPS, TARGET, CLIP01, PENALTY, STEPS, RATE],
             changes: Changes::Numbers,
             victims: Victims::Networks,
             needs: &[],
+            budget: within_eps,
         }
-    }
-
-    fn check(&self, s: Settings<'_>) -> Result<(), ParamError> {
-        s.number("penalty", 1.0, 0.0, 1e9)?;
-        s.number("rate", 0.05, 1e-9, 1e3)?;
-        s.whole("iterations", 300, 1)?;
-        online::check(s)
     }
 
     fn draws(&self, _: Settings<'_>) -> bool {
@@ -77,13 +74,13 @@ impl Attack for OptimalControl {
         context: &'a AttackContext<'a>,
     ) -> Result<Box<dyn PreparedAttack + 'a>, Failure> {
         let s = context.settings();
-        let eps = s.number("eps", 0.15, 0.0, 1e9).map_err(failure)?;
+        let eps = s.float("eps").map_err(failure)?;
         Ok(Box::new(Prepared {
             pursuit: Pursuit::new("optimal-control", context, Some(eps))?,
             eps,
-            penalty: s.number("penalty", 1.0, 0.0, 1e9).map_err(failure)?,
-            iterations: s.whole("iterations", 300, 1).map_err(failure)?,
-            rate: s.number("rate", 0.05, 1e-9, 1e3).map_err(failure)?,
+            penalty: s.float("penalty").map_err(failure)?,
+            iterations: s.int("iterations").map_err(failure)?,
+            rate: s.float("rate").map_err(failure)?,
         }))
     }
 }

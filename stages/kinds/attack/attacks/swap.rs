@@ -6,17 +6,14 @@
 //! class. Occurrences count, not words; a text shorter than `n` is changed everywhere.
 
 use crate::Failure;
-use crate::contract::description::{Param, Type};
+use crate::contract::description::Param;
 use crate::kinds::attack::candidates::class_words::{Opposed, STRONGEST};
 use crate::kinds::attack::context::{AttackContext, Change, Item, Trace};
-use crate::kinds::attack::entry::{Attack, AttackEntry, Changes, PreparedAttack, Victims, param};
+use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack, Victims};
 use crate::models::sway::Sway;
 use crate::params::settings::{Settings, failure};
 
-const PARAMS: &[Param] = &[
-    param("n", Type::Int, "For swap: how many words are swapped (1)."),
-    STRONGEST,
-];
+const N: Param = Param::int("n", 1, 1, "For swap: how many words are swapped.");
 
 /// The attack.
 pub struct Swap;
@@ -34,10 +31,11 @@ impl Attack for Swap {
             name: "swap",
             file: "stages/kinds/attack/attacks/swap.rs",
             summary: "The words that speak most for the true class become words of another.",
-            params: PARAMS,
+            params: &[N, STRONGEST],
             changes: Changes::Words,
             victims: Victims::All,
             needs: &["bayes", "vocab"],
+            budget: |s| s.maybe_int("n").map_or(Budget::Unlimited, Budget::Words),
         }
     }
 
@@ -54,7 +52,7 @@ impl Attack for Swap {
             context,
             sway,
             opposed,
-            words: context.settings().whole("n", 1, 1).map_err(failure)?,
+            words: context.settings().int("n").map_err(failure)?,
         }))
     }
 }

@@ -6,7 +6,7 @@
 use crate::Failure;
 use crate::kinds::attack::candidates::class_words::{Opposed, STRONGEST};
 use crate::kinds::attack::context::{AttackContext, Change, Item, Trace};
-use crate::kinds::attack::entry::{Attack, AttackEntry, Changes, PreparedAttack, Victims};
+use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack, Victims};
 use crate::params::settings::Settings;
 
 /// The attack.
@@ -27,6 +27,7 @@ impl Attack for TackOn {
             changes: Changes::Words,
             victims: Victims::All,
             needs: &["bayes", "vocab"],
+            budget: |_| Budget::Words(1),
         }
     }
 

@@ -21,39 +21,43 @@
 
 use nn::stepping::{Goal, Limits, Moment, Online, Rule};
 
-use crate::contract::description::{Param, Type};
+use crate::contract::description::Param;
 use crate::kinds::attack::candidates::language_model::{Candidates, Taste};
 use crate::kinds::attack::context::{AttackContext, Change, Item, Trace};
-use crate::kinds::attack::entry::{Attack, AttackEntry, Changes, PreparedAttack, Victims, param};
+use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack, Victims};
 use crate::kinds::attack::online::solver::solver;
-use crate::kinds::attack::online::{self, ALPHA, ITERATIONS, POINTS};
+use crate::kinds::attack::online::{ALPHA, ITERATIONS, POINTS};
+use crate::models::entry::Subject;
 use crate::models::failure as refused;
-use crate::models::loaded::Subject;
-use crate::params::settings::{Settings, failure, wrong};
+use crate::params::settings::{Settings, failure};
 use crate::{Failure, ParamError};
 
 const NAME: &str = "word-mapping";
 
-const RULE: Param = param(
+const RULE: Param = Param::choice(
     "rule",
-    Type::Text,
-    "For word-mapping: direction (the default), where the perturbation points; exhaustive, the worst of all candidates; or random, any of them.",
+    &["direction", "exhaustive", "random"],
+    "For word-mapping: the candidate that the perturbation points at, the worst of all candidates for the model, or any of them.",
 );
-const NEAREST_TO: Param = param(
+const NEAREST_TO: Param = Param::choice(
     "nearest_to",
-    Type::Text,
-    "For word-mapping by direction: the word nearest to the adversarial vector (the default) or to the original one.",
-);
-const CANDIDATES: Param = param(
+    &["adversarial", "original"],
+    "For word-mapping by direction: the candidate nearest to the adversarial vector or to the original one.",
+)
+.when("rule", BY_DIRECTION);
+const CANDIDATES: Param = Param::int(
     "candidates",
-    Type::Int,
-    "For word-mapping: words to choose from, at most (20).",
+    20,
+    1,
+    "For word-mapping: the maximum number of candidates for a word.",
 );
-const SIMILARITY: Param = param(
+const SIMILARITY: Param = Param::float(
     "similarity",
-    Type::Float,
-    "For word-mapping: the cosine that a candidate's vector must be above (0.4).",
+    0.4,
+    (-1.0, 1.0),
+    "For word-mapping: the cosine that a candidate's vector must be above.",
 );
+const BY_DIRECTION: &[&str] = &["direction"];
 
 /// How a word is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,34 +88,25 @@ impl Choice {
             ("adversarial", Nearest::Adversarial),
             ("original", Nearest::Original),
         ];
-        let nearest = s.one_of("nearest_to", nearest)?;
+        // Only this rule has it.
+        let nearest = match s.text("rule") {
+            Some("direction") => s.one_of("nearest_to", nearest)?,
+            _ => Nearest::Adversarial,
+        };
         let direction = Choice::Direction { nearest };
         let rules = [
             ("direction", direction),
             ("exhaustive", Choice::Exhaustive),
             ("random", Choice::Random),
         ];
-        let rule = s.one_of("rule", &rules)?;
-        let idle = ["alpha", "points", "iterations", "nearest_to"];
-        match idle.into_iter().find(|name| s.0.contains_key(*name)) {
-            Some(name) if rule != direction => {
-                let rule = s.text("rule").unwrap_or_default();
-                let message = format!("`{name}` would have no effect with rule = \"{rule}\"");
-                Err(wrong(
-                    name,
-                    message,
-                    "leave it out: there is no perturbation",
-                ))
-            }
-            _ => Ok(rule),
-        }
+        s.one_of("rule", &rules)
     }
 }
 
 fn taste(s: Settings<'_>) -> Result<Taste, ParamError> {
     Ok(Taste {
-        most: s.whole("candidates", 20, 1)?,
-        similarity: s.number("similarity", 0.4, -1.0, 1.0)? as f32,
+        most: s.int("candidates")?,
+        similarity: s.float("similarity")? as f32,
     })
 }
 
@@ -121,20 +116,25 @@ impl Attack for WordMapping {
             name: NAME,
             file: "stages/kinds/attack/attacks/word_mapping.rs",
             summary: "Word by word as a text arrives, each becomes a fitting one where the perturbation points.",
-            params: &[
-                RULE, NEAREST_TO, CANDIDATES, SIMILARITY, ALPHA, POINTS, ITERATIONS,
-            ],
+            params: const {
+                &[
+                    RULE,
+                    NEAREST_TO,
+                    CANDIDATES,
+                    SIMILARITY,
+                    ALPHA.when("rule", BY_DIRECTION),
+                    POINTS.when("rule", BY_DIRECTION),
+                    ITERATIONS.when("rule", BY_DIRECTION),
+                ]
+            },
             changes: Changes::Words,
             victims: Victims::Recurrent,
             needs: &["language", "vocab"],
+            budget: |s| {
+                let cosine = s.maybe_float("similarity");
+                cosine.map_or(Budget::Unlimited, Budget::Similarity)
+            },
         }
-    }
-
-    fn check(&self, settings: Settings<'_>) -> Result<(), ParamError> {
-        Choice::read(settings)?;
-        taste(settings)?;
-        settings.whole("iterations", 30, 1)?;
-        online::check(settings)
     }
 
     fn draws(&self, settings: Settings<'_>) -> bool {

@@ -3,18 +3,18 @@
 use nn::Stream;
 
 use crate::Failure;
-use crate::contract::description::{Param, Type};
+use crate::contract::description::Param;
 use crate::kinds::attack::context::AttackContext;
-use crate::kinds::attack::entry::param;
 use crate::kinds::attack::search::moves::drawn;
 use crate::models::sway::Sway;
 use crate::params::settings::failure;
 
 /// How many words of a class are drawn from.
-pub const STRONGEST: Param = param(
+pub const STRONGEST: Param = Param::int(
     "strongest",
-    Type::Int,
-    "For tack-on and swap: how many of a class's strongest words are drawn from (5).",
+    5,
+    1,
+    "For tack-on and swap: how many of a class's strongest words are sampled from.",
 );
 
 /// The strongest words of every class.
@@ -30,10 +30,7 @@ impl Opposed {
     ) -> Result<(Opposed, Sway<'a>), Failure> {
         let words = context.words(attack)?;
         let sway = Sway::new(context.bayes(attack)?);
-        let count = context
-            .settings()
-            .whole("strongest", 5, 1)
-            .map_err(failure)?;
+        let count = context.settings().int("strongest").map_err(failure)?;
         let classes = 0..context.classes as u32;
         let set = |class| sway.strongest(class, count, words, &context.special);
         let sets = classes.map(set).collect();

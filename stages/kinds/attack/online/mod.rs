@@ -8,54 +8,81 @@ use nn::batch::Sequence;
 use nn::models::Model;
 use nn::stepping::{Aim, Goal, Limits, Online, Rule};
 
-use crate::contract::description::{Param, Type};
+use crate::contract::description::{Param, Range};
 use crate::kinds::attack::context::{AttackContext, Item, Trace};
-use crate::kinds::attack::entry::param;
+use crate::kinds::attack::entry::Budget;
+use crate::models::entry::Subject;
 use crate::models::failure as refused;
-use crate::models::loaded::Subject;
 use crate::params::settings::{Settings, failure};
 use crate::{Failure, ParamError};
 
-pub const ALPHA: Param = param(
+/// The largest number that makes sense anywhere.
+const HUGE: (f64, f64) = (0.0, 1e9);
+
+/// How large perturbations are.
+pub const ALPHA: Param = Param::float(
     "alpha",
-    Type::Float,
-    "For attacks on signals: the size of gradient-sign's steps (0.15), the gain of fixed-point, dynamic and word-mapping (1).",
+    1.0,
+    HUGE,
+    "For attacks on signals: the step size of gradient-sign, the gain of fixed-point, dynamic and word-mapping.",
 );
-pub const EPS: Param = param(
+/// The bound on a perturbation.
+pub const EPS: Param = Param::float(
     "eps",
-    Type::Float,
-    "For attacks on signals: the largest change of a number (any; optimal-control: 0.15).",
+    0.15,
+    HUGE,
+    "For attacks on signals: the maximum change of a number (L-infinity norm).",
 );
-pub const TARGET: Param = param(
+/// The class to reach.
+pub const TARGET: Param = Param::int(
     "target",
-    Type::Int,
-    "For attacks on signals: the class to reach; without it any wrong one.",
-);
-pub const THRESHOLD: Param = param(
+    0,
+    0,
+    "For attacks on signals: the class to reach; default: any wrong one.",
+)
+.optional();
+/// Where the objective rests.
+pub const THRESHOLD: Param = Param::float(
     "threshold",
-    Type::Float,
-    "For gradient-sign, fixed-point and dynamic: V = max(0, threshold - y)^2, which rests where the model is surer (absent: V = -ln y).",
-);
-pub const CLIP01: Param = param(
+    0.5,
+    (1e-9, 1.0),
+    "For gradient-sign, fixed-point and dynamic: V = max(0, threshold - y)^2, which is 0 where the model is more confident; default: V = -ln y.",
+)
+.optional();
+/// Whether numbers are intensities.
+pub const CLIP01: Param = Param::flag(
     "clip01",
-    Type::Bool,
-    "For attacks on signals: whether numbers stay between 0 and 1 (false).",
+    false,
+    "For attacks on signals: whether perturbed numbers are clipped to [0, 1].",
 );
-pub const POINTS: Param = param(
-    "points",
-    Type::Int,
-    "For fixed-point, dynamic and word-mapping: points of the quadrature over the perturbation (4).",
-);
-pub const ITERATIONS: Param = param(
+/// The quadrature's size.
+pub const POINTS: Param = Param {
+    range: Range::Ints(1, 16),
+    ..Param::int(
+        "points",
+        4,
+        1,
+        "For fixed-point, dynamic and word-mapping: points of the quadrature over the perturbation.",
+    )
+};
+/// Iterations of a solver.
+pub const ITERATIONS: Param = Param::int(
     "iterations",
-    Type::Int,
-    "For fixed-point and word-mapping: iterations with one alpha, at most (30); for optimal-control: steps of Adam (300).",
+    30,
+    1,
+    "For fixed-point and word-mapping: maximum iterations with one alpha; for optimal-control: steps of Adam.",
 );
-pub const V: Param = param(
+/// The direction of the push.
+pub const V: Param = Param::choice(
     "v",
-    Type::Text,
-    "For fixed-point and dynamic: the direction, gradient (of V, the default) or error (h2 - h1).",
+    &["gradient", "error"],
+    "For fixed-point and dynamic: the direction, the gradient of V or the error h2 - h1.",
 );
+
+/// The bound that `eps` declares.
+pub fn within_eps(s: Settings<'_>) -> Budget {
+    s.maybe_float("eps").map_or(Budget::Unlimited, Budget::Linf)
+}
 
 /// What attacks on signals share.
 pub struct Settled {
@@ -75,28 +102,27 @@ pub enum Push {
 
 impl Push {
     pub fn read(s: Settings<'_>) -> Result<Push, ParamError> {
-        s.one_of("v", &[("gradient", Push::Gradient), ("error", Push::Error)])
+        match s.text("v") {
+            // Word mapping has no other.
+            None => Ok(Push::Gradient),
+            Some(_) => s.one_of("v", &[("gradient", Push::Gradient), ("error", Push::Error)]),
+        }
     }
 }
 
 impl Settled {
     /// The shared parameters. `linf` is the attack's own limit, if it has one.
     pub fn read(s: Settings<'_>, linf: Option<f64>) -> Result<Settled, ParamError> {
-        let given = |name: &str| s.0.contains_key(name);
-        let eps = s.number("eps", 0.0, 0.0, 1e9)?;
-        let threshold = s.number("threshold", 0.5, 1e-9, 1.0)?;
-        let target = s.whole("target", 0, 0)? as u32;
         let own = linf.unwrap_or(f64::INFINITY);
+        let eps = s.maybe_float("eps").map(|eps| eps.min(own));
+        // Attacks on words have no range.
+        let clip = s.flag("clip01").unwrap_or(false);
         Ok(Settled {
-            target: given("target").then_some(target),
-            threshold: given("threshold").then_some(threshold),
+            target: s.maybe_int("target").map(|class| class as u32),
+            threshold: s.maybe_float("threshold"),
             limits: Limits {
-                linf: if given("eps") {
-                    Some(eps.min(own))
-                } else {
-                    linf
-                },
-                range: s.flag("clip01", false).then_some((0.0, 1.0)),
+                linf: eps.or(linf),
+                range: clip.then_some((0.0, 1.0)),
             },
         })
     }
@@ -135,28 +161,6 @@ impl Settled {
             _ => Ok(()),
         }
     }
-}
-
-/// Every number that signals' attacks take, in its range.
-pub fn check(s: Settings<'_>) -> Result<(), ParamError> {
-    Settled::read(s, None)?;
-    Push::read(s)?;
-    s.number("alpha", 1.0, 0.0, 1e9)?;
-    let points = s.whole("points", 4, 1)?;
-    if points > 16 {
-        let message = format!("`points` is {points}");
-        return Err(crate::params::settings::wrong(
-            "points",
-            message,
-            "it is at most 16",
-        ));
-    }
-    Ok(())
-}
-
-/// The gain or size of an attack.
-pub fn alpha(s: Settings<'_>, absent: f64) -> Result<f64, Failure> {
-    s.number("alpha", absent, 0.0, 1e9).map_err(failure)
 }
 
 /// An attack on signals, with its parameters.

@@ -4,8 +4,8 @@
 use nn::Real;
 use nn::stepping::{Moment, Quadrature, Rule};
 
+use crate::kinds::attack::online::Push;
 use crate::kinds::attack::online::signs::Signs;
-use crate::kinds::attack::online::{self, Push};
 use crate::params::settings::{Settings, failure};
 use crate::{Failure, models};
 
@@ -118,8 +118,8 @@ impl<T: Real> Rule<T> for Solver<T> {
 /// The solver of a stage's parameters.
 pub fn solver(s: Settings<'_>) -> Result<Solver<f32>, Failure> {
     let push = Push::read(s).map_err(failure)?;
-    let points = s.whole("points", 4, 1).map_err(failure)?;
-    let iterations = s.whole("iterations", 30, 1).map_err(failure)?;
-    let solver = Solver::new(online::alpha(s, 1.0)?, push, points, iterations);
+    let points = s.int("points").map_err(failure)?;
+    let iterations = s.int("iterations").map_err(failure)?;
+    let solver = Solver::new(s.float("alpha").map_err(failure)?, push, points, iterations);
     solver.map_err(models::failure)
 }

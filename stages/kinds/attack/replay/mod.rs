@@ -18,6 +18,8 @@ use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
 use nn::numeric::argmax;
 
+use crate::kinds::attack::attacks::find;
+use crate::kinds::attack::entry::Budget;
 use crate::models::loaded::{Loaded, probabilities, vectors};
 use crate::params::settings::Settings;
 use crate::tables::sequences::{Form, Labelled};
@@ -42,7 +44,7 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
         .into_iter()
         .map(|row| (rows.ids[row].as_str(), row))
         .collect();
-    let repeated = settings.whole("repeats", 1, 1).unwrap_or(1) > 1;
+    let repeated = settings.maybe_int("repeats").unwrap_or(1) > 1;
     selection(&table, &places, settings, task.seed, &mut report);
     let mut pairs: Vec<(usize, &Sequence, Sequence)> = Vec::with_capacity(table.len());
     for n in 0..table.len() {
@@ -91,7 +93,10 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
         .collect();
     let after = probabilities(subject.victim(), &after)?;
 
-    let budget = budget(settings, &rows.form);
+    let attack = settings.text("attack").and_then(find);
+    let budget = attack.map_or(Budget::Unlimited, |attack| {
+        (attack.entry().budget)(settings)
+    });
     let mut tally = Tally::default();
     for ((n, original, adversarial), (before, after)) in pairs.iter().zip(before.iter().zip(&after))
     {
@@ -138,7 +143,7 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
                 .add(*n, one.id, "attacked", "false", "the row was changed");
         }
         one.budget(&budget, words, original, adversarial);
-        if let (Budget::Like(cosine), Some(vectors)) = (&budget, &connected) {
+        if let (Budget::Similarity(cosine), Some(vectors)) = (&budget, &connected) {
             one.likeness(*cosine, &budget, vectors, original, adversarial);
         }
         tally.count(right, said[1] == label, success, attacked, words);
@@ -173,8 +178,9 @@ fn selection(
         }
     }
     // Which rows `among`, `label` and `repeats` leave depends on the model: only doubles are told.
-    let plain = ["among", "label", "repeats"];
-    if plain.iter().any(|name| settings.0.contains_key(*name)) {
+    let correct = settings.text("among") == Some("correct");
+    let repeated = settings.maybe_int("repeats").unwrap_or(1) > 1;
+    if correct || repeated || settings.maybe_int("label").is_some() {
         return;
     }
     let mut drawn: Vec<(String, &str)> = places
@@ -185,9 +191,8 @@ fn selection(
         })
         .collect();
     drawn.sort_unstable();
-    match settings.whole("items", 0, 0) {
-        Ok(items) if items > 0 => drawn.truncate(items),
-        _ => {}
+    if let Some(items) = settings.maybe_int("items").filter(|items| *items > 0) {
+        drawn.truncate(items);
     }
     if let Some((_, id)) = drawn.iter().find(|(_, id)| !seen.contains(id)) {
         report.add(
@@ -207,59 +212,6 @@ fn selection(
             &more,
             &format!("{} items", drawn.len()),
         );
-    }
-}
-
-/// What an attack may do to a row, by its parameters.
-#[derive(Debug, PartialEq)]
-enum Budget {
-    /// So many words.
-    Words(usize),
-    /// Each number by so much.
-    Linf(f64),
-    /// Each word by one whose vector has a cosine above this with its own.
-    Like(f64),
-    /// Whatever it likes.
-    Free,
-}
-
-impl std::fmt::Display for Budget {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Budget::Words(1) => f.write_str("at most 1 word"),
-            Budget::Words(most) => write!(f, "at most {most} words"),
-            Budget::Linf(most) => write!(f, "each number by at most {most}"),
-            Budget::Like(cosine) => write!(f, "words with a cosine above {cosine}"),
-            Budget::Free => f.write_str("none declared"),
-        }
-    }
-}
-
-fn budget(settings: Settings<'_>, form: &Form) -> Budget {
-    let whole = |name, absent| {
-        settings
-            .whole(name, absent, 0)
-            .map_or(Budget::Free, Budget::Words)
-    };
-    match settings.text("attack").unwrap_or_default() {
-        "none" => Budget::Words(0),
-        "tack-on" => Budget::Words(1),
-        "swap" => whole("n", 1),
-        "jsma" => whole("max_words", 35),
-        "word-mapping" => settings
-            .number("similarity", 0.4, -1.0, 1.0)
-            .map_or(Budget::Free, Budget::Like),
-        "gradient-sign" if !settings.0.contains_key("eps") => settings
-            .number("alpha", 0.15, 0.0, f64::MAX)
-            .map_or(Budget::Free, Budget::Linf),
-        "optimal-control" => settings
-            .number("eps", 0.15, 0.0, f64::MAX)
-            .map_or(Budget::Free, Budget::Linf),
-        // Attacks on numbers say how far by `eps`.
-        _ if matches!(form, Form::Signals { .. }) && settings.0.contains_key("eps") => settings
-            .number("eps", 0.0, 0.0, f64::MAX)
-            .map_or(Budget::Free, Budget::Linf),
-        _ => Budget::Free,
     }
 }
 

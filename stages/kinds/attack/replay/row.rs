@@ -7,8 +7,8 @@ use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
 use nn::linear::Vectors;
 
-use super::Budget;
 use super::table::Examples;
+use crate::kinds::attack::entry::Budget;
 use crate::tables::sequences::Form;
 use crate::{Disagreement, Failure, Task};
 

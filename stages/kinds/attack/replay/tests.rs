@@ -13,7 +13,7 @@ use store::Value;
 use super::replay;
 use crate::kinds::attack::AttackStage;
 use crate::kinds::train::Train;
-use crate::tests::trial::{Nobody, params, reviews, run, text, tokens, vocab};
+use crate::tests::trial::{Nobody, completed, reviews, run, text, tokens, vocab};
 use crate::{DataHome, Disagreement, Outputs, Replayed, Task};
 
 struct World {
@@ -53,7 +53,7 @@ fn swapped() -> World {
 
 impl World {
     fn replay(&self, outputs: &Outputs) -> Replayed {
-        let params = params(&self.given);
+        let params = completed(&AttackStage, &self.given);
         let inputs = self.inputs.iter();
         let task = Task {
             inputs: inputs.map(|(n, t)| ((*n).to_owned(), t.clone())).collect(),

@@ -12,8 +12,8 @@ use crate::Failure;
 use crate::kinds::attack::context::{AttackContext, Change, Item, Trace};
 use crate::kinds::attack::goals::Goal;
 use crate::kinds::attack::search::moves::{Ask, Steepest};
+use crate::models::entry::Subject;
 use crate::models::failure;
-use crate::models::loaded::Subject;
 
 /// One item on its way.
 struct Walker {
@@ -115,7 +115,7 @@ fn step(
         let objective = walkers[group[0]].goal.objective();
         let answers = match context.subject {
             Subject::Network(network) => resumed(network, walkers, &group, &objective)?,
-            Subject::Machine(_) => whole(context.subject, walkers, &group, &objective)?,
+            Subject::Classifier(_) => whole(context.subject, walkers, &group, &objective)?,
         };
         for (i, answer) in group.into_iter().zip(answers) {
             let walker = &mut walkers[i];
@@ -314,7 +314,7 @@ mod tests {
             let network = || Neural::new(&model, &params).unwrap();
             let plain = network();
             // As a machine it is asked for the gradient of whole texts.
-            let whole = walks(&Subject::Machine(&plain), &vectors);
+            let whole = walks(&Subject::Classifier(&plain), &vectors);
             let resumed = Subject::Network(network());
             assert_eq!(whole, walks(&resumed, &vectors), "{cell:?}");
             assert_eq!(plain.queries(), resumed.victim().queries());

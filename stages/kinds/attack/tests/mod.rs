@@ -440,8 +440,7 @@ fn what_is_missing_or_wrong_is_named() {
         "no row has the split `tset` (splits: dev, test, train)"
     );
     let check = |given: &[(&str, Value)]| {
-        AttackStage
-            .check(&trial::params(given))
+        crate::complete(&AttackStage, &trial::params(given))
             .unwrap_err()
             .message
     };

@@ -11,6 +11,7 @@ use store::Value;
 use crate::kinds::attack::{AttackStage, AttackStream};
 use crate::kinds::train::Train;
 use crate::models::loaded::Loaded;
+use crate::tests::trial::completed;
 use crate::tests::trial::{Nobody, Signal, on_threads, params, run, signals, stored, text, waves};
 use crate::{Stage, Task};
 
@@ -333,7 +334,7 @@ fn repeats_are_drawn_anew_and_traces_end_where_the_model_does() {
         ("attack", text("dynamic")),
         ("start", Value::Float(0.5)),
         ("label", Value::Int(1)),
-        ("among", text("right")),
+        ("among", text("correct")),
         ("items", Value::Int(2)),
         ("repeats", Value::Int(3)),
         ("traces", Value::Int(4)),
@@ -410,7 +411,7 @@ fn a_rate_is_over_the_rows_that_were_attacked() {
         assert_eq!((float("median_words"), float("mean_words")), (None, None));
         let right = all.iter().filter(right).count();
         assert_eq!(tried < right, target.is_some() || more == "none");
-        let params = params(&given);
+        let params = completed(&AttackStage, &given);
         let task = Task {
             inputs: inputs.map(|(n, t)| (n.to_owned(), t.clone())).into(),
             params: &params,
@@ -478,7 +479,7 @@ fn a_sequence_that_arrives_is_perturbed_as_in_the_table() {
         let weights = trained("lstm");
         let mut given = vec![("attack", text(name))];
         given.extend(more.clone());
-        let live = AttackStream::open(&weights, params(&given)).unwrap();
+        let live = AttackStream::open(&weights, completed(&AttackStage, &given)).unwrap();
         let examples = rows(&attack(&weights, &waves(), name, &more));
         for row in examples.iter().filter(|row| row.attacked).take(5) {
             let mut run = live.start(Some(row.label as u32)).unwrap();
@@ -510,7 +511,7 @@ fn what_is_missing_or_wrong_is_named() {
         "the split `test` has no row of class 7: there is nothing to attack (draw from other rows: `split`, `label` and `among` say which)"
     );
     let check = |given: &[(&str, Value)]| {
-        let error = AttackStage.check(&params(given)).unwrap_err();
+        let error = crate::complete(&AttackStage, &params(given)).unwrap_err();
         format!("{} ({})", error.message, error.help.unwrap_or_default())
     };
     assert_eq!(
@@ -532,12 +533,19 @@ fn what_is_missing_or_wrong_is_named() {
         ]),
         "`rho` has no meaning for attack = \"gradient-sign\" (leave it out: it belongs to dynamic)"
     );
-    let jsma = AttackStream::open(&weights, params(&[("attack", text("jsma"))]));
+    let jsma = AttackStream::open(
+        &weights,
+        completed(&AttackStage, &[("attack", text("jsma"))]),
+    );
     assert_eq!(
         jsma.err().unwrap().message,
         "the attack `jsma` does not perturb samples as they arrive"
     );
-    let live = AttackStream::open(&weights, params(&[("attack", text("dynamic"))])).unwrap();
+    let live = AttackStream::open(
+        &weights,
+        completed(&AttackStage, &[("attack", text("dynamic"))]),
+    )
+    .unwrap();
     assert_eq!(
         live.start(None).err().unwrap().message,
         "nothing says where the sequence shall go"

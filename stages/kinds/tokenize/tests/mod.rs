@@ -38,7 +38,7 @@ fn params(scheme: &str, more: &[(&str, Value)]) -> Params {
 fn run(params: &Params, inputs: &[(&str, &RecordBatch)]) -> Result<Outputs, Failure> {
     let path = PathBuf::from(concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/tokenize/tests/vocab.txt"
+        "/kinds/tokenize/tests/vocab.txt"
     ));
     let digest = Digest::of_file(&path).unwrap();
     let file = SourceFile {

@@ -1,0 +1,40 @@
+//! `model = "gru"`: Gated recurrent units (Cho et al. 2014).
+
+use nn::models::{GRU, NetworkSpec};
+
+use super::entry::{Data, ModelEntry, ModelKind};
+use super::recurrent;
+use crate::ParamError;
+use crate::params::settings::Settings;
+use crate::tables::model_card::ModelCard;
+
+/// The model.
+pub struct Gru;
+
+impl ModelKind for Gru {
+    fn entry(&self) -> ModelEntry {
+        let file = "stages/models/gru.rs";
+        recurrent::entry(
+            "gru",
+            file,
+            "Gated recurrent units (Cho et al. 2014).",
+            recurrent::PARAMS,
+        )
+    }
+
+    fn card(&self, settings: Settings<'_>, data: &Data) -> Result<ModelCard, ParamError> {
+        recurrent::card(&GRU, settings, data)
+    }
+
+    fn network(&self, card: &ModelCard) -> Option<Result<Box<dyn NetworkSpec>, String>> {
+        recurrent::network(&GRU, card)
+    }
+
+    fn keeps_vectors_outside(&self, settings: Settings<'_>, signals: bool) -> bool {
+        recurrent::keeps_vectors_outside(settings, signals)
+    }
+
+    fn steps(&self, settings: Settings<'_>) -> bool {
+        recurrent::steps(settings)
+    }
+}
