@@ -28,8 +28,8 @@ pub struct Param {
     pub range: Range,
     /// The parameter and its values without which this one has no effect.
     pub when: Option<(&'static str, &'static [&'static str])>,
-    /// An older name, which is still understood and means the same.
-    pub formerly: Option<&'static str>,
+    /// Values under older names, which are still understood: the old one, and what it is called now.
+    pub renamed: &'static [(&'static str, &'static str)],
     /// What it means, in one line.
     pub help: &'static str,
 }
@@ -58,7 +58,7 @@ impl Param {
         presence: Presence::Optional,
         range: Range::Any,
         when: None,
-        formerly: None,
+        renamed: &[],
         help: "",
     };
 
@@ -152,17 +152,12 @@ impl Param {
         }
     }
 
-    /// The same with an older name.
-    pub const fn formerly(self, name: &'static str) -> Param {
+    /// The same with older names of its values.
+    pub const fn renamed(self, values: &'static [(&'static str, &'static str)]) -> Param {
         Param {
-            formerly: Some(name),
+            renamed: values,
             ..self
         }
-    }
-
-    /// The same with other words for what it means here.
-    pub const fn help(self, help: &'static str) -> Param {
-        Param { help, ..self }
     }
 }
 

@@ -14,6 +14,14 @@ pub fn complete(kind: &dyn Stage, written: &Params) -> Result<Params, ParamError
     let own = in_force_of(kind, written)?;
     let mut params = written.clone();
     for param in &own {
+        if let Some(Value::Text(value)) = params.get_mut(param.name) {
+            let renamed = param.renamed.iter().find(|(old, _)| old == value);
+            if let Some((_, new)) = renamed {
+                *value = (*new).to_owned();
+            }
+        }
+    }
+    for param in &own {
         let Some(default) = param.presence.default() else {
             continue;
         };
@@ -155,4 +163,33 @@ pub fn union(base: &[Param], choices: &[Choice]) -> &'static [Param] {
     }
     // Once a kind, for as long as the program runs.
     Box::leak(all.into_boxed_slice())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::attack::AttackStage;
+    use crate::tests::trial::{params, text};
+
+    /// `explain` and `audit` show what is in the key.
+    #[test]
+    fn the_defaults_of_what_is_chosen_are_written_out_and_those_of_others_are_not() {
+        let jsma = complete(&AttackStage, &params(&[("attack", text("jsma"))])).unwrap();
+        assert_eq!(jsma["max_words"], Value::Int(35));
+        assert_eq!(jsma["direction"], text("sign"));
+        assert!(!jsma.contains_key("alpha") && !jsma.contains_key("n"));
+        let sign = [("attack", text("gradient-sign"))];
+        let sign = complete(&AttackStage, &params(&sign)).unwrap();
+        assert_eq!(sign["alpha"], Value::Float(0.15));
+        assert!(!sign.contains_key("eps"));
+    }
+
+    #[test]
+    fn both_spellings_of_a_value_give_one_key() {
+        let among = |value| {
+            let given = params(&[("attack", text("none")), ("among", text(value))]);
+            complete(&AttackStage, &given).unwrap()
+        };
+        assert_eq!(among("right"), among("correct"));
+    }
 }

@@ -101,7 +101,8 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
             "among",
             &["all", "correct"],
             "Which rows to sample from: all of them, or those that the model classifies correctly.",
-        ),
+        )
+        .renamed(&[("right", "correct")]),
         Param::int("label", 0, 0, "Sample only from rows of this class.").optional(),
         Param::int(
             "repeats",
