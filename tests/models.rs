@@ -106,7 +106,7 @@ fn weights_come_back_from_a_safetensors_file_bit_by_bit() {
     lab.run().ran(["own"]);
     assert_ne!(lab.digests()["own.weights"], before["own.weights"]);
 
-    // What is trained in one go would leave `start` unread: it says so.
+    // What is fitted in one call would leave `start` unread: it says so.
     lab.edit(
         "epochs = 0\nstart = \"svm.safetensors\"",
         "epochs = 5\nstart = \"svm.safetensors\"",
@@ -115,7 +115,7 @@ fn weights_come_back_from_a_safetensors_file_bit_by_bit() {
     assert_eq!(said.code, 2);
     assert!(
         said.stderr
-            .contains("`svm` is trained in one go, and cannot go on from weights"),
+            .contains("`svm` is fitted in one call, and cannot continue from weights"),
         "{}",
         said.stderr
     );

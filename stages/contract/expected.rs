@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ParamError;
-use crate::params::nearest::nearest;
+use crate::contract::nearest::nearest;
 
 /// What is known of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -31,7 +31,7 @@ const DECIDE_NOTHING: &[&str] = &[
     "stages/kinds/attack/replay/",
     "stages/isolated.rs",
     "stages/isolated/",
-    "stages/params/nearest.rs",
+    "stages/contract/nearest.rs",
     "stages/tables/foreign.rs",
 ];
 
@@ -197,7 +197,7 @@ mod tests {
             let has = |start: &str| files.keys().any(|name| name.starts_with(start));
             assert!(has(&format!("stages/kinds/{}/mod.rs", folder(kind))));
             assert!(!has(COLLECT), "{kind} does not collect");
-            assert!(!has("stages/fingerprint/") && !has("stages/params/nearest.rs"));
+            assert!(!has("stages/fingerprint/") && !has("stages/contract/nearest.rs"));
             for other in STAGES.iter().map(|stage| stage.describe().kind) {
                 let shares = other == kind || (kind, other) == ("adversarial-retrain", "attack");
                 let theirs = format!("stages/kinds/{}/", folder(other));

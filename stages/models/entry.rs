@@ -10,10 +10,9 @@ use nn::linear::{NaiveBayes, Vectors};
 use nn::models::{Model, NetworkSpec};
 use nn::victim::{Neural, Victim};
 
-use super::failure;
 use crate::contract::description::Param;
 use crate::contract::expected::ExpectedRows;
-use crate::params::settings::Settings;
+use crate::params::settings::{self, Settings};
 use crate::tables::model_card::ModelCard;
 use crate::tables::sequences::Form;
 use crate::tables::weights::{Numbers, Tensor};
@@ -194,7 +193,7 @@ pub fn network_card(
     data: &Data,
     vectors: Option<&str>,
 ) -> Result<ModelCard, ParamError> {
-    let model = Model::new(spec).map_err(|error| super::too_large(&error))?;
+    let model = Model::new(spec).map_err(|error| too_large(&error))?;
     Ok(ModelCard::network(
         &model.spec(),
         data.form.words(),
@@ -231,6 +230,22 @@ fn filled(
         params.set(span, values).map_err(failure)?;
     }
     Ok(params)
+}
+
+/// An error of `nn`.
+pub fn failure(error: nn::Error) -> Failure {
+    Failure::new(error.to_string())
+}
+
+/// The error of a network that cannot be built. Whoever knows the parameters says which to lower.
+pub fn too_large(error: &nn::Error) -> ParamError {
+    match error {
+        nn::Error::Shape { what, got, .. } if *what == "the weights of a model" => {
+            let message = format!("the model would have {got} weights, which are too many");
+            settings::wrong("", message, "")
+        }
+        _ => settings::wrong("model", error.to_string(), "see the README of `train`"),
+    }
 }
 
 /// A tensor of 64-bit floats.

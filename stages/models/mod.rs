@@ -23,7 +23,8 @@ use crate::params::settings::{self, Settings};
 use crate::tables::model_card::ModelCard;
 use crate::tables::sequences::Form;
 use crate::{Failure, ParamError};
-use entry::{Data, ModelEntry, ModelKind, VectorUse};
+pub use entry::failure;
+use entry::{Data, ModelEntry, ModelKind, VectorUse, too_large};
 
 /// Every model. To add one: a file, a `mod` line above and an entry here.
 pub static MODELS: &[&dyn ModelKind] = &[
@@ -131,17 +132,6 @@ pub fn card(params: &Params, data: &Data) -> Result<ModelCard, ParamError> {
             Err(too_many(params, &message))
         }
         None => Ok(card),
-    }
-}
-
-/// The error of a network that cannot be built. Whoever knows the parameters says which to lower.
-fn too_large(error: &nn::Error) -> ParamError {
-    match error {
-        nn::Error::Shape { what, got, .. } if *what == "the weights of a model" => {
-            let message = format!("the model would have {got} weights, which are too many");
-            settings::wrong("", message, "")
-        }
-        _ => settings::wrong("model", error.to_string(), "see the README of `train`"),
     }
 }
 
@@ -264,9 +254,4 @@ pub fn files(inputs: &ExpectedInputs<'_>, ports: &[&str]) -> Vec<&'static str> {
     files.sort_unstable();
     files.dedup();
     files
-}
-
-/// An error of `nn`.
-pub fn failure(error: nn::Error) -> Failure {
-    Failure::new(error.to_string())
 }

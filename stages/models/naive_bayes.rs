@@ -5,9 +5,9 @@ use nn::linear::{NaiveBayes as Counts, Vectors};
 
 use super::embedding::vocabulary;
 use super::entry::{
-    Data, LoadedModel, ModelEntry, ModelKind, Subject, Tensors, VectorUse, doubles, not_a_model,
+    Data, LoadedModel, ModelEntry, ModelKind, Subject, Tensors, VectorUse, doubles, failure,
+    not_a_model,
 };
-use super::failure;
 use crate::contract::expected::ExpectedRows;
 use crate::params::settings::Settings;
 use crate::tables::model_card::{ModelCard, json};

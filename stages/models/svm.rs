@@ -6,9 +6,9 @@ use nn::linear::{Bag, Features, LinearSvm, Steps, SvmSpec, Vectors};
 
 use super::embedding::vocabulary;
 use super::entry::{
-    Data, LoadedModel, ModelEntry, ModelKind, Subject, Tensors, VectorUse, doubles, not_a_model,
+    Data, LoadedModel, ModelEntry, ModelKind, Subject, Tensors, VectorUse, doubles, failure,
+    not_a_model,
 };
-use super::failure;
 use crate::contract::description::Param;
 use crate::contract::expected::ExpectedRows;
 use crate::params::settings::Settings;

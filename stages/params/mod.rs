@@ -1,5 +1,4 @@
 //! Parameters: read once, with defaults per choice and names that are nearly right.
 
 pub mod complete;
-pub mod nearest;
 pub mod settings;

@@ -3,7 +3,7 @@
 use store::{Params, Value};
 
 use crate::contract::description::Param;
-use crate::params::nearest::nearest;
+use crate::contract::nearest::nearest;
 use crate::{Failure, ParamError};
 
 /// A stage's parameters, asked for by name.

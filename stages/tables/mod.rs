@@ -4,7 +4,7 @@
 pub mod foreign;
 pub mod model_card;
 pub mod ngrams;
-pub mod pages;
+pub(crate) mod pages;
 pub mod sequences;
 pub mod vocabulary;
 pub mod weights;

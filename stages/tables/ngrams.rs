@@ -8,7 +8,6 @@ use arrow::record_batch::RecordBatch;
 use nn::ngrams::{Gram, KneserNey};
 
 use crate::Failure;
-use crate::models::failure;
 use crate::tables::vocabulary;
 use crate::tables::weights::with_metadata;
 
@@ -90,5 +89,8 @@ pub fn read(table: &RecordBatch) -> Result<(KneserNey, String), Failure> {
         });
     }
     let model = KneserNey::from_grams(number(SIZE)?, number(START)? as u32, &grams);
-    Ok((model.map_err(failure)?, fact(vocabulary::KEY)?))
+    Ok((
+        model.map_err(|error| Failure::new(error.to_string()))?,
+        fact(vocabulary::KEY)?,
+    ))
 }

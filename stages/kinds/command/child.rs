@@ -268,7 +268,7 @@ fn not_in_path(sandbox: &Sandbox, program: &str) -> String {
                 .filter_map(|entry| entry.file_name().into_string().ok()),
         );
     }
-    let nearest = crate::params::nearest::nearest(program, programs.iter().map(String::as_str));
+    let nearest = crate::contract::nearest::nearest(program, programs.iter().map(String::as_str));
     let looked = format!("looked through the {} folders of PATH", folders.len());
     match nearest {
         Some(near) => format!("{looked}; did you mean `{near}`?"),

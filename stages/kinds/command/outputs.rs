@@ -85,7 +85,7 @@ fn missing(name: &str, found: &[String], log: &Log) -> Failure {
         "the program did not write its output `{name}`: {there}\n{}",
         log.tail()
     );
-    let help = match crate::params::nearest::nearest(
+    let help = match crate::contract::nearest::nearest(
         &format!("{name}.parquet"),
         found.iter().map(String::as_str),
     ) {

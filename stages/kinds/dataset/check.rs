@@ -13,7 +13,7 @@ use super::synthetic::{self, Options, Synthetic};
 use super::text::{self, Encoding};
 use crate::ParamError;
 use crate::contract::expected::{Expected, ExpectedRows};
-use crate::params::nearest::nearest;
+use crate::contract::nearest::nearest;
 
 /// Where rows come from.
 pub enum Origin<'a> {

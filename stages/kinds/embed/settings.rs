@@ -152,7 +152,7 @@ fn named<T: Copy>(param: &'static str, name: &str, all: &[(&str, T)]) -> Result<
     let names = || all.iter().map(|(name, _)| *name);
     let found = all.iter().find(|(known, _)| *known == name);
     found.map(|(_, value)| *value).ok_or_else(|| {
-        let help = match crate::params::nearest::nearest(name, names()) {
+        let help = match crate::contract::nearest::nearest(name, names()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("it is one of {}", names().collect::<Vec<_>>().join(", ")),
         };

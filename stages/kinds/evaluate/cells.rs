@@ -15,7 +15,7 @@ use store::{Params, Value};
 
 use super::metrics::{self, EXAMPLES, METRICS, Number};
 use super::template::{fill, holes};
-use crate::params::nearest::nearest;
+use crate::contract::nearest::nearest;
 use crate::params::settings::{Settings, failure, unknown, wrong};
 use crate::tables::weights::with_metadata;
 use crate::{Failure, Outputs, ParamError, Task};

@@ -72,7 +72,7 @@ fn missing_column(error: &PolarsError, message: &str) -> Option<String> {
 }
 
 fn meant(name: &str, known: &[&str], listing: &str) -> String {
-    match crate::params::nearest::nearest(name, known.iter().copied()) {
+    match crate::contract::nearest::nearest(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? {listing}"),
         None => listing.to_owned(),
     }

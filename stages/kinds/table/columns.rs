@@ -68,7 +68,7 @@ fn choose<'a>(known: &BTreeSet<&str>, chosen: Vec<&'a str>) -> Result<Vec<&'a st
         }
         if !known.contains(name) {
             let list: Vec<_> = known.iter().map(|name| format!("`{name}`")).collect();
-            let help = match crate::params::nearest::nearest(name, known.iter().copied()) {
+            let help = match crate::contract::nearest::nearest(name, known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("the rows have {}", list.join(", ")),
             };

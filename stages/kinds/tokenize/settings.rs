@@ -167,7 +167,7 @@ fn scheme(name: &str) -> Result<Scheme, ParamError> {
         None => Err(error(
             "scheme",
             format!("no scheme `{name}`"),
-            &match crate::params::nearest::nearest(name, names()) {
+            &match crate::contract::nearest::nearest(name, names()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("schemes: {}", names().collect::<Vec<_>>().join(", ")),
             },

@@ -10,8 +10,7 @@ use std::f64::consts::TAU;
 
 use arrow::record_batch::RecordBatch;
 
-use super::Synthetic;
-use super::options::{Options, Setting, Stream};
+use super::options::{Options, Setting, Stream, Synthetic};
 use crate::kinds::dataset::catalogue::Schema;
 use crate::kinds::dataset::table::Sequences;
 

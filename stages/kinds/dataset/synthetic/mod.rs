@@ -5,30 +5,7 @@ mod frequency;
 mod options;
 mod reviews_grammar;
 
-use arrow::record_batch::RecordBatch;
-
-use super::catalogue::Schema;
-pub use options::{Options, Setting};
-
-/// A synthetic data set.
-pub struct Synthetic {
-    /// Its name, as in `name = "frequency"`.
-    pub name: &'static str,
-    /// What it is, in one line.
-    pub title: &'static str,
-    /// The columns of its table.
-    pub schema: Schema,
-    /// The names of its classes.
-    pub labels: &'static [&'static str],
-    /// The file that generates it: its code is part of the key, the others' is not.
-    pub file: &'static str,
-    /// How many rows its splits have, unless `generate` says otherwise.
-    pub splits: &'static [(&'static str, usize)],
-    /// Its other options, with their defaults.
-    pub options: &'static [(&'static str, Setting)],
-    /// Makes it.
-    pub make: fn(&Options, u64) -> RecordBatch,
-}
+pub use options::{Options, Synthetic};
 
 /// Every synthetic data set. To add one: a file, a `mod` line above and an entry here.
 pub static SYNTHETIC: &[&Synthetic] = &[&frequency::FREQUENCY, &reviews_grammar::REVIEWS];
@@ -40,6 +17,7 @@ pub fn find(name: &str) -> Option<&'static Synthetic> {
 
 #[cfg(test)]
 mod tests {
+    use arrow::record_batch::RecordBatch;
     use store::Value;
 
     use super::*;

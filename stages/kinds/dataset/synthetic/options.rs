@@ -1,10 +1,31 @@
-//! What `generate` says of a synthetic data set, and random numbers for its rows.
+//! What a synthetic data set is, what `generate` says of one, and random numbers for its rows.
 
 use std::collections::BTreeMap;
 
+use arrow::record_batch::RecordBatch;
 use store::Value;
 
-use super::Synthetic;
+use crate::kinds::dataset::catalogue::Schema;
+
+/// A synthetic data set.
+pub struct Synthetic {
+    /// Its name, as in `name = "frequency"`.
+    pub name: &'static str,
+    /// What it is, in one line.
+    pub title: &'static str,
+    /// The columns of its table.
+    pub schema: Schema,
+    /// The names of its classes.
+    pub labels: &'static [&'static str],
+    /// The file that generates it: its code is part of the key, the others' is not.
+    pub file: &'static str,
+    /// How many rows its splits have, unless `generate` says otherwise.
+    pub splits: &'static [(&'static str, usize)],
+    /// Its other options, with their defaults.
+    pub options: &'static [(&'static str, Setting)],
+    /// Makes it.
+    pub make: fn(&Options, u64) -> RecordBatch,
+}
 
 /// The value of an option.
 #[derive(Clone, Copy, Debug, PartialEq)]

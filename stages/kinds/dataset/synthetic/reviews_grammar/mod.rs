@@ -17,8 +17,7 @@ mod typos;
 
 use arrow::record_batch::RecordBatch;
 
-use super::Synthetic;
-use super::options::{Options, Setting};
+use super::options::{Options, Setting, Synthetic};
 use crate::kinds::dataset::catalogue::Schema;
 use crate::kinds::dataset::table::Texts;
 use dice::Dice;
