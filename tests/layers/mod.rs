@@ -25,7 +25,7 @@ const PACKAGES: [(&str, &str, &str); 4] = [
 /// Modules that are still in a cycle, and lines that one function in ten still exceeds, per package. May only shrink.
 const KNOWN: [(&str, usize, usize); 4] = [
     ("ablate", 0, 40),
-    ("stages", 44, 40),
+    ("stages", 34, 40),
     ("nn", 0, 40),
     ("store", 0, 40),
 ];

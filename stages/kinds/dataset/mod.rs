@@ -38,6 +38,9 @@ pub use synthetic::{SYNTHETIC, Synthetic};
 
 use check::Origin;
 
+/// Where the generators of synthetic data sets lie.
+const GENERATORS: &str = "stages/kinds/dataset/synthetic/";
+
 /// Where the entries of the catalogue lie.
 const CATALOGUE: &str = "stages/kinds/dataset/catalogue/";
 
@@ -153,8 +156,12 @@ impl Stage for Dataset {
             _ => (None, None),
         };
         fingerprint::narrowed(DESCRIPTION.kind, generator.as_slice(), |file| {
+            let folder = |file: &str| file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
             let other = file.starts_with(CATALOGUE) && entry.as_deref() != Some(file);
-            !other && !file.starts_with("stages/kinds/dataset/fetch/")
+            // What lies beside a generator is its own, such as the words of a grammar.
+            let words = file.starts_with(GENERATORS) && !file.ends_with(".rs");
+            let beside = generator.is_some_and(|generator| folder(generator) == folder(file));
+            !other && (!words || beside) && !file.starts_with("stages/kinds/dataset/fetch/")
         })
     }
 

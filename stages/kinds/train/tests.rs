@@ -374,7 +374,7 @@ fn wrong_parameters_are_named_before_anything_runs() {
     );
     assert_eq!(
         check(&[("model", text("gru")), ("final_rate", Value::Float(0.1))]),
-        "final_rate: `final_rate` is 0.1 (it is between 0.000000000001 and 0.001)"
+        "final_rate: `final_rate` is 0.1 (it is at most the learning rate, 0.001)"
     );
     assert_eq!(
         check(&[("model", text("lstm")), ("dropout", Value::Float(1.5))]),
