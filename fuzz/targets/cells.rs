@@ -9,8 +9,10 @@ mod failure;
 mod text;
 
 /// The readers name each other by their places in the crate.
-mod dataset {
-    pub(crate) use crate::text;
+mod kinds {
+    pub(crate) mod dataset {
+        pub(crate) use crate::text;
+    }
 }
 
 pub use failure::Failure;

@@ -15,6 +15,11 @@ mod split;
 #[path = "../../stages/kinds/tokenize/words.rs"]
 mod words;
 
+/// Modules name each other by their places in the crate.
+mod tables {
+    pub(crate) use crate::pages;
+}
+
 use std::collections::HashMap;
 
 use interner::Interner;
