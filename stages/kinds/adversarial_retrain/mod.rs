@@ -24,7 +24,7 @@ use crate::contract::role::Role;
 use crate::fingerprint::Code;
 use crate::kinds::attack;
 use crate::kinds::attack::{Among, AttackInputs, Outcome};
-use crate::models::loaded::{Loaded, vectors};
+use crate::models::loaded::Loaded;
 use crate::params::complete::union;
 use crate::params::settings;
 use crate::params::settings::{Settings, failure};
@@ -187,9 +187,8 @@ impl Stage for AdversarialRetrain {
             attacked: old.attack(&places, task.params, task.seed, task.watch)?,
         };
         let trained = plan.train(task, &old)?;
-        let connected = task.inputs.get("vectors").map(vectors).transpose()?;
-        let new = Loaded::open(&trained.weights, connected.as_ref())?;
-        let new = AttackInputs::with(task, new, connected)?;
+        let new = Loaded::open(&trained.weights, old.connected.as_ref())?;
+        let new = old.with_model(new);
         let after = Side {
             name: "after",
             clean: new.accuracy(&all)?,
@@ -254,11 +253,10 @@ impl Retraining {
 
     /// Trains the old model's architecture on clean and adversarial rows.
     fn train(&self, task: &Task<'_>, old: &AttackInputs) -> Result<Trained, Failure> {
-        let connected = task.inputs.get("vectors").map(vectors).transpose()?;
         let lesson = |train| Lesson {
             train,
             dev: &self.dev,
-            vectors: connected.as_ref(),
+            vectors: old.connected.as_ref(),
             seed: task.seed,
         };
         let start = self.goes_on.then_some(old.loaded());

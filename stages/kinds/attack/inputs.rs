@@ -44,6 +44,8 @@ pub struct AttackInputs {
     /// The words by id, if a vocabulary is connected.
     pub words: Option<StringArray>,
     vectors: Option<Vectors>,
+    /// The word vectors that are connected, whatever the model reads.
+    pub connected: Option<Vectors>,
 }
 
 /// Items that share batches: two groups of 16, one for each of two classes.
@@ -54,15 +56,6 @@ impl AttackInputs {
     pub fn open(task: &Task<'_>) -> Result<AttackInputs, Failure> {
         let connected = task.inputs.get("vectors").map(vectors).transpose()?;
         let loaded = Loaded::open(&task.inputs["weights"], connected.as_ref())?;
-        AttackInputs::with(task, loaded, connected)
-    }
-
-    /// The same inputs with another model.
-    pub fn with(
-        task: &Task<'_>,
-        loaded: Loaded,
-        connected: Option<Vectors>,
-    ) -> Result<AttackInputs, Failure> {
         let bayes = task.inputs.get("bayes");
         let bayes = bayes.map(|table| Loaded::open(table, None)).transpose()?;
         if let Some(other) = bayes.as_ref().filter(|loaded| loaded.bayes().is_none()) {
@@ -73,9 +66,6 @@ impl AttackInputs {
             );
         }
         let rows = Labelled::read(&task.inputs["rows"])?;
-        // The vectors that the model reads, also when they were trained with it.
-        let own = loaded.network();
-        let own = own.and_then(|(model, params)| own_vectors(model, params));
         let words = task.inputs.get("vocab").map(words).transpose()?;
         let ours = rows.form.words();
         vocabulary::agree(ours, loaded.card.words(), "weights")?;
@@ -90,12 +80,22 @@ impl AttackInputs {
         vocabulary::agree(ours, theirs, "language")?;
         Ok(AttackInputs {
             rows,
-            loaded,
             bayes,
             language: language.map(|(model, _)| model),
             words,
-            vectors: own.or(connected),
+            vectors: read_by(&loaded, connected.as_ref()),
+            connected,
+            loaded,
         })
+    }
+
+    /// The same inputs with another model that reads the same tokens.
+    pub fn with_model(self, loaded: Loaded) -> AttackInputs {
+        AttackInputs {
+            vectors: read_by(&loaded, self.connected.as_ref()),
+            loaded,
+            ..self
+        }
     }
 
     /// The rows of a split, or some of them; at most so many, drawn by seed and id, in their order.
@@ -301,6 +301,13 @@ impl AttackInputs {
             .map(outcome)
             .collect())
     }
+}
+
+/// The vectors that a model reads, also when they were trained with it.
+fn read_by(loaded: &Loaded, connected: Option<&Vectors>) -> Option<Vectors> {
+    let own = loaded.network();
+    let own = own.and_then(|(model, params)| own_vectors(model, params));
+    own.or_else(|| connected.cloned())
 }
 
 /// The vectors among a network's weights.
