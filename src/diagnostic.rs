@@ -51,10 +51,11 @@ impl Span {
     }
 }
 
-/// One error, ready to be shown.
+/// One error or warning, ready to be shown.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
     title: String,
+    warning: bool,
     places: Vec<(Span, String)>,
     help: Vec<String>,
 }
@@ -64,8 +65,17 @@ impl Diagnostic {
     pub fn new(title: impl Into<String>) -> Diagnostic {
         Diagnostic {
             title: title.into(),
+            warning: false,
             places: Vec::new(),
             help: Vec::new(),
+        }
+    }
+
+    /// A warning: what follows goes on.
+    pub fn warning(title: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            warning: true,
+            ..Diagnostic::new(title)
         }
     }
 
@@ -97,7 +107,12 @@ impl Diagnostic {
         // The renderer takes the headline apart at line ends; what follows becomes notes.
         let title = on_terminal(&self.title);
         let (headline, rest) = title.split_once('\n').unwrap_or((&title, ""));
-        let mut group = Group::with_title(Level::ERROR.primary_title(headline));
+        let level = if self.warning {
+            Level::WARNING
+        } else {
+            Level::ERROR
+        };
+        let mut group = Group::with_title(level.primary_title(headline));
         for (n, (span, label)) in self.places.iter().enumerate() {
             let (name, text) = &sources.texts[usize::from(span.source)];
             let kind = match n {

@@ -15,7 +15,9 @@ mod training;
 
 pub use collect::collect;
 pub use contract::data_home::DataHome;
-pub use contract::description::{Choice, Description, Inputs, Param, Port, Ports, Presence, Type};
+pub use contract::description::{
+    Choice, Description, Inputs, Param, Port, Ports, Presence, Renamed, Type,
+};
 pub use contract::determinism::{Determinism, Within};
 pub use contract::expected::{Blamed, Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
 pub use contract::failure::{Failure, ParamError};

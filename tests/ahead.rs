@@ -41,7 +41,7 @@ epochs = 1
 
 [stage.swap]
 kind = "attack"
-inputs = { weights = "lstm", rows = "tokens", vocab = "tokens.vocab", bayes = "bayes" }
+inputs = { victim = "lstm", rows = "tokens", vocab = "tokens.vocab", bayes = "bayes" }
 attack = "swap"
 "#;
 
@@ -77,7 +77,7 @@ case!(
     r#"
 [stage.a]
 kind = "attack"
-inputs = { weights = "lstm", rows = "tokens", vocab = "tokens.vocab" }
+inputs = { victim = "lstm", rows = "tokens", vocab = "tokens.vocab" }
 attack = "tack-on"
 "#
 );
@@ -86,7 +86,7 @@ case!(
     r#"
 [stage.a]
 kind = "attack"
-inputs = { weights = "lstm", rows = "tokens", bayes = "bayes" }
+inputs = { victim = "lstm", rows = "tokens", bayes = "bayes" }
 attack = "${attack}"
 
 [axes]
@@ -98,7 +98,7 @@ case!(
     r#"
 [stage.a]
 kind = "adversarial-retrain"
-inputs = { weights = "lstm", rows = "tokens", vocab = "tokens.vocab" }
+inputs = { victim = "lstm", rows = "tokens", vocab = "tokens.vocab" }
 attack = "swap"
 epochs = 1
 "#
@@ -108,7 +108,7 @@ case!(
     r#"
 [stage.a]
 kind = "attack"
-inputs = { weights = "lstm", rows = "tokens", vocab = "tokens.vocab", bayes = "lstm" }
+inputs = { victim = "lstm", rows = "tokens", vocab = "tokens.vocab", bayes = "lstm" }
 attack = "swap"
 "#
 );
@@ -117,7 +117,7 @@ case!(
     r#"
 [stage.a]
 kind = "attack"
-inputs = { weights = "bayes", rows = "tokens" }
+inputs = { victim = "bayes", rows = "tokens" }
 attack = "jsma"
 "#
 );
@@ -126,7 +126,7 @@ case!(
     r#"
 [stage.a]
 kind = "attack"
-inputs = { weights = "gru", rows = "waves" }
+inputs = { victim = "gru", rows = "waves" }
 attack = "jsma"
 "#
 );
@@ -135,7 +135,7 @@ case!(
     r#"
 [stage.a]
 kind = "attack"
-inputs = { weights = "gru", rows = "tokens" }
+inputs = { victim = "gru", rows = "tokens" }
 attack = "none"
 "#
 );
@@ -144,7 +144,7 @@ case!(
     r#"
 [stage.a]
 kind = "attack"
-inputs = { weights = "lstm", rows = "tokens" }
+inputs = { victim = "lstm", rows = "tokens" }
 attack = "none"
 traces = 2
 "#
@@ -164,7 +164,7 @@ model = "lstm"
 
 [stage.a]
 kind = "attack"
-inputs = { weights = "frozen", rows = "tokens" }
+inputs = { victim = "frozen", rows = "tokens" }
 attack = "none"
 "#
 );
@@ -173,7 +173,7 @@ case!(
     r#"
 [stage.a]
 kind = "attack"
-inputs = { weights = "lstm", rows = "tokens" }
+inputs = { victim = "lstm", rows = "tokens" }
 attack = "none"
 split = "tset"
 "#
@@ -236,7 +236,7 @@ case!(
     r#"
 [stage.a]
 kind = "adversarial-retrain"
-inputs = { weights = "bayes", rows = "tokens" }
+inputs = { victim = "bayes", rows = "tokens" }
 attack = "none"
 mix = "batch"
 "#
@@ -300,7 +300,7 @@ units = "${units}"
 
 [stage.a]
 kind = "attack"
-inputs = { weights = "m", rows = "tokens" }
+inputs = { victim = "m", rows = "tokens" }
 select = { over = ["units"], metric = "m.model", column = "dev_acuracy", best = "max" }
 attack = "none"
 "#

@@ -36,7 +36,7 @@ model = "naive-bayes"
 
 [stage.clean]
 kind = "attack"
-inputs = { weights = "bayes", rows = "tokens" }
+inputs = { victim = "bayes", rows = "tokens" }
 attack = "none"
 
 [stage.waves]
@@ -53,7 +53,7 @@ epochs = 1
 
 [stage.still]
 kind = "attack"
-inputs = { weights = "gru", rows = "waves" }
+inputs = { victim = "gru", rows = "waves" }
 attack = "gradient-sign"
 alpha = 0.0
 

@@ -287,7 +287,7 @@ model = "naive-bayes"
 
 [stage.swap]
 kind = "attack"
-inputs = { weights = "bayes", rows = "tokens", vocab = "tokens.vocab", bayes = "bayes" }
+inputs = { victim = "bayes", rows = "tokens", vocab = "tokens.vocab", bayes = "bayes" }
 attack = "swap"
 n = 3
 

@@ -27,7 +27,7 @@ model = "naive-bayes"
 
 [stage.attack]
 kind = "attack"
-inputs = { weights = "bayes", rows = "tokens", vocab = "tokens.vocab", bayes = "bayes" }
+inputs = { victim = "bayes", rows = "tokens", vocab = "tokens.vocab", bayes = "bayes" }
 attack = "swap"
 n = 3
 

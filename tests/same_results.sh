@@ -35,8 +35,23 @@ for side in old new; do
     done
 done
 
-python3 - "$work" "${papers[@]}" <<'PYTHON'
-import sqlite3, sys
+python3 - "$work" "$(realpath "$old")" "$(realpath "$new")" "${papers[@]}" <<'PYTHON'
+import json, re, sqlite3, subprocess, sys
+
+# What had another name before: stages, columns and labels inside tables. A table that has one of them is compared
+# row by row, with the old names replaced.
+RENAMED = [
+    ("fig7-fooled", "fig7-success"),
+    (r'"col":"fooled"', '"col":"success rate"'),
+    (r'"fooled":', '"success_rate":'),
+    (r'"row":"true (positive|negative)"', r'"row":"actual \1"'),
+    (r'"col":"said (positive|negative)"', r'"col":"predicted \1"'),
+]
+
+def renamed(text):
+    for old, new in RENAMED:
+        text = re.sub(old, new, text)
+    return text
 
 def outputs(store):
     database = sqlite3.connect(f"file:{store}/provenance.db?mode=ro", uri=True)
@@ -45,14 +60,35 @@ def outputs(store):
         " JOIN outputs ON outputs.execution = uses.execution"
         " WHERE uses.run = (SELECT MAX(id) FROM runs WHERE outcome = 'ok')"
     )
-    return {(instance, name): digest for instance, name, digest in rows}
+    return {(renamed(instance), name): (instance, digest) for instance, name, digest in rows}
 
-work, differ = sys.argv[1], 0
-for folder in ["."] + sys.argv[2:]:
+def rows(program, folder, profile, instance, output):
+    shown = subprocess.run(
+        [program, "-C", folder, *profile, "--json", "show", f"{instance}.{output}", "-n", "1000000"],
+        check=True, capture_output=True, text=True,
+    ).stdout
+    found = json.loads(shown)["rows"]
+    return sorted(renamed(json.dumps(row, separators=(",", ":"), sort_keys=True)) for row in found)
+
+work, programs, differ = sys.argv[1], dict(old=sys.argv[2], new=sys.argv[3]), 0
+for folder in ["."] + sys.argv[4:]:
+    profile = [] if folder == "." else ["--profile", "smoke"]
     old, new = (outputs(f"{work}/{side}/{folder}/.ablate") for side in ("old", "new"))
-    changed = sorted(key for key in old if new.get(key) != old[key])
+    changed, mapped = [], 0
+    for key, (instance, digest) in sorted(old.items()):
+        if key not in new:
+            changed.append(key)
+        elif new[key][1] != digest:
+            sides = (
+                rows(programs[side], f"{work}/{side}/{folder}", profile, name, key[1])
+                for side, name in (("old", instance), ("new", new[key][0]))
+            )
+            if next(sides) == next(sides):
+                mapped += 1
+            else:
+                changed.append(key)
     differ += len(changed)
-    print(f"{folder}: {len(old)} outputs, {len(changed)} differ")
+    print(f"{folder}: {len(old)} outputs, {mapped} with renamed labels, {len(changed)} differ")
     for instance, name in changed:
         print(f"  {instance}.{name}")
 sys.exit(differ > 0)

@@ -31,31 +31,31 @@ epochs = 2
 
 [stage.sign]
 kind = "attack"
-inputs = { weights = "gru", rows = "signals" }
+inputs = { victim = "gru", rows = "signals" }
 attack = "gradient-sign"
 alpha = 0.15
 
 [stage.swept]
 kind = "attack"
-inputs = { weights = "gru", rows = "signals" }
+inputs = { victim = "gru", rows = "signals" }
 attack = "fixed-point"
 alpha = "${alpha}"
 
 [stage.whole]
 kind = "attack"
-inputs = { weights = "gru", rows = "signals" }
+inputs = { victim = "gru", rows = "signals" }
 attack = "optimal-control"
 iterations = 2
 
 [stage.started]
 kind = "attack"
-inputs = { weights = "gru", rows = "signals" }
+inputs = { victim = "gru", rows = "signals" }
 attack = "dynamic"
 start = 1.0
 
 [stage.targeted]
 kind = "attack"
-inputs = { weights = "gru", rows = "signals" }
+inputs = { victim = "gru", rows = "signals" }
 attack = "gradient-sign"
 target = 1
 "#;

@@ -130,7 +130,7 @@ fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
         let message = format!("`{stage}` has a target, so --label would have no effect");
         return Err(Diagnostic::new(message).help("leave --label out").into());
     }
-    let weights = instance.wires.iter().find(|wire| wire.port == "weights");
+    let weights = instance.wires.iter().find(|wire| wire.port == "victim");
     let weights = match weights.map(|wire| &wire.from) {
         Some(Feed::One(source)) if plan.decl(asked.instance).kind.role() == Role::Attack => *source,
         Some(Feed::Pick(_)) => {

@@ -46,11 +46,18 @@ pub struct Global {
 
 impl Global {
     pub fn pipeline(&self) -> Result<Pipeline, Exit> {
-        Ok(config::read(&PipelineRequest {
+        let pipeline = config::read(&PipelineRequest {
             file: self.file.clone(),
             profile: self.profile.clone(),
             sets: self.set.clone(),
-        })?)
+        })?;
+        if !self.quiet {
+            eprint!(
+                "{}",
+                diagnostic::render(&pipeline.sources, &pipeline.warnings)
+            );
+        }
+        Ok(pipeline)
     }
 
     pub fn store_path(&self) -> PathBuf {

@@ -9,6 +9,7 @@ mod overlay;
 mod params;
 mod pipeline;
 mod read;
+mod renamed;
 mod stage;
 #[cfg(test)]
 mod tests;

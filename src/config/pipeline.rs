@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::axis::Axis;
 use super::stage::StageDecl;
-use crate::diagnostic::{Sources, Span};
+use crate::diagnostic::{Diagnostic, Sources, Span};
 
 /// What the command line says about the pipeline.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +36,8 @@ pub struct Pipeline {
     pub axes: Vec<Axis>,
     /// The stages in the order of the file.
     pub stages: Vec<StageDecl>,
+    /// Old names that were accepted.
+    pub warnings: Vec<Diagnostic>,
     /// What spans point into.
     pub sources: Sources,
 }

@@ -7,6 +7,7 @@ use store::Value;
 use super::axes::{check_axes, unused_axes};
 use super::entries::{as_table, decoded, unknown_key, wrong_type};
 use super::pipeline::{Data, Pipeline, PipelineRequest, UNNAMED};
+use super::renamed::Outdated;
 use super::tree::{Raw, Table};
 use super::{overlay, stage, tree};
 use crate::diagnostic::{Diagnostic, Problems, Sources, Span};
@@ -74,12 +75,14 @@ fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
         );
     }
     let mut decls = Vec::with_capacity(stages.entries.len());
+    let mut outdated = Outdated::default();
     for entry in stages.entries {
-        match stage::check(entry, &axes) {
+        match stage::check(entry, &axes, &mut outdated) {
             Ok(decl) => decls.push(decl),
             Err(mut found) => problems.append(&mut found),
         }
     }
+    problems.append(&mut outdated.problems);
     // A reference to a stage that is itself wrong would be reported twice: stop before.
     if problems.is_empty() {
         stage::resolve(&mut decls, &mut problems);
@@ -95,6 +98,7 @@ fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
             dir,
             axes,
             stages: decls,
+            warnings: outdated.warnings,
             sources: Sources::default(),
         })
     } else {

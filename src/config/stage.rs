@@ -6,6 +6,7 @@ use store::Value;
 use super::axis::Axis;
 use super::entries::{RESERVED, bad_name, is_name, unknown_key, wrong_type};
 use super::params::mentions;
+use super::renamed::{self, Outdated};
 use super::tree::{Entry, Node, Raw, Table};
 use crate::diagnostic::{Diagnostic, Span, nearest};
 
@@ -86,7 +87,11 @@ impl std::fmt::Debug for StageDecl {
 }
 
 /// Checks one stage's table.
-pub fn check(entry: Entry, axes: &[Axis]) -> Result<StageDecl, Vec<Diagnostic>> {
+pub fn check(
+    entry: Entry,
+    axes: &[Axis],
+    outdated: &mut Outdated,
+) -> Result<StageDecl, Vec<Diagnostic>> {
     if !is_name(&entry.key) || RESERVED.contains(&entry.key.as_str()) {
         return Err(vec![bad_name("a stage", &entry)]);
     }
@@ -95,6 +100,7 @@ pub fn check(entry: Entry, axes: &[Axis]) -> Result<StageDecl, Vec<Diagnostic>> 
     };
     let mut problems = Vec::new();
     let kind = kind(&mut table, &entry.key, entry.key_span).map_err(|problem| vec![problem])?;
+    renamed::replace(kind, &mut table, outdated);
 
     let inputs = table.take("inputs");
     let inputs = inputs.map_or(Vec::new(), |entry| inputs_of(entry, &mut problems));

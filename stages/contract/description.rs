@@ -28,8 +28,6 @@ pub struct Param {
     pub range: Range,
     /// The parameter and its values without which this one has no effect.
     pub when: Option<(&'static str, &'static [&'static str])>,
-    /// Values under older names, which are still understood: the old one, and what it is called now.
-    pub renamed: &'static [(&'static str, &'static str)],
     /// What it means, in one line.
     pub help: &'static str,
 }
@@ -58,7 +56,6 @@ impl Param {
         presence: Presence::Optional,
         range: Range::Any,
         when: None,
-        renamed: &[],
         help: "",
     };
 
@@ -151,14 +148,34 @@ impl Param {
             ..self
         }
     }
+}
 
-    /// The same with older names of its values.
-    pub const fn renamed(self, values: &'static [(&'static str, &'static str)]) -> Param {
-        Param {
-            renamed: values,
-            ..self
-        }
-    }
+/// Something that had another name before. The old name is accepted with a warning, and gives the same key.
+#[derive(Clone, Copy, Debug)]
+pub enum Renamed {
+    /// A parameter.
+    Param {
+        /// The old name.
+        old: &'static str,
+        /// The name now.
+        new: &'static str,
+    },
+    /// An input.
+    Input {
+        /// The old name.
+        old: &'static str,
+        /// The name now.
+        new: &'static str,
+    },
+    /// A value of a parameter.
+    Value {
+        /// The parameter.
+        param: &'static str,
+        /// The old value.
+        old: &'static str,
+        /// The value now.
+        new: &'static str,
+    },
 }
 
 /// One of the things that a parameter of a kind names, such as an attack or a model, with parameters of

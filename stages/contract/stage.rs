@@ -2,7 +2,7 @@
 
 use store::Params;
 
-use super::description::{Choice, Description, Ports, Type};
+use super::description::{Choice, Description, Ports, Renamed, Type};
 use super::determinism::Determinism;
 use super::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
 use super::failure::{Failure, ParamError};
@@ -27,6 +27,11 @@ pub trait Stage: Sync {
     /// The things that one of its parameters chooses from, each with parameters of its own.
     fn choices(&self) -> Vec<Choice> {
         Vec::new()
+    }
+
+    /// Its parameters, inputs and values that had other names before.
+    fn renamed(&self) -> &'static [Renamed] {
+        &[]
     }
 
     /// What the description's types and ranges cannot say: combinations, syntax.

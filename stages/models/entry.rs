@@ -183,7 +183,7 @@ impl LoadedModel for LoadedNetwork {
 
 /// The error for a card that does not describe its model.
 pub fn not_a_model(why: String) -> Failure {
-    Failure::new(format!("the input `weights` is not a trained model: {why}"))
+    Failure::new(format!("this table is not a trained model: {why}"))
         .help("connect the output `weights` of a train stage")
 }
 

@@ -175,7 +175,7 @@ fn readable(entry: &ModelEntry, form: &Form) -> Result<(), ParamError> {
     let padded = rows == ExpectedRows::Tokens { padded: true };
     if padded && (entry.fits)(ExpectedRows::Tokens { padded: false }) {
         let message = format!("`{name}` counts words, and would count the padding of these rows");
-        let help = "connect rows of a tokenize stage without `fill`";
+        let help = "connect rows of a tokenize stage without `pad`";
         return Err(settings::wrong("model", message, help));
     }
     let message = format!("the model `{name}` reads {}", entry.reads);

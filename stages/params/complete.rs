@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 use store::{Params, Value};
 
 use super::settings::{unknown, wrong};
-use crate::contract::description::{Choice, Param, Presence, Range};
+use crate::contract::description::{Choice, Param, Presence, Range, Renamed};
 use crate::{ParamError, Stage};
 
 /// The parameters of a stage with the defaults of those that are in force, or what is wrong.
 pub fn complete(kind: &dyn Stage, written: &Params) -> Result<Params, ParamError> {
     let own = in_force_of(kind, written)?;
     let mut params = written.clone();
-    for param in &own {
-        if let Some(Value::Text(value)) = params.get_mut(param.name) {
-            let renamed = param.renamed.iter().find(|(old, _)| old == value);
-            if let Some((_, new)) = renamed {
-                *value = (*new).to_owned();
-            }
+    for renamed in kind.renamed() {
+        if let Renamed::Value { param, old, new } = renamed
+            && let Some(Value::Text(value)) = params.get_mut(*param)
+            && value == old
+        {
+            *value = (*new).to_owned();
         }
     }
     for param in &own {

@@ -103,7 +103,7 @@ pub fn with_metadata(columns: Vec<(&str, ArrayRef)>, metadata: Metadata) -> Reco
 /// The card and the tensors of a table.
 pub fn read(table: &RecordBatch) -> Result<(ModelCard, BTreeMap<String, Tensor>), Failure> {
     let wrong = |why: &str| {
-        Failure::new(format!("the input `weights` is not a trained model: {why}"))
+        Failure::new(format!("this table is not a trained model: {why}"))
             .help("connect the output `weights` of a train stage")
     };
     let schema = table.schema();

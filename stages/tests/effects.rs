@@ -85,7 +85,7 @@ fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
             "chars"
         })),
         ("tokenize", "max_len") => other(int(3)),
-        ("tokenize", "fill") => under(yes(), vec![("max_len", int(40))]),
+        ("tokenize", "pad") => under(yes(), vec![("max_len", int(40))]),
         ("tokenize", "min_count") => other(int(5)),
         ("tokenize", "max_vocab") => other(int(3)),
         ("tokenize", "lowercase") => {
@@ -414,7 +414,7 @@ impl Words {
 
     fn inputs(&self) -> Vec<(&'static str, RecordBatch)> {
         vec![
-            ("weights", self.lstm.clone()),
+            ("victim", self.lstm.clone()),
             ("rows", self.rows.clone()),
             ("vectors", self.vectors.clone()),
             ("vocab", self.vocab.clone()),
@@ -433,7 +433,7 @@ fn moving() -> Vec<(&'static str, RecordBatch)> {
         ("epochs", int(4)),
     ];
     let weights = trial::run(&Train, &[("rows", &rows)], &given, 3).unwrap()["weights"].clone();
-    vec![("weights", weights), ("rows", rows)]
+    vec![("victim", weights), ("rows", rows)]
 }
 
 #[test]

@@ -17,7 +17,7 @@ use nn::batch::{Example, Target};
 use nn::training::FitSpec;
 use store::Params;
 
-use crate::contract::description::{Choice, Description, Inputs, Param, Port, Ports};
+use crate::contract::description::{Choice, Description, Inputs, Param, Port, Ports, Renamed};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
 use crate::contract::role::Role;
@@ -111,7 +111,7 @@ impl Stage for AdversarialRetrain {
         };
         Ports {
             inputs: Inputs::Named(vec![
-                port("weights", "weights", true),
+                port("victim", "weights", true),
                 port("rows", "tokens", true),
                 port("vectors", "vectors", false),
                 port("vocab", "vocab", false),
@@ -131,6 +131,10 @@ impl Stage for AdversarialRetrain {
         attack::attacks::choices()
     }
 
+    fn renamed(&self) -> &'static [Renamed] {
+        &[attack::VICTIM]
+    }
+
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         attack::attacks::check(params)?;
         training::spec(params, 0).map(drop)
@@ -146,7 +150,7 @@ impl Stage for AdversarialRetrain {
         let test = Settings(params).text("test").unwrap_or("test");
         inputs.has_split("rows", "test", test)?;
         let old = inputs
-            .of("weights")
+            .of("victim")
             .and_then(|weights| weights.model.clone());
         if let Some(old) = &old {
             check_model(params, &old.name)?;

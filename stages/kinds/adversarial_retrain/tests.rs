@@ -43,7 +43,7 @@ fn retrain(
     given.extend(attack.iter().cloned());
     let (rows, vocab, bayes) = (tokens(&reviews()), vocab(), trained("naive-bayes"));
     let inputs = [
-        ("weights", weights),
+        ("victim", weights),
         ("rows", &rows),
         ("vocab", &vocab),
         ("bayes", &bayes),
@@ -68,7 +68,7 @@ fn the_old_model_s_numbers_are_the_attack_s() {
     );
     let (rows, vocab, bayes) = (tokens(&reviews()), vocab(), trained("naive-bayes"));
     let inputs = [
-        ("weights", &lstm),
+        ("victim", &lstm),
         ("rows", &rows),
         ("vocab", &vocab),
         ("bayes", &bayes),
@@ -88,7 +88,7 @@ fn the_old_model_s_numbers_are_the_attack_s() {
     );
     // The new model's numbers are the attack's on the new weights.
     let inputs = [
-        ("weights", &out["weights"]),
+        ("victim", &out["weights"]),
         ("rows", &rows),
         ("vocab", &vocab),
         ("bayes", &bayes),
@@ -150,7 +150,7 @@ fn machines_learn_once_or_not_at_all() {
     let attack = [("attack", text("swap"))];
     let (rows, vocab, bayes) = (tokens(&reviews()), vocab(), trained("naive-bayes"));
     let inputs = [
-        ("weights", &svm),
+        ("victim", &svm),
         ("rows", &rows),
         ("vocab", &vocab),
         ("bayes", &bayes),
@@ -189,7 +189,7 @@ fn with_and_without(model: &str, rows: &RecordBatch, attack: &[(&str, Value)]) -
     let mut given = vec![("mix", text("batch"))];
     given.extend(settings);
     given.extend(attack.iter().cloned());
-    let inputs = [("weights", &old["weights"]), ("rows", rows)];
+    let inputs = [("victim", &old["weights"]), ("rows", rows)];
     let new = run(&AdversarialRetrain, &inputs, &given, 5).unwrap();
     [&new["weights"], &plain["weights"]].map(|table| store::encode(table).unwrap())
 }
@@ -217,7 +217,7 @@ fn rows_that_read_the_same_keep_their_own_labels() {
     let rows = tokens(&texts);
     let lstm = trained("lstm");
     let armed = crate::Task {
-        inputs: [("weights".to_owned(), lstm), ("rows".to_owned(), rows)].into(),
+        inputs: [("victim".to_owned(), lstm), ("rows".to_owned(), rows)].into(),
         params: &params(&[("attack", text("none")), ("mix", text("batch"))]),
         seed: 5,
         files: Default::default(),

@@ -67,7 +67,7 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
             help,
         ));
     }
-    match model(inputs, "weights") {
+    match model(inputs, "victim") {
         Some(victim) => attackable(attack, victim, inputs),
         None => Ok(()),
     }
@@ -80,7 +80,7 @@ fn attackable(
     inputs: &ExpectedInputs<'_>,
 ) -> Result<(), Mismatch> {
     let (name, model) = (attack.entry().name, &victim.name);
-    let blamed = || Blamed::Input("weights".to_owned());
+    let blamed = || Blamed::Input("victim".to_owned());
     let recurrent = || {
         format!(
             "connect a train stage with model = \"{}\"",
@@ -90,13 +90,12 @@ fn attackable(
     match attack.entry().victims {
         Victims::Networks if !by_gradient(model) => {
             let message = format!("the attack `{name}` follows gradients, and `{model}` has none");
-            let help = "connect `weights` to a network, or choose tack-on or swap";
+            let help = "connect `victim` to a network, or choose tack-on or swap";
             return Err(Mismatch::new(blamed(), message, help));
         }
         Victims::Recurrent if !models::recurrent_names().contains(&model.as_str()) => {
-            let message = format!(
-                "the attack `{name}` needs a recurrent network, and `weights` is `{model}`"
-            );
+            let message =
+                format!("the attack `{name}` needs a recurrent network, and `victim` is `{model}`");
             return Err(Mismatch::new(blamed(), message, recurrent()));
         }
         Victims::Recurrent if !victim.steps => {
@@ -149,7 +148,7 @@ pub fn traces(inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
             "leave it out",
         ));
     }
-    match model(inputs, "weights").filter(|model| !model.steps) {
+    match model(inputs, "victim").filter(|model| !model.steps) {
         Some(model) => {
             let name = &model.name;
             let message = format!(

@@ -52,10 +52,10 @@ pub struct AttackInputs {
 const GROUP: usize = 32;
 
 impl AttackInputs {
-    /// From the ports `weights`, `rows`, `vectors`, `vocab`, `bayes` and `language`.
+    /// From the inputs `victim`, `rows`, `vectors`, `vocab`, `bayes` and `language`.
     pub fn open(task: &Task<'_>) -> Result<AttackInputs, Failure> {
         let connected = task.inputs.get("vectors").map(vectors).transpose()?;
-        let loaded = Loaded::open(&task.inputs["weights"], connected.as_ref())?;
+        let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?;
         let bayes = task.inputs.get("bayes");
         let bayes = bayes.map(|table| Loaded::open(table, None)).transpose()?;
         if let Some(other) = bayes.as_ref().filter(|loaded| loaded.bayes().is_none()) {
@@ -68,7 +68,7 @@ impl AttackInputs {
         let rows = Labelled::read(&task.inputs["rows"])?;
         let words = task.inputs.get("vocab").map(words).transpose()?;
         let ours = rows.form.words();
-        vocabulary::agree(ours, loaded.card.words(), "weights")?;
+        vocabulary::agree(ours, loaded.card.words(), "victim")?;
         for port in ["vectors", "vocab"] {
             let listed = task.inputs.get(port).and_then(vocabulary::listed);
             vocabulary::agree(ours, listed.as_deref(), port)?;

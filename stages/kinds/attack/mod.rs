@@ -25,7 +25,7 @@ use std::sync::LazyLock;
 
 use store::{Params, Value};
 
-use crate::contract::description::{Choice, Description, Inputs, Param, Port, Ports};
+use crate::contract::description::{Choice, Description, Inputs, Param, Port, Ports, Renamed};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
 use crate::contract::role::Role;
@@ -78,10 +78,16 @@ fn check_rows(params: &Params) -> Result<(), ParamError> {
 /// The sources of the attack that is chosen and of the models that come in.
 pub fn chosen(params: &Params, inputs: &ExpectedInputs<'_>) -> Vec<&'static str> {
     let name = Settings(params).text("attack").unwrap_or_default();
-    let mut files = models::files(inputs, &["weights", "bayes"]);
+    let mut files = models::files(inputs, &["victim", "bayes"]);
     files.extend(attacks::file(name));
     files
 }
+
+/// The input `victim` had another name.
+pub const VICTIM: Renamed = Renamed::Input {
+    old: "weights",
+    new: "victim",
+};
 
 /// The kind `attack`.
 pub struct AttackStage;
@@ -101,8 +107,7 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
             "among",
             &["all", "correct"],
             "Which rows to sample from: all of them, or those that the model classifies correctly.",
-        )
-        .renamed(&[("right", "correct")]),
+        ),
         Param::int("label", 0, 0, "Sample only from rows of this class.").optional(),
         Param::int(
             "repeats",
@@ -149,7 +154,7 @@ impl Stage for AttackStage {
         }
         Ports {
             inputs: Inputs::Named(vec![
-                port("weights", "weights", true),
+                port("victim", "weights", true),
                 port("rows", "tokens", true),
                 port("vectors", "vectors", false),
                 port("vocab", "vocab", false),
@@ -162,6 +167,15 @@ impl Stage for AttackStage {
 
     fn choices(&self) -> Vec<Choice> {
         attacks::choices()
+    }
+
+    fn renamed(&self) -> &'static [Renamed] {
+        const AMONG: Renamed = Renamed::Value {
+            param: "among",
+            old: "right",
+            new: "correct",
+        };
+        &[VICTIM, AMONG]
     }
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {

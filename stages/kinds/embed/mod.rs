@@ -288,7 +288,7 @@ fn skip_gram(task: &Task<'_>, settings: &Settings, vocab: &Vocab) -> Result<Matr
     if table.schema().metadata().contains_key("ablate.filled") {
         return Err(
             Failure::new("skip-gram would learn from the padding of these tokens")
-                .help("connect a tokenize stage without `fill`"),
+                .help("connect a tokenize stage without `pad`"),
         );
     }
     let corpus = skip_gram::Corpus {

@@ -23,7 +23,9 @@ mod words;
 use rayon::prelude::*;
 use store::{Params, Value};
 
-use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::contract::description::{
+    Description, Inputs, Param, Port, Ports, Presence, Renamed, Type,
+};
 use crate::contract::expected::{
     Blamed, Expected, ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch,
 };
@@ -56,10 +58,10 @@ static DESCRIPTION: Description = Description {
             ..Param::PLAIN
         },
         Param {
-            name: "fill",
+            name: "pad",
             ty: Type::Bool,
             presence: Presence::Optional,
-            help: "Whether shorter texts are filled up to max_len with [PAD]; without it not.",
+            help: "Whether shorter texts are padded to max_len with [PAD]; default: not.",
             ..Param::PLAIN
         },
         Param {
@@ -138,6 +140,14 @@ impl Stage for Tokenize {
         Role::Tokenizer
     }
 
+    fn renamed(&self) -> &'static [Renamed] {
+        const PAD: Renamed = Renamed::Param {
+            old: "fill",
+            new: "pad",
+        };
+        &[PAD]
+    }
+
     fn ports(&self, _: &Params) -> Ports {
         let output = |name: &'static str| Port {
             name: name.to_owned(),
@@ -186,7 +196,7 @@ impl Stage for Tokenize {
             rows: Some(match settings.scheme {
                 Scheme::CharGrid => ExpectedRows::Grid,
                 _ => ExpectedRows::Tokens {
-                    padded: settings.fill.is_some(),
+                    padded: settings.pad.is_some(),
                 },
             }),
             splits: given.and_then(|rows| rows.splits.clone()),

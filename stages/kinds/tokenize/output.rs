@@ -46,7 +46,7 @@ pub fn ids(
     let (mut offsets, mut lengths, mut end) = (vec![0], Vec::new(), 0_usize);
     let mut kept = Vec::new();
     // What a row takes, given the ids of its text.
-    let room = |ids: usize| match settings.fill {
+    let room = |ids: usize| match settings.pad {
         Some(most) => most * settings.width,
         None => ids + marks,
     };
@@ -65,7 +65,7 @@ pub fn ids(
     let mut rest = &mut ids[..];
     let mut work = Vec::with_capacity(shards.len());
     for shard in shards {
-        let size = match settings.fill {
+        let size = match settings.pad {
             Some(_) => shard.ends.len() * room(0),
             None => shard.ends.last().unwrap_or(&0) + shard.ends.len() * marks,
         };
@@ -168,7 +168,7 @@ pub fn metadata(vocab: &Vocabulary, settings: &Settings) -> Vec<(String, String)
         pair("vocab_size", vocab.tokens.len().to_string()),
         pair("word_width", settings.width.to_string()),
     ];
-    if settings.fill.is_some() {
+    if settings.pad.is_some() {
         known.push(pair("filled", "true".to_owned()));
     }
     known

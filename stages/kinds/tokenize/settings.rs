@@ -45,7 +45,7 @@ pub struct Settings {
     /// How many tokens are kept of a text (words, for a grid), marks included.
     pub max_len: Option<usize>,
     /// How many tokens every text has in the end, the missing ones being padding.
-    pub fill: Option<usize>,
+    pub pad: Option<usize>,
     /// Tokens seen less often are unknown.
     pub min_count: u64,
     /// How many tokens the vocabulary may have, special ones not counted.
@@ -97,10 +97,10 @@ impl Settings {
         let framed = scheme == WordPiece && flag("add_special_tokens").unwrap_or(true);
         let ended = flag("eos").unwrap_or(false);
         let max_len = whole(params, "max_len", 1)?;
-        let fill = flag("fill").unwrap_or(false);
-        if fill && max_len.is_none() {
-            let message = "`fill` needs `max_len`: how far should texts be filled up?";
-            return Err(error("fill", message.to_owned(), "give `max_len`"));
+        let pad = flag("pad").unwrap_or(false);
+        if pad && max_len.is_none() {
+            let message = "`pad` needs `max_len`: to which length should texts be padded?";
+            return Err(error("pad", message.to_owned(), "give `max_len`"));
         }
         let settings = Settings {
             scheme,
@@ -109,7 +109,7 @@ impl Settings {
             lowercase: flag("lowercase")
                 .unwrap_or(!matches!(scheme, Whitespace | CharGrid | Chars)),
             max_len,
-            fill: max_len.filter(|_| fill),
+            pad: max_len.filter(|_| pad),
             min_count: whole(params, "min_count", 1)?.unwrap_or(1) as u64,
             max_vocab: whole(params, "max_vocab", 1)?,
             width: match scheme {

@@ -33,7 +33,7 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
     let table = Examples::read(&outputs["examples"])?;
     let rows = Labelled::read(&task.inputs["rows"])?;
     let connected = task.inputs.get("vectors").map(vectors).transpose()?;
-    let loaded = Loaded::open(&task.inputs["weights"], connected.as_ref())?;
+    let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?;
     let subject = loaded.subject()?;
     let settings = Settings(task.params);
     let mut report = Report::default();

@@ -32,7 +32,7 @@ fn swapped() -> World {
     };
     let (weights, bayes) = (train("lstm"), train("naive-bayes"));
     let inputs = vec![
-        ("weights", weights),
+        ("victim", weights),
         ("bayes", bayes),
         ("rows", rows),
         ("vocab", vocab()),

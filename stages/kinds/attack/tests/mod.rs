@@ -54,7 +54,7 @@ impl World {
         let mut given = vec![("attack", text(name))];
         given.extend(more.iter().cloned());
         let inputs = [
-            ("weights", &self.lstm),
+            ("victim", &self.lstm),
             ("rows", rows),
             ("vocab", &vocab()),
             ("bayes", &self.bayes),
@@ -410,24 +410,24 @@ fn what_is_missing_or_wrong_is_named() {
         let failure = run(&AttackStage, inputs, given, 1).unwrap_err();
         format!("{} ({})", failure.message, failure.help.unwrap_or_default())
     };
-    let bare = [("weights", &world.lstm), ("rows", &rows)];
+    let bare = [("victim", &world.lstm), ("rows", &rows)];
     assert_eq!(
         fail(&[("attack", text("swap"))], &bare),
         "the attack `swap` needs the input `vocab` (connect it to the tokenize stage (its output `vocab`))"
     );
     let vocab = vocab();
-    let worded = [("weights", &world.lstm), ("rows", &rows), ("vocab", &vocab)];
+    let worded = [("victim", &world.lstm), ("rows", &rows), ("vocab", &vocab)];
     assert_eq!(
         fail(&[("attack", text("tack-on"))], &worded),
         "the attack `tack-on` needs the input `bayes` (connect it to a train stage with model = \"naive-bayes\")"
     );
-    let bayes = [("weights", &world.bayes), ("rows", &rows)];
+    let bayes = [("victim", &world.bayes), ("rows", &rows)];
     assert_eq!(
         fail(&[("attack", text("jsma"))], &bayes),
-        "the attack `jsma` follows gradients, and this model is no network (connect `weights` to a network, or choose tack-on or swap)"
+        "the attack `jsma` follows gradients, and this model is no network (connect `victim` to a network, or choose tack-on or swap)"
     );
     let wrong_bayes = [
-        ("weights", &world.lstm),
+        ("victim", &world.lstm),
         ("rows", &rows),
         ("bayes", &world.lstm),
     ];
@@ -474,7 +474,7 @@ fn rows_of_another_vocabulary_are_refused_wherever_they_meet() {
     };
     let mixed = |rows: &RecordBatch, vocab: &RecordBatch, bayes: &RecordBatch| {
         let inputs = [
-            ("weights", &world.lstm),
+            ("victim", &world.lstm),
             ("rows", rows),
             ("vocab", vocab),
             ("bayes", bayes),
@@ -486,7 +486,7 @@ fn rows_of_another_vocabulary_are_refused_wherever_they_meet() {
         .unwrap_err()
         .message;
     let start =
-        "`rows` and `weights` number their words by different vocabularies, 000000000000 and ";
+        "`rows` and `victim` number their words by different vocabularies, 000000000000 and ";
     assert!(message.starts_with(start), "{message}");
     let turned = arrow::compute::take_record_batch(
         &vocab(),

@@ -78,7 +78,7 @@ fn attack(
     let mut given = vec![("attack", text(name))];
     given.extend(more.iter().cloned());
     let rows = signals(rows);
-    let inputs = [("weights", weights), ("rows", &rows)];
+    let inputs = [("victim", weights), ("rows", &rows)];
     run(&AttackStage, &inputs, &given, 9).unwrap()["examples"].clone()
 }
 
@@ -329,7 +329,7 @@ fn the_bill_is_that_of_the_paper() {
 fn repeats_are_drawn_anew_and_traces_end_where_the_model_does() {
     let weights = trained("gru");
     let rows = signals(&waves());
-    let inputs = [("weights", &weights), ("rows", &rows)];
+    let inputs = [("victim", &weights), ("rows", &rows)];
     let given = [
         ("attack", text("dynamic")),
         ("start", Value::Float(0.5)),
@@ -388,7 +388,7 @@ fn repeats_are_drawn_anew_and_traces_end_where_the_model_does() {
 fn a_rate_is_over_the_rows_that_were_attacked() {
     let weights = trained("gru");
     let rows = signals(&waves());
-    let inputs = [("weights", &weights), ("rows", &rows)];
+    let inputs = [("victim", &weights), ("rows", &rows)];
     for (target, more) in [
         (Some(0), "gradient-sign"),
         (None, "gradient-sign"),
@@ -436,7 +436,7 @@ fn traces_of_a_vanilla_network_have_what_theory_asks() {
     ];
     let rows = signals(&waves());
     let weights = run(&Train, &[("rows", &rows)], &given, 3).unwrap()["weights"].clone();
-    let inputs = [("weights", &weights), ("rows", &rows)];
+    let inputs = [("victim", &weights), ("rows", &rows)];
     let given = [("attack", text("none")), ("traces", Value::Int(2))];
     let made = run(&AttackStage, &inputs, &given, 9).unwrap();
     let traces = &made["traces"];
@@ -498,7 +498,7 @@ fn what_is_missing_or_wrong_is_named() {
     let weights = trained("gru");
     let rows = signals(&waves());
     let fail = |given: &[(&str, Value)]| {
-        let inputs = [("weights", &weights), ("rows", &rows)];
+        let inputs = [("victim", &weights), ("rows", &rows)];
         let failure = run(&AttackStage, &inputs, given, 1).unwrap_err();
         format!("{} ({})", failure.message, failure.help.unwrap_or_default())
     };

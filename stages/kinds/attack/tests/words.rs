@@ -126,7 +126,7 @@ impl World {
         given.extend(more.iter().cloned());
         let vocab = listed(words());
         let inputs = [
-            ("weights", &self.lstm),
+            ("victim", &self.lstm),
             ("rows", rows),
             ("vectors", &self.vectors),
             ("vocab", &vocab),
@@ -356,7 +356,7 @@ fn what_it_says_of_itself_can_be_replayed() {
         all.extend(given.iter().cloned());
         let params = crate::tests::trial::completed(&AttackStage, &all);
         let inputs = [
-            ("weights", &world.lstm),
+            ("victim", &world.lstm),
             ("rows", &rows),
             ("vectors", &world.vectors),
             ("vocab", &listed(words())),
@@ -404,7 +404,7 @@ fn what_is_missing_is_named() {
     let world = World::new();
     let rows = table(&tests());
     let vocab = listed(words());
-    let mut inputs = vec![("weights", &world.lstm), ("rows", &rows)];
+    let mut inputs = vec![("victim", &world.lstm), ("rows", &rows)];
     inputs.push(("vectors", &world.vectors));
     let given = [("attack", text("word-mapping"))];
     let said = |inputs: &[(&str, &RecordBatch)]| {

@@ -127,7 +127,7 @@ fn owned(pairs: &[(&str, i64)]) -> Vec<(String, i64)> {
 #[test]
 fn texts_are_filled_up_if_asked() {
     let table = rows(&[("train", "a b a"), ("train", ""), ("test", "b b b b b c")]);
-    let fill = [("fill", Value::Bool(true)), ("max_len", Value::Int(4))];
+    let fill = [("pad", Value::Bool(true)), ("max_len", Value::Int(4))];
     let made = run(&params("words", &fill), &[("rows", &table)]).unwrap();
     assert_eq!(
         ids(&made),
@@ -151,7 +151,7 @@ fn texts_are_filled_up_if_asked() {
     let error = Tokenize.check(&params("words", &fill[..1])).unwrap_err();
     assert_eq!(
         error.message,
-        "`fill` needs `max_len`: how far should texts be filled up?"
+        "`pad` needs `max_len`: to which length should texts be padded?"
     );
 }
 

@@ -1,0 +1,71 @@
+//! Old names of parameters, inputs and values: accepted with a warning, and the same results under the same keys.
+
+use crate::lab::Lab;
+
+const NEW: &str = r#"[pipeline]
+seed = 7
+
+[stage.reviews]
+kind = "dataset"
+name = "reviews-grammar"
+generate = { train = 40, test = 10 }
+
+[stage.tokens]
+kind = "tokenize"
+inputs = { rows = "reviews" }
+scheme = "words"
+max_len = 12
+pad = true
+
+[stage.lstm]
+kind = "train"
+inputs = { rows = "tokens" }
+model = "lstm"
+units = 2
+epochs = 1
+
+[stage.clean]
+kind = "attack"
+inputs = { victim = "lstm", rows = "tokens" }
+attack = "none"
+among = "correct"
+
+[stage.again]
+kind = "adversarial-retrain"
+inputs = { victim = "lstm", rows = "tokens" }
+attack = "jsma"
+epochs = 1
+"#;
+
+fn old() -> String {
+    NEW.replace("victim =", "weights =")
+        .replace("pad =", "fill =")
+        .replace("\"correct\"", "\"right\"")
+}
+
+#[test]
+fn old_names_find_the_results_of_new_ones() {
+    let lab = Lab::new(NEW);
+    assert_eq!(lab.ablate(&["run"]).stderr.matches("warning").count(), 0);
+    lab.write("pipeline.toml", &old());
+    let planned = lab.ablate(&["plan"]);
+    assert!(
+        planned.stdout.contains("5 cached, 0 to run"),
+        "{}",
+        planned.stdout
+    );
+    insta::assert_snapshot!(planned.stderr);
+    assert_eq!(lab.ablate(&["plan", "-q"]).stderr, "");
+}
+
+#[test]
+fn both_names_at_once_are_refused() {
+    let both = NEW.replace(
+        "victim = \"lstm\",",
+        "victim = \"lstm\", weights = \"lstm\",",
+    );
+    let both = both.replace("pad = true", "pad = true\nfill = true");
+    let said = Lab::new(&both).ablate(&["plan"]);
+    assert_eq!(said.code, 2);
+    insta::assert_snapshot!(said.stderr);
+}
