@@ -29,7 +29,6 @@ const DECIDE_NOTHING: &[&str] = &[
     "stages/fingerprint/",
     // Looking into a result later decides nothing.
     "stages/kinds/attack/replay/",
-    "stages/isolated.rs",
     "stages/isolated/",
     "stages/contract/nearest.rs",
     "stages/tables/foreign.rs",

@@ -14,9 +14,10 @@ use std::time::Duration;
 use arrow::record_batch::RecordBatch;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::budget::{Budget, in_words};
+use super::request::{ARGUMENT, Request};
 use super::wire::{self, Answered, Asked};
 use super::worker::OVER_BUDGET;
-use super::{ARGUMENT, Budget, Request, in_words};
 use crate::Failure;
 
 /// Workers that wait for a request.

@@ -11,7 +11,7 @@ use arrow_ipc::writer::StreamWriter;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::Request;
+use super::request::Request;
 use crate::Failure;
 
 /// What a worker is sent first.

@@ -1,11 +1,10 @@
 //! Adversarial rows made while a network learns, against the weights of the moment.
 
 use nn::autodiff::Params;
-use nn::batch::Example;
+use nn::batch::{Example, Target};
 use nn::training::ExtraExamples;
 
-use super::adversarial;
-use crate::kinds::attack::{Among, AttackInputs};
+use crate::kinds::attack::{Among, AttackInputs, Outcome};
 use crate::params::settings::Settings;
 use crate::{Failure, Task};
 
@@ -94,6 +93,14 @@ impl ExtraExamples for Regenerated<'_> {
         let wanted = ((batch.len() as f64 * self.share).round() as usize).max(1);
         let places: Vec<usize> = batch.iter().take(wanted).map(|n| self.rows[*n]).collect();
         self.attack(params, &places)
+    }
+}
+
+/// An attacked row as an example with its true class.
+pub fn adversarial(outcome: Outcome) -> Example {
+    Example {
+        target: Target::Class(outcome.label),
+        input: outcome.trace.input,
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, LazyLock};
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
-use nn::batch::{Example, Target};
+use nn::batch::Example;
 use nn::training::FitSpec;
 use store::Params;
 
@@ -31,7 +31,7 @@ use crate::params::settings::{Settings, failure};
 use crate::tables::weights::with_metadata;
 use crate::training::{Lesson, Trained};
 use crate::{Failure, Outputs, ParamError, Stage, Task, fingerprint, models, training};
-use lessons::{Mix, Regenerated};
+use lessons::{Mix, Regenerated, adversarial};
 
 /// The kind `adversarial-retrain`.
 pub struct AdversarialRetrain;
@@ -312,14 +312,6 @@ fn check_model(params: &Params, model: &str) -> Result<(), ParamError> {
     let epochs = training::PARAMS.iter().find(|param| param.name == "epochs");
     settings::idle(params, epochs, || why.clone())?;
     training::idle_all(params, &why)
-}
-
-/// An attacked row as an example with its true class.
-fn adversarial(outcome: Outcome) -> Example {
-    Example {
-        target: Target::Class(outcome.label),
-        input: outcome.trace.input,
-    }
 }
 
 /// One model's numbers.

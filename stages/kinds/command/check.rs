@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 
 use store::{Params, Value};
 
-use super::texts;
+use super::params::texts;
 use crate::ParamError;
 
 pub fn params(params: &Params) -> Result<(), ParamError> {

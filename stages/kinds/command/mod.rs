@@ -12,6 +12,7 @@ mod enter;
 pub mod environment;
 mod log;
 mod outputs;
+mod params;
 mod program;
 mod sandbox;
 mod stray;
@@ -22,7 +23,6 @@ mod tests;
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::time::Duration;
 
 use store::{Params, Value};
 
@@ -31,6 +31,7 @@ use crate::contract::determinism::Determinism;
 use crate::contract::role::Role;
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 use child::End;
+use params::{texts, timeout};
 use program::Program;
 use sandbox::{Limits, Sandbox};
 
@@ -252,26 +253,4 @@ fn advice(status: ExitStatus, printed: &str, program: &Program, limits: &Limits)
         );
     }
     None
-}
-
-/// A list of strings among the checked parameters; empty if it is absent.
-fn texts(params: &Params, name: &str) -> Vec<String> {
-    let items = params
-        .get(name)
-        .and_then(Value::as_list)
-        .unwrap_or_default();
-    items
-        .iter()
-        .filter_map(Value::as_text)
-        .map(str::to_owned)
-        .collect()
-}
-
-fn timeout(params: &Params) -> Duration {
-    match params.get("timeout") {
-        Some(Value::Float(seconds)) => {
-            Duration::try_from_secs_f64(*seconds).unwrap_or(Duration::MAX)
-        }
-        _ => Duration::MAX,
-    }
 }

@@ -217,7 +217,7 @@ mod tests {
                 }
                 assert!(form.package_size.is_none_or(|size| size > 0), "{name}");
                 if let Some(package) = &form.package {
-                    super::super::fetch::package::parse(package).unwrap();
+                    super::super::fetch::registry::parse(package).unwrap();
                 }
             }
         }

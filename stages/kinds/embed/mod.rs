@@ -7,6 +7,7 @@
 mod draw;
 mod formats;
 mod negatives;
+mod plain;
 mod pretrained;
 mod settings;
 mod skip_gram;
@@ -14,20 +15,15 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use std::ops::Range;
-
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Int32Type, Metadata};
-use arrow::record_batch::RecordBatch;
+use arrow::array::Array;
+use arrow::datatypes::Metadata;
 use store::{Params, Value};
 
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::{Determinism, Within, within};
-use crate::contract::expected;
 use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch};
-use crate::tables::vocabulary;
 use crate::{Failure, Outputs, ParamError, Stage, Task};
-use draw::Stream;
+use plain::{one_hot, random};
 use settings::{Origin, Settings};
 use tables::{Matrix, PAD, Vocab};
 
@@ -206,7 +202,7 @@ impl Stage for Embed {
                 let vocab = vocab.ok_or_else(|| Failure::new("the input `vocab` is missing"))?;
                 let mut matrix = match origin {
                     Origin::OneHot => one_hot(vocab.tokens.len())?,
-                    Origin::SkipGram => skip_gram(task, &settings, &vocab)?,
+                    Origin::SkipGram => skip_gram::run(task, &settings, &vocab)?,
                     _ => Matrix {
                         dim: settings.dim,
                         values: (0..vocab.tokens.len())
@@ -224,115 +220,4 @@ impl Stage for Embed {
         let table = tables::output(tokens, matrix, metadata)?;
         Ok([("vectors".to_owned(), table)].into())
     }
-}
-
-/// Even random numbers between -scale and scale, which depend on the seed and the id alone.
-fn random(seed: u64, id: usize, dim: usize, scale: f32) -> impl Iterator<Item = f32> {
-    let mut stream = Stream::new(seed, 0, id as u64);
-    (0..dim).map(move |_| (stream.unit() * 2.0 - 1.0) * scale)
-}
-
-/// The largest vocabulary for which one-hot vectors are written out: 256 MB of them.
-const MOST: usize = 8_192;
-
-fn one_hot(size: usize) -> Result<Matrix, Failure> {
-    if size > MOST {
-        return Err(Failure::new(format!(
-            "one-hot vectors of {size} tokens would be {size} x {size} numbers"
-        ))
-        .help(format!(
-            "limit the vocabulary to {MOST} tokens with `max_vocab`"
-        ))
-        .at("source"));
-    }
-    let mut values = vec![0.0; size * size];
-    (0..size).for_each(|n| values[n * size + n] = 1.0);
-    Ok(Matrix { dim: size, values })
-}
-
-fn skip_gram(task: &Task<'_>, settings: &Settings, vocab: &Vocab) -> Result<Matrix, Failure> {
-    let table = task
-        .inputs
-        .get("tokens")
-        .ok_or_else(|| Failure::new("the input `tokens` is missing"))?;
-    let counts = vocab.counts.as_deref().ok_or_else(|| {
-        Failure::new("the vocabulary has no column `count`, which skip-gram needs")
-            .help("connect the output `vocab` of the tokenize stage that made the tokens")
-    })?;
-    let of_tokens = table.schema().metadata().get(vocabulary::KEY).cloned();
-    let of_vocab = task.inputs.get("vocab").and_then(vocabulary::listed);
-    vocabulary::agreed("tokens", of_tokens.as_deref(), "vocab", of_vocab.as_deref())?;
-    if table.column_by_name("ids_b").is_some() {
-        return Err(Failure::new(expected::pairs("ids_b")).help(expected::PAIRS_HELP));
-    }
-    let (ids, texts) = texts(table, &settings.train)?;
-    let size = vocab.tokens.len() as i32;
-    if let Some(id) = ids.values().iter().find(|id| !(0..size).contains(*id)) {
-        return Err(Failure::new(format!(
-            "the tokens have the id {id}, but the vocabulary ends at {}",
-            size - 1
-        ))
-        .help("connect `tokens` and `vocab` of one tokenize stage"));
-    }
-    if table
-        .schema()
-        .metadata()
-        .get("ablate.word_width")
-        .is_some_and(|w| w != "1")
-    {
-        return Err(
-            Failure::new("skip-gram cannot learn from a grid of characters")
-                .help("tokenize with another scheme"),
-        );
-    }
-    if table.schema().metadata().contains_key("ablate.filled") {
-        return Err(
-            Failure::new("skip-gram would learn from the padding of these tokens")
-                .help("connect a tokenize stage without `pad`"),
-        );
-    }
-    let corpus = skip_gram::Corpus {
-        ids: ids.values(),
-        texts,
-    };
-    let matrix = skip_gram::train(&corpus, counts, settings, task.seed, task.watch)?;
-    if !matrix.values.iter().all(|number| number.is_finite()) {
-        return Err(Failure::new(format!(
-            "skip-gram did not settle: with the learning rate {} its numbers grew without an end",
-            settings.learning_rate
-        ))
-        .help("lower `learning_rate`: 0.025 is usual")
-        .at("learning_rate"));
-    }
-    Ok(matrix)
-}
-
-type Texts = (arrow::array::Int32Array, Vec<Range<usize>>);
-
-/// The ids of all rows, and where the texts of one split lie.
-fn texts(table: &RecordBatch, train: &str) -> Result<Texts, Failure> {
-    let wrong = || {
-        Failure::new("the input `tokens` has no columns `split` and `ids`")
-            .help("connect the output `tokens` of a tokenize stage")
-    };
-    let split = table
-        .column_by_name("split")
-        .and_then(|c| c.as_string_opt::<i32>());
-    let ids = table
-        .column_by_name("ids")
-        .and_then(|c| c.as_list_opt::<i32>());
-    let (split, ids) = split.zip(ids).ok_or_else(wrong)?;
-    let values = ids
-        .values()
-        .as_primitive_opt::<Int32Type>()
-        .ok_or_else(wrong)?;
-    let offsets = ids.value_offsets();
-    let texts: Vec<Range<usize>> = (0..ids.len())
-        .filter(|row| split.value(*row) == train)
-        .map(|row| offsets[row] as usize..offsets[row + 1] as usize)
-        .collect();
-    if texts.is_empty() {
-        return Err(Failure::new(format!("no row has the split `{train}`")).at("train"));
-    }
-    Ok((values.clone(), texts))
 }

@@ -9,9 +9,10 @@ use bzip2::read::MultiBzDecoder;
 use flate2::read::MultiGzDecoder;
 use store::Digest;
 
+use super::formats;
+use super::plain::random;
 use super::settings::{Missing, SCALE, Settings};
 use super::tables::{self, Matrix, PAD, UNKNOWN, Vocab};
-use super::{formats, random};
 use crate::params::settings::{failure, wrong};
 use crate::{Failure, ParamError, Task};
 

@@ -5,22 +5,13 @@
 
 use super::interner::Interner;
 use super::scan::Reading;
-
-/// All tokens of all readers.
-pub struct Seen {
-    /// The tokens by their numbers here.
-    pub tokens: Interner,
-    /// How often each token was kept in the training split.
-    pub counts: Vec<u64>,
-    /// For each reader what its numbers are here.
-    pub places: Vec<Vec<u32>>,
-}
+use super::token_counts::TokenCounts;
 
 /// Puts readings together: what the first has seen, and what the others have besides.
-pub fn merge(readings: Vec<Reading>) -> Seen {
+pub fn merge(readings: Vec<Reading>) -> TokenCounts {
     let mut readings = readings.into_iter();
     let Some(first) = readings.next() else {
-        return Seen {
+        return TokenCounts {
             tokens: Interner::new(),
             counts: Vec::new(),
             places: Vec::new(),
@@ -46,7 +37,7 @@ pub fn merge(readings: Vec<Reading>) -> Seen {
         let pairs = reading.tokens.iter().zip(&reading.counts);
         places.push(pairs.map(place).collect());
     }
-    Seen {
+    TokenCounts {
         tokens,
         counts,
         places,

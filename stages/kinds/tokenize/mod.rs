@@ -17,6 +17,7 @@ mod split;
 mod stats;
 #[cfg(test)]
 mod tests;
+mod token_counts;
 mod vocab;
 mod words;
 

@@ -9,9 +9,9 @@ use rayon::prelude::*;
 use store::Digest;
 
 use super::interner::Interner;
-use super::merge::Seen;
 use super::rows::strings;
 use super::settings::{Scheme, Settings};
+use super::token_counts::TokenCounts;
 use crate::{Failure, SourceFile};
 
 /// Tokens, each with its id, which is its place.
@@ -27,7 +27,7 @@ pub struct Vocabulary {
 impl Vocabulary {
     /// The most frequent first; tokens seen equally often in the order of their bytes, so that
     /// nothing depends on where a token was seen first.
-    pub fn count(seen: &Seen, settings: &Settings) -> Vocabulary {
+    pub fn count(seen: &TokenCounts, settings: &Settings) -> Vocabulary {
         let frequent = (0..seen.tokens.len() as u32).zip(&seen.counts);
         let frequent = frequent.filter(|(_, count)| **count >= settings.min_count);
         // A text's own `[PAD]` is no mark, and takes nobody's place.

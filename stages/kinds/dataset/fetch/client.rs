@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::http::Rules;
-use super::package::{Package, Registry};
+use super::registry::{Package, Registry};
 use crate::Watch;
 
 /// Downloads a package into a folder that is there for that alone. `size` is what its archive

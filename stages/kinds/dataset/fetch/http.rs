@@ -10,9 +10,9 @@ use ureq::Agent;
 use ureq::http::{Response, Uri};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-use super::{DataHome, check, keep};
-use crate::Watch;
+use super::cache::{check, keep};
 use crate::kinds::dataset::catalogue::File;
+use crate::{DataHome, Watch};
 
 /// How patient to be, and with whom.
 #[derive(Clone, Debug)]

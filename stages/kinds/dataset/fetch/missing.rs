@@ -1,9 +1,8 @@
 //! The error for a set that is nowhere: which files, with which digests, and how to get them.
 //! Knows nothing of trying.
 
-use super::DataHome;
-use crate::Failure;
 use crate::kinds::dataset::catalogue::Set;
+use crate::{DataHome, Failure};
 
 /// What is wanted, and every way to get it.
 pub fn missing(home: &DataHome, set: &Set, splits: &[String], notes: &[String]) -> Failure {

@@ -3,8 +3,9 @@
 
 use arrow::record_batch::RecordBatch;
 
-use super::{Opened, role, split, unexpected, whole};
+use super::opened::{role, split, unexpected, whole};
 use crate::Failure;
+use crate::kinds::dataset::fetch::Opened;
 use crate::kinds::dataset::table::Texts;
 use crate::kinds::dataset::text::lines;
 

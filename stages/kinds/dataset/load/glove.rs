@@ -6,10 +6,11 @@ use arrow::record_batch::RecordBatch;
 use rayon::prelude::*;
 
 use super::ahead::ahead;
-use super::{Opened, limit, unexpected};
+use super::opened::{limit, unexpected};
 use crate::Failure;
 use crate::kinds::dataset::archive;
 use crate::kinds::dataset::catalogue::File;
+use crate::kinds::dataset::fetch::Opened;
 use crate::kinds::dataset::table::Vectors;
 use crate::kinds::dataset::text::{decode_at, lines};
 

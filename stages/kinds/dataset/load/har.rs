@@ -2,9 +2,10 @@
 
 use arrow::record_batch::RecordBatch;
 
-use super::{Opened, limit, unexpected};
+use super::opened::{limit, unexpected};
 use crate::Failure;
 use crate::kinds::dataset::archive;
+use crate::kinds::dataset::fetch::Opened;
 use crate::kinds::dataset::table::Sequences;
 use crate::kinds::dataset::text::{Encoding, decode, lines};
 

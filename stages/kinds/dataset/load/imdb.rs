@@ -7,8 +7,9 @@ use std::str;
 use arrow::record_batch::RecordBatch;
 
 use super::ahead::ahead;
-use super::{Opened, limit};
+use super::opened::limit;
 use crate::Failure;
+use crate::kinds::dataset::fetch::Opened;
 use crate::kinds::dataset::table::Texts;
 use crate::kinds::dataset::text::Encoding;
 use crate::kinds::dataset::{archive, text};

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use arrow::record_batch::RecordBatch;
 
-use super::{Opened, role, unexpected, whole};
+use super::opened::{role, unexpected, whole};
 use crate::Failure;
+use crate::kinds::dataset::fetch::Opened;
 use crate::kinds::dataset::table::Columns;
 use crate::kinds::dataset::text::lines;
 

@@ -2,9 +2,10 @@
 
 use arrow::record_batch::RecordBatch;
 
-use super::{Opened, bytes, limit, role, split, unexpected, unpacked, whole};
+use super::opened::{bytes, limit, role, split, unexpected, unpacked, whole};
 use crate::Failure;
 use crate::kinds::dataset::archive;
+use crate::kinds::dataset::fetch::Opened;
 use crate::kinds::dataset::table::{Columns, Texts};
 use crate::kinds::dataset::text::{Encoding, decode, lines};
 

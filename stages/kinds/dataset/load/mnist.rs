@@ -2,8 +2,9 @@
 
 use arrow::record_batch::RecordBatch;
 
-use super::{Opened, bytes, role, split, unexpected, unpacked};
+use super::opened::{bytes, role, split, unexpected, unpacked};
 use crate::Failure;
+use crate::kinds::dataset::fetch::Opened;
 use crate::kinds::dataset::table::Sequences;
 
 const SIDE: usize = 28;

@@ -7,7 +7,7 @@ use arrow::record_batch::RecordBatch;
 use store::Digest;
 
 use super::cells::{Cells, at, no_column};
-use super::{Source, same};
+use super::source::{Source, same};
 use crate::{Failure, SourceFile};
 
 /// The table of a Parquet file whose contents are those of the key.

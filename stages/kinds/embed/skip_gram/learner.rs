@@ -1,11 +1,15 @@
 //! One block of a round: pairs of words in their texts, noise, and small steps.
 
 use super::super::draw::Stream;
+use super::context::{Shared, TrainingContext};
+use super::corpus::Block;
 use super::touched::Touched;
-use super::{Block, EPOCH, Lesson, Shared};
 
 /// Rows are padded to a whole number of these, so that loops over them need no rest.
 pub const LANES: usize = 8;
+
+/// The purpose of the random streams of the first epoch; those of the others follow.
+const EPOCH: u64 = 1 << 32;
 
 /// Trains one block of a round.
 pub struct Learner {
@@ -31,33 +35,33 @@ impl Learner {
     /// Trains copies on the texts of a block, in an epoch of so many words.
     pub fn learn(
         &mut self,
-        lesson: &Lesson<'_>,
+        training: &TrainingContext<'_>,
         shared: &Shared,
         block: &Block,
         epoch: usize,
         words: usize,
     ) {
         let mut done = epoch * words + block.before;
-        self.change.resize(lesson.stride, 0.0);
+        self.change.resize(training.stride, 0.0);
         for n in block.texts.clone() {
-            let mut stream = Stream::new(lesson.seed, EPOCH + epoch as u64, n as u64);
-            let ids = &lesson.corpus.ids[lesson.corpus.texts[n].clone()];
-            let left = 1.0 - done as f32 / lesson.total as f32;
-            let step = lesson.settings.learning_rate * left.max(1e-4);
+            let mut stream = Stream::new(training.seed, EPOCH + epoch as u64, n as u64);
+            let ids = &training.corpus.ids[training.corpus.texts[n].clone()];
+            let left = 1.0 - done as f32 / training.total as f32;
+            let step = training.settings.learning_rate * left.max(1e-4);
             done += ids.len();
             self.text.clear();
             for id in ids {
-                let keep = lesson.keep[*id as usize];
+                let keep = training.keep[*id as usize];
                 if keep >= 1.0 || stream.unit() < keep {
                     self.text.push(*id as u32);
                 }
             }
             for at in 0..self.text.len() {
-                let reach = 1 + stream.below(lesson.settings.window) as usize;
+                let reach = 1 + stream.below(training.settings.window) as usize;
                 let around = at.saturating_sub(reach)..(at + reach + 1).min(self.text.len());
                 for other in around.filter(|other| *other != at) {
                     let (word, context) = (self.text[at], self.text[other]);
-                    self.pair(lesson, shared, word, context, step, &mut stream);
+                    self.pair(training, shared, word, context, step, &mut stream);
                 }
             }
         }
@@ -67,28 +71,28 @@ impl Learner {
     #[inline]
     fn pair(
         &mut self,
-        lesson: &Lesson<'_>,
+        training: &TrainingContext<'_>,
         shared: &Shared,
         word: u32,
         context: u32,
         step: f32,
         stream: &mut Stream,
     ) {
-        let stride = lesson.stride;
+        let stride = training.stride;
         let from = self.input.row(context, &shared.input, stride);
         let input = &mut self.input.copies[from..from + stride];
         self.change.fill(0.0);
-        for n in 0..=lesson.settings.negative {
+        for n in 0..=training.settings.negative {
             let (target, truth) = match n {
                 0 => (word, 1.0),
-                _ => (lesson.negatives.draw(stream), 0.0),
+                _ => (training.negatives.draw(stream), 0.0),
             };
             if n > 0 && target == word {
                 continue;
             }
             let at = self.output.row(target, &shared.output, stride);
             let output = &mut self.output.copies[at..at + stride];
-            let slope = (truth - sigmoid(&lesson.sigmoid, dot(input, output))) * step;
+            let slope = (truth - sigmoid(&training.sigmoid, dot(input, output))) * step;
             for ((change, output), input) in self.change.iter_mut().zip(output).zip(&*input) {
                 *change += slope * *output;
                 *output += slope * *input;

@@ -3,7 +3,7 @@
 //! Paper: Mikolov et al., arXiv:1310.4546; the details (windows of random width, frequent words
 //! left out at random, noise by count to the 3/4, a linearly falling step) are word2vec's.
 //! Differs: word2vec's threads write into each other's vectors, so that no two runs agree. Here
-//! the text is cut into blocks of about [`BLOCK`] words, and a round is [`SHARDS`] blocks. Each
+//! the text is cut into blocks of about [`BLOCK`](corpus::BLOCK) words, and a round is [`SHARDS`] blocks. Each
 //! block starts from the vectors as they were when the round began and trains its own copies of
 //! the rows that it touches. Then every row moves by the sum of what the blocks did to it, as
 //! if they had worked one after another. That holds for small moves alone: a row that was
@@ -11,39 +11,53 @@
 //! same large step taken several times would overshoot and in the end diverge.
 //! Blocks, rounds and the order of every sum depend on the text alone.
 
+mod context;
+mod corpus;
+mod input;
 mod learner;
 mod touched;
-
-use std::ops::Range;
 
 use rayon::prelude::*;
 
 use super::draw::Stream;
 use super::negatives::Negatives;
 use super::settings::Settings;
-use super::tables::Matrix;
-use crate::{Failure, Watch};
+use super::tables::{Matrix, Vocab};
+use crate::{Failure, Task, Watch};
+use context::{Shared, TrainingContext};
+use corpus::{Corpus, blocks};
 use learner::{LANES, Learner, sigmoid_table};
 use touched::merge;
 
-/// Words of a block, before frequent ones are left out.
-const BLOCK: usize = 1_000;
 /// Blocks of a round. More would serve more cores, and average more.
 const SHARDS: usize = 8;
-/// Purposes of random streams.
+/// The purpose of the random streams of initial vectors.
 const INITIAL: u64 = 1;
-const EPOCH: u64 = 1 << 32;
 
-/// The texts to learn from: lists of ids.
-pub struct Corpus<'a> {
-    /// All ids.
-    pub ids: &'a [i32],
-    /// Where each text lies in `ids`.
-    pub texts: Vec<Range<usize>>,
+/// The vectors of all words, from the inputs of a stage.
+pub fn run(task: &Task<'_>, settings: &Settings, vocab: &Vocab) -> Result<Matrix, Failure> {
+    let counts = vocab.counts.as_deref().ok_or_else(|| {
+        Failure::new("the vocabulary has no column `count`, which skip-gram needs")
+            .help("connect the output `vocab` of the tokenize stage that made the tokens")
+    })?;
+    let (ids, texts) = input::read(task, settings, vocab)?;
+    let corpus = Corpus {
+        ids: ids.values(),
+        texts,
+    };
+    let matrix = train(&corpus, counts, settings, task.seed, task.watch)?;
+    if !matrix.values.iter().all(|number| number.is_finite()) {
+        return Err(Failure::new(format!(
+            "skip-gram diverged with the learning rate {}",
+            settings.learning_rate
+        ))
+        .help("lower `learning_rate`: 0.025 is usual")
+        .at("learning_rate"));
+    }
+    Ok(matrix)
 }
 
-/// The vectors of all words.
-pub fn train(
+fn train(
     corpus: &Corpus<'_>,
     counts: &[i64],
     settings: &Settings,
@@ -61,7 +75,7 @@ pub fn train(
         input: initial(counts.len(), settings.dim, stride, seed),
         output: vec![0.0; counts.len() * stride],
     };
-    let lesson = Lesson {
+    let context = TrainingContext {
         corpus,
         settings,
         seed,
@@ -80,7 +94,7 @@ pub fn train(
                 return Err(Failure::stopped());
             }
             let each = learners.par_iter_mut().zip(round);
-            each.for_each(|(learner, block)| learner.learn(&lesson, &shared, block, epoch, words));
+            each.for_each(|(learner, block)| learner.learn(&context, &shared, block, epoch, words));
             merge(
                 &mut shared.input,
                 stride,
@@ -102,45 +116,6 @@ pub fn train(
         dim: settings.dim,
         values: rows.flat_map(|row| &row[..settings.dim]).copied().collect(),
     })
-}
-
-/// What all blocks of a round see, and none may change.
-struct Shared {
-    input: Vec<f32>,
-    output: Vec<f32>,
-}
-
-/// What is fixed for the whole of the training.
-struct Lesson<'a> {
-    corpus: &'a Corpus<'a>,
-    settings: &'a Settings,
-    seed: u64,
-    negatives: Negatives,
-    keep: Vec<f32>,
-    total: usize,
-    sigmoid: Vec<f32>,
-    stride: usize,
-}
-
-/// Consecutive texts, and how many words come before them in an epoch.
-struct Block {
-    texts: Range<usize>,
-    before: usize,
-}
-
-fn blocks(texts: &[Range<usize>]) -> Vec<Block> {
-    let (mut blocks, mut start, mut before, mut words) = (Vec::new(), 0, 0, 0);
-    for (n, text) in texts.iter().enumerate() {
-        words += text.len();
-        if words >= BLOCK || n + 1 == texts.len() {
-            blocks.push(Block {
-                texts: start..n + 1,
-                before,
-            });
-            (start, before, words) = (n + 1, before + words, 0);
-        }
-    }
-    blocks
 }
 
 /// Small random numbers for the words, as word2vec begins.

@@ -9,6 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::cache::sha256;
 use super::http::part_path;
 use super::*;
 use crate::kinds::dataset::tests::Ears;

@@ -8,42 +8,20 @@
 
 mod budget;
 mod pool;
+mod request;
 mod wire;
 mod worker;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use arrow::record_batch::RecordBatch;
-use serde::{Deserialize, Serialize};
 
 pub use budget::{Budget, in_words};
+pub use request::{ARGUMENT, Request};
 pub use worker::serve;
 
 use crate::Failure;
-
-/// The argument that makes this program a worker.
-pub const ARGUMENT: &str = "__worker";
-
-/// What a worker can be asked.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Request {
-    /// A query over tables.
-    Query(String),
-    /// The table in a Parquet file of another program.
-    Parquet(PathBuf),
-}
-
-impl Request {
-    fn what(&self) -> &'static str {
-        match self {
-            Request::Query(_) => "the query",
-            Request::Parquet(_) => "reading the Parquet file",
-        }
-    }
-}
 
 static BUDGET: OnceLock<Option<Budget>> = OnceLock::new();
 
