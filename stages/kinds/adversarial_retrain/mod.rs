@@ -350,7 +350,7 @@ fn comparison(sides: &[Side], clean_items: usize) -> RecordBatch {
         ("clean_items", whole(&|_| clean_items as i64)),
         (
             "attacked_accuracy",
-            float(&|side| share(count(side, Outcome::right_after), side.attacked.len())),
+            float(&|side| share(count(side, Outcome::correct_after), side.attacked.len())),
         ),
         (
             "success_rate",

@@ -55,7 +55,7 @@ impl<'a> AttackContext<'a> {
         match self.subject {
             Subject::Network(network) => Ok(network),
             Subject::Classifier(_) => Err(Failure::new(format!(
-                "the attack `{attack}` follows gradients, and this model is no network"
+                "the attack `{attack}` follows gradients, and this model is not a network"
             ))
             .help("connect `victim` to a network, or choose tack-on or swap")),
         }
@@ -146,63 +146,5 @@ impl<'a> Item<'a> {
                     .help("connect the output `tokens` of a tokenize stage"),
             ),
         }
-    }
-}
-
-/// One word for another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// Which token.
-    pub position: usize,
-    /// What it was.
-    pub old: u32,
-    /// What it is now.
-    pub new: u32,
-}
-
-/// What an attack did to one item.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Trace {
-    /// What the model reads now.
-    pub input: Sequence,
-    /// What was changed, in order.
-    pub changes: Vec<Change>,
-    /// Whether the attack tried at all.
-    pub attacked: bool,
-    /// Forward passes that it asked for.
-    pub forward: u64,
-    /// Backward passes that it asked for.
-    pub backward: u64,
-    /// At how many samples a gain had to be made smaller than it was asked for; nothing if it never is.
-    pub halved: Option<u64>,
-}
-
-impl Trace {
-    /// Nothing was done.
-    pub fn untouched(item: &Item<'_>) -> Trace {
-        Trace {
-            input: item.input.clone(),
-            changes: Vec::new(),
-            attacked: false,
-            forward: 0,
-            backward: 0,
-            halved: None,
-        }
-    }
-
-    /// Changes that were chosen without asking the model.
-    pub fn of(item: &Item<'_>, changes: Vec<Change>) -> Result<Trace, Failure> {
-        let mut tokens = item.tokens()?.to_vec();
-        for change in &changes {
-            tokens[change.position] = change.new;
-        }
-        Ok(Trace {
-            input: Sequence::Tokens(tokens),
-            changes,
-            attacked: true,
-            forward: 0,
-            backward: 0,
-            halved: None,
-        })
     }
 }

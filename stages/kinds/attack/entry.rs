@@ -2,7 +2,8 @@
 
 use nn::stepping::Rule;
 
-use super::context::{AttackContext, Item, Trace};
+use super::context::{AttackContext, Item};
+use super::trace::Trace;
 use crate::contract::description::Param;
 use crate::params::settings::Settings;
 use crate::{Failure, ParamError};
@@ -25,6 +26,27 @@ pub struct AttackEntry {
     pub needs: &'static [&'static str],
     /// What it may do to a row, by its completed parameters. `replay` holds it to that.
     pub budget: fn(Settings<'_>) -> Budget,
+    /// What it counts beside passes through the model: columns of its examples.
+    pub counters: &'static [&'static str],
+    /// Whether items are attacked one after the other in the order of rows, because what was found on one matters
+    /// for the next. Otherwise they are attacked in parallel, in any order.
+    pub ordered: bool,
+}
+
+impl AttackEntry {
+    /// For literals: an attack without parameters that any model can be asked about.
+    pub const PLAIN: AttackEntry = AttackEntry {
+        name: "",
+        file: "",
+        summary: "",
+        params: &[],
+        changes: Changes::Nothing,
+        victims: Victims::All,
+        needs: &[],
+        budget: |_| Budget::Unlimited,
+        counters: &[],
+        ordered: false,
+    };
 }
 
 /// What an attack may do to a row.
@@ -32,6 +54,10 @@ pub struct AttackEntry {
 pub enum Budget {
     /// So many words.
     Words(usize),
+    /// So many edits of characters.
+    Characters(usize),
+    /// Edits of this share of a row's characters, rounded down, and at least one.
+    CharacterShare(f64),
     /// Each number by so much.
     Linf(f64),
     /// Each word by one whose vector has a cosine above this with its own.
@@ -45,6 +71,11 @@ impl std::fmt::Display for Budget {
         match self {
             Budget::Words(1) => f.write_str("at most 1 word"),
             Budget::Words(most) => write!(f, "at most {most} words"),
+            Budget::Characters(1) => f.write_str("at most 1 character"),
+            Budget::Characters(most) => write!(f, "at most {most} characters"),
+            Budget::CharacterShare(share) => {
+                write!(f, "at most {}% of the characters", share * 100.0)
+            }
             Budget::Linf(most) => write!(f, "each number by at most {most}"),
             Budget::Similarity(cosine) => write!(f, "words with a cosine above {cosine}"),
             Budget::Unlimited => f.write_str("none declared"),
@@ -57,10 +88,21 @@ impl std::fmt::Display for Budget {
 pub enum Changes {
     /// Nothing: rows of any kind will do.
     Nothing,
-    /// The words of texts.
+    /// The words of texts: replaces them by others.
     Words,
+    /// The words of texts: also inserts and deletes them.
+    WordEdits,
+    /// The characters of words.
+    Characters,
     /// The numbers of signals.
     Numbers,
+}
+
+impl Changes {
+    /// Whether edits are more than replaced words.
+    pub fn edited(self) -> bool {
+        matches!(self, Changes::WordEdits | Changes::Characters)
+    }
 }
 
 /// The models that an attack can ask what it needs to know.
@@ -108,6 +150,7 @@ pub type Begun = (Box<dyn Rule<f32>>, Option<f64>);
 
 /// An attack with its parameters.
 pub trait PreparedAttack: Sync {
-    /// What becomes of each item. Items of one call share batches and nothing else.
+    /// What becomes of each item. Items of one call share batches and nothing else, unless the entry says that they
+    /// are attacked in order: then one call has all items, in their order.
     fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure>;
 }

@@ -49,12 +49,14 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
     inputs.one_text("rows")?;
     let fits: fn(ExpectedRows) -> bool = match entry.changes {
         Changes::Nothing => |rows| rows != ExpectedRows::Texts,
-        Changes::Words => |rows| matches!(rows, ExpectedRows::Tokens { .. }),
+        Changes::Words | Changes::WordEdits => |rows| matches!(rows, ExpectedRows::Tokens { .. }),
+        Changes::Characters => |rows| matches!(rows, ExpectedRows::Grid),
         Changes::Numbers => |rows| rows == ExpectedRows::Signals,
     };
     let reads = match entry.changes {
         Changes::Nothing => "tokens or signals",
-        Changes::Words => "tokens",
+        Changes::Words | Changes::WordEdits => "tokens",
+        Changes::Characters => "words of characters",
         Changes::Numbers => "signals",
     };
     inputs.hold("rows", &format!("the attack `{name}`"), reads, fits)?;

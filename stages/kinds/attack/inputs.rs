@@ -11,15 +11,18 @@ use nn::models::Model;
 use nn::ngrams::KneserNey;
 use nn::victim::Neural;
 use rayon::prelude::*;
-use store::{Params, Value};
+use store::Params;
 
 use super::attacks::find;
-use super::context::{AttackContext, Item, Trace};
+use super::context::{AttackContext, Item};
 use super::entry::PreparedAttack;
+use super::goals::Goal;
 use super::outcome::Outcome;
+use super::trace::Trace;
 use crate::models::entry::Subject;
 use crate::models::loaded::{Loaded, accuracy, probabilities, vectors};
 use crate::params::settings::Settings;
+use crate::tables::examples::{BACKWARD, FORWARD};
 use crate::tables::model_card::ModelCard;
 use crate::tables::sequences::{Form, Labelled};
 use crate::tables::{ngrams, vocabulary};
@@ -190,7 +193,7 @@ impl AttackInputs {
         let (model, _) = self
             .loaded
             .network()
-            .ok_or_else(|| Failure::new("this model is no network"))?;
+            .ok_or_else(|| Failure::new("this model is not a network"))?;
         let subject = Subject::Network(Neural::new(model, weights).map_err(models::failure)?);
         let own = own_vectors(model, weights);
         let vectors = own.as_ref().or(self.vectors.as_ref());
@@ -254,15 +257,13 @@ impl AttackInputs {
             classes,
         };
         let ready = attack.prepare(&context)?;
-        let traces = in_groups(&items, ready.as_ref(), watch)?;
-        let wanted = Settings(params).0.get("target").and_then(Value::as_int);
-        self.measure(
-            subject,
-            items,
-            traces,
-            wanted.map(|class| class as u32),
-            watch,
-        )
+        let traces = match attack.entry().ordered {
+            true => ready.attack(&items)?,
+            false => in_groups(&items, ready.as_ref(), watch)?,
+        };
+        let target = Settings(params).maybe_int("target");
+        let target = target.map(|class| class as u32);
+        self.measure(subject, items, traces, target, watch)
     }
 
     /// What the model says of what the attack left, asked afresh.
@@ -271,16 +272,16 @@ impl AttackInputs {
         subject: &Subject<'_>,
         items: Vec<Item<'_>>,
         traces: Vec<Trace>,
-        wanted: Option<u32>,
+        target: Option<u32>,
         watch: &dyn Watch,
     ) -> Result<Vec<Outcome>, Failure> {
         let texts: Vec<&Sequence> = traces.iter().map(|trace| &trace.input).collect();
         let after = probabilities(subject.victim(), &texts)?;
-        let sum = |get: fn(&Trace) -> u64| traces.iter().map(get).sum::<u64>();
+        let sum = |name: &str| traces.iter().filter_map(|t| t.counters.get(name)).sum();
         let done = [
             ("items", items.len() as u64),
-            ("forward", sum(|trace| trace.forward)),
-            ("backward", sum(|trace| trace.backward)),
+            (FORWARD, sum(FORWARD)),
+            (BACKWARD, sum(BACKWARD)),
         ];
         for (unit, amount) in done.into_iter().filter(|(_, amount)| *amount > 0) {
             watch.work(unit, amount);
@@ -291,7 +292,7 @@ impl AttackInputs {
             original: item.input.clone(),
             before: item.before,
             after,
-            wanted,
+            goal: target.map_or(Goal::untargeted(item.label), Goal::targeted),
             trace,
         };
         Ok(items

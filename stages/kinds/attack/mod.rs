@@ -6,19 +6,21 @@
 //! the attack left.
 
 pub mod attacks;
-mod candidates;
+pub mod candidates;
 mod context;
+pub mod edit;
 pub mod entry;
 mod expect;
-mod goals;
+pub mod goals;
 mod inputs;
 mod online;
 mod outcome;
 mod replay;
-mod search;
+pub mod search;
 mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
+mod trace;
 mod traces;
 
 use std::sync::LazyLock;
@@ -34,7 +36,7 @@ use crate::params::complete::union;
 use crate::params::settings::{self, Settings, failure};
 use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, models};
 use attacks::{check, find};
-use entry::Changes;
+use entry::{AttackEntry, Changes};
 pub use expect::inputs as expect_inputs;
 pub use inputs::{Among, AttackInputs};
 pub use outcome::Outcome;
@@ -58,7 +60,9 @@ fn check_rows(params: &Params) -> Result<(), ParamError> {
         };
         return Err(settings::wrong("repeats", message, help));
     }
-    if s.int("traces")? > 0 && attack.entry().changes == Changes::Words {
+    if s.int("traces")? > 0
+        && !matches!(attack.entry().changes, Changes::Numbers | Changes::Nothing)
+    {
         let message = format!("`traces` are of signals, and `{name}` changes words");
         return Err(settings::wrong("traces", message, "leave it out"));
     }
@@ -233,7 +237,8 @@ impl Stage for AttackStage {
         let places = stage.places((split, "split"), limit, task.seed, among)?;
         let outcomes = stage.attack(&places, task.params, task.seed, task.watch)?;
         let name = settings.text("attack").unwrap_or_default();
-        let examples = outcome::examples(&outcomes, stage.words.as_ref());
+        let entry = find(name).map_or(AttackEntry::PLAIN, |attack| attack.entry());
+        let examples = outcome::examples(&entry, &outcomes, stage.words.as_ref());
         let summary = outcome::summary(name, &outcomes);
         let mut outputs = Outputs::from([
             ("examples".to_owned(), examples),

@@ -19,12 +19,13 @@ use nn::Real;
 use nn::stepping::{Moment, Quadrature, Rule};
 
 use crate::contract::description::Param;
-use crate::kinds::attack::context::{AttackContext, Item, Trace};
+use crate::kinds::attack::context::{AttackContext, Item};
 use crate::kinds::attack::entry::{Attack, AttackEntry, Begun, Changes, PreparedAttack, Victims};
 use crate::kinds::attack::online::signs::Signs;
 use crate::kinds::attack::online::{
     ALPHA, CLIP01, EPS, POINTS, Pursuit, Push, TARGET, THRESHOLD, V, within_eps,
 };
+use crate::kinds::attack::trace::Trace;
 use crate::params::settings::{Settings, failure, wrong};
 use crate::{Failure, ParamError, models};
 
@@ -169,8 +170,8 @@ impl Attack for Dynamic {
             },
             changes: Changes::Numbers,
             victims: Victims::Recurrent,
-            needs: &[],
             budget: within_eps,
+            ..AttackEntry::PLAIN
         }
     }
 

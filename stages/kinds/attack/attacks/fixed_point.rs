@@ -16,12 +16,13 @@
 //! step. Limits (`eps`) apply to the solution, not to the equation.
 
 use crate::Failure;
-use crate::kinds::attack::context::{AttackContext, Item, Trace};
+use crate::kinds::attack::context::{AttackContext, Item};
 use crate::kinds::attack::entry::{Attack, AttackEntry, Begun, Changes, PreparedAttack, Victims};
 use crate::kinds::attack::online::solver::solver;
 use crate::kinds::attack::online::{
     ALPHA, CLIP01, EPS, ITERATIONS, POINTS, Pursuit, TARGET, THRESHOLD, V, within_eps,
 };
+use crate::kinds::attack::trace::Trace;
 use crate::params::settings::Settings;
 
 /// The attack.
@@ -51,8 +52,8 @@ impl Attack for FixedPoint {
             },
             changes: Changes::Numbers,
             victims: Victims::Recurrent,
-            needs: &[],
             budget: within_eps,
+            ..AttackEntry::PLAIN
         }
     }
 

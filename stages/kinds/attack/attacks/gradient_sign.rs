@@ -13,12 +13,13 @@
 //! with a dead zone (`threshold` brings it back); a number whose gradient is 0 stays.
 
 use crate::contract::description::{Constant, Param};
-use crate::kinds::attack::context::{AttackContext, Item, Trace};
+use crate::kinds::attack::context::{AttackContext, Item};
 use crate::kinds::attack::entry::{
     Attack, AttackEntry, Begun, Budget, Changes, PreparedAttack, Victims,
 };
 use crate::kinds::attack::online::signs::Signs;
 use crate::kinds::attack::online::{ALPHA, CLIP01, EPS, Pursuit, TARGET, THRESHOLD};
+use crate::kinds::attack::trace::Trace;
 use crate::params::settings::{Settings, failure};
 use crate::{Failure, models};
 
@@ -41,11 +42,11 @@ impl Attack for GradientSign {
             params: const { &[STEP, EPS.optional(), TARGET, THRESHOLD, CLIP01] },
             changes: Changes::Numbers,
             victims: Victims::Recurrent,
-            needs: &[],
             budget: |s| {
                 let bound = s.maybe_float("eps").or(s.maybe_float("alpha"));
                 bound.map_or(Budget::Unlimited, Budget::Linf)
             },
+            ..AttackEntry::PLAIN
         }
     }
 

@@ -12,11 +12,12 @@
 
 use crate::Failure;
 use crate::contract::description::Param;
-use crate::kinds::attack::context::{AttackContext, Item, Trace};
+use crate::kinds::attack::context::{AttackContext, Item};
 use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack, Victims};
 use crate::kinds::attack::goals::Goal;
 use crate::kinds::attack::search::greedy::walk;
 use crate::kinds::attack::search::moves::{Direction, Steepest};
+use crate::kinds::attack::trace::Trace;
 use crate::params::settings::failure;
 
 const MAX_WORDS: Param = Param::int(
@@ -52,11 +53,11 @@ impl Attack for Jsma {
             params: &[MAX_WORDS, DIRECTION],
             changes: Changes::Words,
             victims: Victims::Networks,
-            needs: &[],
             budget: |s| {
                 s.maybe_int("max_words")
                     .map_or(Budget::Unlimited, Budget::Words)
             },
+            ..AttackEntry::PLAIN
         }
     }
 
@@ -83,7 +84,7 @@ impl PreparedAttack for Prepared<'_> {
             let places = (0..tokens.len()).rev();
             places.filter(|place| text(tokens, place)).collect()
         };
-        let goal = |item: &Item<'_>| Goal::Leave(item.predicted());
+        let goal = |item: &Item<'_>| Goal::untargeted(item.predicted());
         let walked = walk(
             self.context,
             &right,

@@ -1,8 +1,9 @@
 //! No attack: what the model says of the rows as they are. The column "clean" of every table.
 
 use crate::Failure;
-use crate::kinds::attack::context::{AttackContext, Item, Trace};
-use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack, Victims};
+use crate::kinds::attack::context::{AttackContext, Item};
+use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, PreparedAttack};
+use crate::kinds::attack::trace::Trace;
 
 /// Leaves every row as it is.
 pub struct None;
@@ -13,11 +14,8 @@ impl Attack for None {
             name: "none",
             file: "stages/kinds/attack/attacks/none.rs",
             summary: "Leaves every row as it is: clean accuracy.",
-            params: &[],
-            changes: Changes::Nothing,
-            victims: Victims::All,
-            needs: &[],
             budget: |_| Budget::Words(0),
+            ..AttackEntry::PLAIN
         }
     }
 

@@ -17,9 +17,10 @@ use nn::objectives::Objective;
 use nn::stepping::Aim;
 
 use crate::contract::description::{Constant, Param};
-use crate::kinds::attack::context::{AttackContext, Item, Trace};
+use crate::kinds::attack::context::{AttackContext, Item};
 use crate::kinds::attack::entry::{Attack, AttackEntry, Changes, PreparedAttack, Victims};
 use crate::kinds::attack::online::{CLIP01, EPS, ITERATIONS, Pursuit, TARGET, within_eps};
+use crate::kinds::attack::trace::{Trace, passes};
 use crate::params::settings::{Settings, failure};
 use crate::{Failure, models};
 
@@ -60,8 +61,8 @@ impl Attack for OptimalControl {
             params: &[EPS, TARGET, CLIP01, PENALTY, STEPS, RATE],
             changes: Changes::Numbers,
             victims: Victims::Networks,
-            needs: &[],
             budget: within_eps,
+            ..AttackEntry::PLAIN
         }
     }
 
@@ -194,11 +195,9 @@ impl PreparedAttack for Prepared<'_> {
                     dim: plan.channels,
                     data: plan.best.1,
                 },
-                changes: Vec::new(),
+                edits: Vec::new(),
                 attacked: true,
-                forward: steps,
-                backward: steps,
-                halved: None,
+                counters: passes(steps, steps),
             }
         };
         Ok(items.iter().zip(plans).map(trace).collect())

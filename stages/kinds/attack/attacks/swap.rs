@@ -8,8 +8,10 @@
 use crate::Failure;
 use crate::contract::description::Param;
 use crate::kinds::attack::candidates::class_words::{Opposed, STRONGEST};
-use crate::kinds::attack::context::{AttackContext, Change, Item, Trace};
-use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack, Victims};
+use crate::kinds::attack::context::{AttackContext, Item};
+use crate::kinds::attack::edit::Edit;
+use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack};
+use crate::kinds::attack::trace::Trace;
 use crate::models::sway::Sway;
 use crate::params::settings::{Settings, failure};
 
@@ -33,9 +35,9 @@ impl Attack for Swap {
             summary: "The words that speak most for the true class become words of another.",
             params: &[N, STRONGEST],
             changes: Changes::Words,
-            victims: Victims::All,
             needs: &["bayes", "vocab"],
             budget: |s| s.maybe_int("n").map_or(Budget::Unlimited, Budget::Words),
+            ..AttackEntry::PLAIN
         }
     }
 
@@ -66,11 +68,7 @@ impl PreparedAttack for Prepared<'_> {
             places.retain(|place| tokens[*place] != self.context.pad);
             let swap = |(k, place): (usize, usize)| {
                 let new = self.opposed.draw(item.label, &stream, k as u64)?;
-                Some(Change {
-                    position: place,
-                    old: tokens[place],
-                    new,
-                })
+                Some(Edit::replace(place, tokens[place], new))
             };
             let places = places.into_iter().take(self.words).enumerate();
             Trace::of(item, places.filter_map(swap).collect())

@@ -5,8 +5,10 @@
 
 use crate::Failure;
 use crate::kinds::attack::candidates::class_words::{Opposed, STRONGEST};
-use crate::kinds::attack::context::{AttackContext, Change, Item, Trace};
-use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack, Victims};
+use crate::kinds::attack::context::{AttackContext, Item};
+use crate::kinds::attack::edit::Edit;
+use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack};
+use crate::kinds::attack::trace::Trace;
 use crate::params::settings::Settings;
 
 /// The attack.
@@ -25,9 +27,9 @@ impl Attack for TackOn {
             summary: "The first word becomes one of the strongest words of another class.",
             params: &[STRONGEST],
             changes: Changes::Words,
-            victims: Victims::All,
             needs: &["bayes", "vocab"],
             budget: |_| Budget::Words(1),
+            ..AttackEntry::PLAIN
         }
     }
 
@@ -51,12 +53,8 @@ impl PreparedAttack for Prepared<'_> {
             let old = item.tokens()?[0];
             let text = old != self.context.pad;
             let new = self.opposed.draw(item.label, &stream, 0).filter(|_| text);
-            let change = new.map(|new| Change {
-                position: 0,
-                old,
-                new,
-            });
-            Trace::of(item, change.into_iter().collect())
+            let edit = new.map(|new| Edit::replace(0, old, new));
+            Trace::of(item, edit.into_iter().collect())
         };
         items.iter().map(one).collect()
     }

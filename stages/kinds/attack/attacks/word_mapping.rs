@@ -23,10 +23,12 @@ use nn::stepping::{Goal, Limits, Moment, Online, Rule};
 
 use crate::contract::description::Param;
 use crate::kinds::attack::candidates::language_model::{Candidates, Taste};
-use crate::kinds::attack::context::{AttackContext, Change, Item, Trace};
+use crate::kinds::attack::context::{AttackContext, Item};
+use crate::kinds::attack::edit::Edit;
 use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack, Victims};
 use crate::kinds::attack::online::solver::solver;
 use crate::kinds::attack::online::{ALPHA, ITERATIONS, POINTS};
+use crate::kinds::attack::trace::{Trace, passes};
 use crate::models::entry::Subject;
 use crate::models::failure as refused;
 use crate::params::settings::{Settings, failure};
@@ -134,6 +136,7 @@ impl Attack for WordMapping {
                 let cosine = s.maybe_float("similarity");
                 cosine.map_or(Budget::Unlimited, Budget::Similarity)
             },
+            ..AttackEntry::PLAIN
         }
     }
 
@@ -192,7 +195,7 @@ impl PreparedAttack for Prepared<'_> {
             .iter()
             .map(|place| self.context.stream(NAME, &items[*place]));
         let streams: Vec<nn::Stream> = streams.collect();
-        let mut changes: Vec<Vec<Change>> = vec![Vec::new(); texts.len()];
+        let mut edits: Vec<Vec<Edit>> = vec![Vec::new(); texts.len()];
         for k in 0..texts.first().map_or(0, |text| text.len()) {
             let left = texts.iter().take_while(|text| text.len() > k).count();
             online.keep(left);
@@ -210,20 +213,18 @@ impl PreparedAttack for Prepared<'_> {
                 Ok(self.vectors(&new))
             });
             read.map_err(refused)?;
-            for (changes, (old, new)) in changes.iter_mut().zip(old.into_iter().zip(new)) {
+            for (edits, (old, new)) in edits.iter_mut().zip(old.into_iter().zip(new)) {
                 if new != old {
-                    let position = k;
-                    changes.push(Change { position, old, new });
+                    edits.push(Edit::replace(k, old, new));
                 }
             }
         }
         let mut traces: Vec<Trace> = items.iter().map(Trace::untouched).collect();
-        let bills = online.bill().iter().zip(changes);
-        for (place, (bill, changes)) in places.into_iter().zip(bills) {
+        let bills = online.bill().iter().zip(edits);
+        for (place, (bill, edits)) in places.into_iter().zip(bills) {
             traces[place] = Trace {
-                forward: bill.forwards,
-                backward: bill.backwards,
-                ..Trace::of(&items[place], changes)?
+                counters: passes(bill.forwards, bill.backwards),
+                ..Trace::of(&items[place], edits)?
             };
         }
         Ok(traces)

@@ -9,11 +9,13 @@ use nn::models::Model;
 use nn::stepping::{Aim, Goal, Limits, Online, Rule};
 
 use crate::contract::description::{Param, Range};
-use crate::kinds::attack::context::{AttackContext, Item, Trace};
+use crate::kinds::attack::context::{AttackContext, Item};
 use crate::kinds::attack::entry::Budget;
+use crate::kinds::attack::trace::{Trace, passes};
 use crate::models::entry::Subject;
 use crate::models::failure as refused;
 use crate::params::settings::{Settings, failure};
+use crate::tables::examples::HALVED;
 use crate::{Failure, ParamError};
 
 /// The largest number that makes sense anywhere.
@@ -240,13 +242,13 @@ impl<'a> Pursuit<'a> {
         }
         let done = places.iter().zip(moved).zip(online.bill()).enumerate();
         for (item, (((place, _), data), bill)) in done {
+            let mut counters = passes(bill.forwards, bill.backwards);
+            counters.extend(halved(online.rule(), item).map(|samples| (HALVED, samples)));
             traces[*place] = Trace {
                 input: Sequence::Vectors { dim: width, data },
-                changes: Vec::new(),
+                edits: Vec::new(),
                 attacked: true,
-                forward: bill.forwards,
-                backward: bill.backwards,
-                halved: halved(online.rule(), item),
+                counters,
             };
         }
         Ok(traces)

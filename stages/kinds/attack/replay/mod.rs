@@ -5,7 +5,6 @@
 //! budgets and the summary are worked out here. Decides no result, so it is in no key.
 
 mod row;
-mod table;
 #[cfg(test)]
 mod tests;
 
@@ -22,10 +21,14 @@ use crate::kinds::attack::attacks::find;
 use crate::kinds::attack::entry::Budget;
 use crate::models::loaded::{Loaded, probabilities, vectors};
 use crate::params::settings::Settings;
+use crate::tables::examples::{
+    ADVERSARIAL, ATTACKED, Examples, ID, LABEL, ORIGINAL, P_AFTER, P_BEFORE, PREDICTED_AFTER,
+    PREDICTED_BEFORE, SUCCESS, WANTED, WORDS_CHANGED,
+};
 use crate::tables::sequences::{Form, Labelled};
+use crate::tables::summary;
 use crate::{Disagreement, Failure, Outputs, Replayed, Task};
 use row::{Report, Row};
-use table::Examples;
 
 /// Recomputes what `examples` and `summary` say. `exact`: probabilities must have the same bits,
 /// because they were computed on the same instruction sets.
@@ -52,34 +55,28 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
         // `wave/3#7` is the eighth attack on `wave/3`.
         let named = id.rsplit_once('#').filter(|_| repeated);
         let Some(row) = places.get(named.map_or(id, |(row, _)| row)) else {
-            report.add(n, id, "id", id, &format!("no row of the split `{split}`"));
+            report.add(n, id, ID, id, &format!("no row of the split `{split}`"));
             continue;
         };
         let original = &rows.examples[*row].input;
         let label = rows
             .label(*row)
             .map_or("none".to_owned(), |l| l.to_string());
-        report.same(
-            n,
-            id,
-            "label",
-            &table.whole("label", n)?.to_string(),
-            &label,
-        );
+        report.same(n, id, LABEL, &table.int(LABEL, n)?.to_string(), &label);
         match (
-            table.sequence("original", n, original),
-            table.sequence("adversarial", n, original),
+            table.sequence(ORIGINAL, n, original),
+            table.sequence(ADVERSARIAL, n, original),
         ) {
             (Some(stored), Some(adversarial)) => {
                 if stored != *original {
-                    report.add(n, id, "original", "another text", "the row that it names");
+                    report.add(n, id, ORIGINAL, "another text", "the row that it names");
                 }
                 pairs.push((n, original, adversarial));
             }
             _ => report.add(
                 n,
                 id,
-                "adversarial",
+                ADVERSARIAL,
                 "cannot be read",
                 "a row like the original",
             ),
@@ -106,24 +103,24 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
             id: table.id(*n),
             report: &mut report,
         };
-        one.probabilities("p_before", before, exact);
-        one.probabilities("p_after", after, exact);
-        let label = one.table.whole("label", *n)?;
+        one.probabilities(P_BEFORE, before, exact);
+        one.probabilities(P_AFTER, after, exact);
+        let label = one.table.int(LABEL, *n)?;
         let said = [argmax(before) as i64, argmax(after) as i64];
-        one.number("predicted_before", said[0])?;
-        one.number("predicted_after", said[1])?;
-        let attacked = one.table.flag("attacked", *n)?;
+        one.number(PREDICTED_BEFORE, said[0])?;
+        one.number(PREDICTED_AFTER, said[1])?;
+        let attacked = one.table.flag(ATTACKED, *n)?;
         let right = said[0] == label;
-        let there = match one.table.maybe_whole("wanted", *n) {
+        let there = match one.table.maybe_int(WANTED, *n) {
             Some(wanted) => attacked && said[1] == wanted,
             None => said[1] != label,
         };
         let success = right && there;
-        let stored = one.table.flag("success", *n)?;
+        let stored = one.table.flag(SUCCESS, *n)?;
         one.report.same(
             *n,
             one.id,
-            "success",
+            SUCCESS,
             &stored.to_string(),
             &success.to_string(),
         );
@@ -133,14 +130,14 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
             }
             _ => {
                 // Numbers are not words, and none are changed.
-                one.number("words_changed", 0)?;
+                one.number(WORDS_CHANGED, 0)?;
                 0
             }
         };
         let moved = *original != adversarial;
         if !attacked && moved {
             one.report
-                .add(*n, one.id, "attacked", "false", "the row was changed");
+                .add(*n, one.id, ATTACKED, "false", "the row was changed");
         }
         one.budget(&budget, words, original, adversarial);
         if let (Budget::Similarity(cosine), Some(vectors)) = (&budget, &connected) {
@@ -174,7 +171,7 @@ fn selection(
     for n in 0..table.len() {
         let id = table.id(n);
         if !seen.insert(id) {
-            report.add(n, id, "id", "twice", "each row once");
+            report.add(n, id, ID, "twice", "each row once");
         }
     }
     // Which rows `among`, `label` and `repeats` leave depends on the model: only doubles are told.
@@ -195,20 +192,14 @@ fn selection(
         drawn.truncate(items);
     }
     if let Some((_, id)) = drawn.iter().find(|(_, id)| !seen.contains(id)) {
-        report.add(
-            table.len(),
-            id,
-            "id",
-            "missing",
-            "a row for each item drawn",
-        );
+        report.add(table.len(), id, ID, "missing", "a row for each item drawn");
     }
     if seen.len() > drawn.len() {
         let more = format!("{} rows", seen.len());
         report.add(
             table.len(),
             "",
-            "id",
+            ID,
             &more,
             &format!("{} items", drawn.len()),
         );
@@ -240,22 +231,22 @@ impl Tally {
     }
 
     /// `worded`: rows are texts, so that there are words to count.
-    fn compare(&self, summary: &RecordBatch, worded: bool, report: &mut Report) {
+    fn compare(&self, table: &RecordBatch, worded: bool, report: &mut Report) {
         let share = |part: usize, whole: usize| (whole > 0).then(|| part as f64 / whole as f64);
         let expected = [
-            ("items", Some(self.items as f64)),
-            ("attacked", Some(self.attacked as f64)),
-            ("accuracy_before", share(self.before, self.items)),
-            ("accuracy_after", share(self.after, self.items)),
-            ("successes", Some(self.successes as f64)),
-            ("success_rate", share(self.successes, self.tried)),
+            (summary::ITEMS, Some(self.items as f64)),
+            (summary::ATTACKED, Some(self.attacked as f64)),
+            (summary::ACCURACY_BEFORE, share(self.before, self.items)),
+            (summary::ACCURACY_AFTER, share(self.after, self.items)),
+            (summary::SUCCESSES, Some(self.successes as f64)),
+            (summary::SUCCESS_RATE, share(self.successes, self.tried)),
             (
-                "mean_words",
+                summary::MEAN_WORDS,
                 share(self.words, self.successes).filter(|_| worded),
             ),
         ];
         for (column, expected) in expected {
-            let array = summary.column_by_name(column);
+            let array = table.column_by_name(column);
             let double = array.and_then(|array| cast(array, &DataType::Float64).ok());
             let stored = double.as_ref().filter(|a| a.len() == 1).and_then(|array| {
                 let array = array.as_primitive::<Float64Type>();

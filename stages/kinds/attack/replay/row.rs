@@ -7,8 +7,8 @@ use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
 use nn::linear::Vectors;
 
-use super::table::Examples;
 use crate::kinds::attack::entry::Budget;
+use crate::tables::examples::{ADVERSARIAL, Examples, NEW, OLD, POSITIONS, WORDS_CHANGED};
 use crate::tables::sequences::Form;
 use crate::{Disagreement, Failure, Task};
 
@@ -49,7 +49,7 @@ pub struct Row<'a> {
 
 impl Row<'_> {
     pub fn number(&mut self, column: &str, found: i64) -> Result<(), Failure> {
-        let stored = self.table.whole(column, self.n)?.to_string();
+        let stored = self.table.int(column, self.n)?.to_string();
         self.report
             .same(self.n, self.id, column, &stored, &found.to_string());
         Ok(())
@@ -76,11 +76,8 @@ impl Row<'_> {
         task: &Task<'_>,
         form: &Form,
     ) -> Result<usize, Failure> {
-        let positions = self.table.ints("positions", self.n).unwrap_or_default();
-        let (was, now) = (
-            self.table.texts("old", self.n),
-            self.table.texts("new", self.n),
-        );
+        let positions = self.table.ints(POSITIONS, self.n).unwrap_or_default();
+        let (was, now) = (self.table.texts(OLD, self.n), self.table.texts(NEW, self.n));
         let mut text = old.to_vec();
         let mut seen = BTreeSet::new();
         let name = |token: u32| match task.inputs.get("vocab") {
@@ -95,11 +92,11 @@ impl Row<'_> {
             let Some(at) = at.filter(|at| seen.insert(*at)) else {
                 let wrong = "places of the text, each once";
                 self.report
-                    .add(self.n, self.id, "positions", &position.to_string(), wrong);
+                    .add(self.n, self.id, POSITIONS, &position.to_string(), wrong);
                 continue;
             };
             text[at] = new[at];
-            for (column, stored, token) in [("old", &was[k], old[at]), ("new", &now[k], new[at])] {
+            for (column, stored, token) in [(OLD, &was[k], old[at]), (NEW, &now[k], new[at])] {
                 let found = name(token).unwrap_or_default();
                 self.report.same(self.n, self.id, column, stored, &found);
             }
@@ -110,15 +107,15 @@ impl Row<'_> {
             if special && new[at] != old[at] {
                 let rule = "padding and the unknown token are never put in";
                 self.report
-                    .add(self.n, self.id, "adversarial", &new[at].to_string(), rule);
+                    .add(self.n, self.id, ADVERSARIAL, &new[at].to_string(), rule);
             }
         }
         if !listed || text != new {
             let wrong = "changes that lead from the original to it";
             self.report
-                .add(self.n, self.id, "adversarial", "a text", wrong);
+                .add(self.n, self.id, ADVERSARIAL, "a text", wrong);
         }
-        self.number("words_changed", positions.len() as i64)?;
+        self.number(WORDS_CHANGED, positions.len() as i64)?;
         Ok(positions.len())
     }
 

@@ -9,18 +9,20 @@ use nn::objectives::Objective;
 use nn::victim::{Neural, Remembered, Suffix};
 
 use crate::Failure;
-use crate::kinds::attack::context::{AttackContext, Change, Item, Trace};
-use crate::kinds::attack::goals::Goal;
+use crate::kinds::attack::context::{AttackContext, Item};
+use crate::kinds::attack::edit::Edit;
+use crate::kinds::attack::goals::{self, Goal};
 use crate::kinds::attack::search::moves::{Ask, Steepest};
+use crate::kinds::attack::trace::Trace;
 use crate::models::entry::Subject;
 use crate::models::failure;
+use crate::tables::examples::{BACKWARD, FORWARD};
 
 /// One item on its way.
 struct Walker {
     goal: Goal,
     /// Places still to be changed, the next one last.
     places: Vec<usize>,
-    tokens: Vec<u32>,
     trace: Trace,
     walking: bool,
     /// The text as it was when the first gradient was asked for.
@@ -28,9 +30,17 @@ struct Walker {
 }
 
 impl Walker {
+    /// The text as it is now.
+    fn tokens(&self) -> &[u32] {
+        match &self.trace.input {
+            Sequence::Tokens(tokens) => tokens,
+            _ => &[],
+        }
+    }
+
     /// The first step that is not as it was, or that may be changed now.
     fn from(&self) -> usize {
-        let changed = self.trace.changes.iter().map(|change| change.position);
+        let changed = self.trace.edits.iter().map(Edit::position);
         let next = self.places.last().copied();
         changed.chain(next).min().unwrap_or_default()
     }
@@ -66,14 +76,12 @@ pub fn walk(
 ) -> Result<Vec<Trace>, Failure> {
     let mut walkers = Vec::with_capacity(items.len());
     for item in items {
-        let tokens = item.tokens()?.to_vec();
-        let mut places = places(&tokens);
+        let mut places = places(item.tokens()?);
         places.truncate(budget);
         places.reverse();
         walkers.push(Walker {
             goal: goal(item),
             places,
-            tokens,
             trace: Trace {
                 attacked: true,
                 ..Trace::untouched(item)
@@ -85,13 +93,7 @@ pub fn walk(
     while walkers.iter().any(|w| w.walking) {
         step(context, &mut walkers, moves)?;
     }
-    Ok(walkers
-        .into_iter()
-        .map(|w| Trace {
-            input: Sequence::Tokens(w.tokens),
-            ..w.trace
-        })
-        .collect())
+    Ok(walkers.into_iter().map(|walker| walker.trace).collect())
 }
 
 /// One round: a gradient for everyone on the way, then one word each.
@@ -100,29 +102,28 @@ fn step(
     walkers: &mut [Walker],
     moves: &Steepest,
 ) -> Result<(), Failure> {
-    let mut classes: Vec<u32> = walkers
-        .iter()
-        .filter(|w| w.walking)
-        .map(|w| w.goal.class())
-        .collect();
-    classes.sort_unstable();
-    classes.dedup();
+    let mut objectives: Vec<Objective> = Vec::new();
+    for walker in walkers.iter().filter(|walker| walker.walking) {
+        let objective = walker.goal.objective();
+        if !objectives.contains(&objective) {
+            objectives.push(objective);
+        }
+    }
     let mut asks: Vec<(usize, usize, Vec<f32>)> = Vec::new();
-    for class in classes {
+    for objective in objectives {
         let group: Vec<usize> = (0..walkers.len())
-            .filter(|i| walkers[*i].walking && walkers[*i].goal.class() == class)
+            .filter(|i| walkers[*i].walking && walkers[*i].goal.objective() == objective)
             .collect();
-        let objective = walkers[group[0]].goal.objective();
         let answers = match context.subject {
             Subject::Network(network) => resumed(network, walkers, &group, &objective)?,
             Subject::Classifier(_) => whole(context.subject, walkers, &group, &objective)?,
         };
         for (i, answer) in group.into_iter().zip(answers) {
             let walker = &mut walkers[i];
-            walker.trace.forward += 1;
-            walker.trace.backward += 1;
+            walker.trace.count(FORWARD, 1);
+            walker.trace.count(BACKWARD, 1);
             match walker.places.last().copied() {
-                Some(place) if !walker.goal.reached(&answer.logits) => {
+                Some(place) if !walker.goal.reached(goals::Answer::Logits(&answer.logits)) => {
                     asks.push((i, place, answer.row));
                 }
                 _ => walker.walking = false,
@@ -132,7 +133,7 @@ fn step(
     let questions: Vec<Ask<'_>> = asks
         .iter()
         .map(|(i, place, gradient)| Ask {
-            token: walkers[*i].tokens[*place],
+            token: walkers[*i].tokens()[*place],
             gradient,
         })
         .collect();
@@ -147,12 +148,8 @@ fn step(
             walker.walking = false;
             continue;
         };
-        let old = std::mem::replace(&mut walker.tokens[*place], new);
-        walker.trace.changes.push(Change {
-            position: *place,
-            old,
-            new,
-        });
+        let old = walker.tokens()[*place];
+        walker.trace.edit(Edit::replace(*place, old, new))?;
     }
     Ok(())
 }
@@ -167,7 +164,7 @@ fn whole(
     let examples: Vec<Example> = group
         .iter()
         .map(|i| Example {
-            input: Sequence::Tokens(walkers[*i].tokens.clone()),
+            input: walkers[*i].trace.input.clone(),
             target: Target::None,
         })
         .collect();
@@ -197,7 +194,7 @@ fn resumed(
             Some(Suffix {
                 text: walker.memory.as_ref()?,
                 from,
-                tokens: &walker.tokens[from..],
+                tokens: &walker.tokens()[from..],
             })
         };
         let suffixes: Vec<Suffix<'_>> = known.iter().filter_map(suffix).collect();
@@ -208,12 +205,12 @@ fn resumed(
         }
     }
     if !new.is_empty() {
-        let texts: Vec<&[u32]> = new.iter().map(|i| &walkers[*i].tokens[..]).collect();
+        let texts: Vec<&[u32]> = new.iter().map(|i| walkers[*i].tokens()).collect();
         let gradients = network.gradients_remembered(&texts, objective);
         for ((gradient, memory), i) in gradients.map_err(failure)?.into_iter().zip(new) {
             answers.push((i, Answer::new(gradient, 0, &walkers[i])));
             // Only the text as it came has no changes: `from` counts from there.
-            if walkers[i].trace.changes.is_empty() {
+            if walkers[i].trace.edits.is_empty() {
                 walkers[i].memory = Some(memory);
             }
         }
@@ -267,7 +264,7 @@ mod tests {
             classes: 2,
         };
         let moves = Steepest::new(vectors, Direction::Sign, &[0, 1]).unwrap();
-        let goal = |item: &Item<'_>| Goal::Leave(item.predicted());
+        let goal = |item: &Item<'_>| Goal::untargeted(item.predicted());
         let from_the_end = |tokens: &[u32]| (0..tokens.len()).rev().collect();
         let outwards = |tokens: &[u32]| {
             let half = tokens.len() / 2;
@@ -318,7 +315,7 @@ mod tests {
             let resumed = Subject::Network(network());
             assert_eq!(whole, walks(&resumed, &vectors), "{cell:?}");
             assert_eq!(plain.queries(), resumed.victim().queries());
-            let changed = |n: usize| whole.iter().any(|trace| trace.changes.len() == n);
+            let changed = |n: usize| whole.iter().any(|trace| trace.edits.len() == n);
             match stubborn {
                 true => assert!(changed(6) && changed(30)),
                 false => assert!(changed(1) && changed(2)),

@@ -424,7 +424,7 @@ fn what_is_missing_or_wrong_is_named() {
     let bayes = [("victim", &world.bayes), ("rows", &rows)];
     assert_eq!(
         fail(&[("attack", text("jsma"))], &bayes),
-        "the attack `jsma` follows gradients, and this model is no network (connect `victim` to a network, or choose tack-on or swap)"
+        "the attack `jsma` follows gradients, and this model is not a network (connect `victim` to a network, or choose tack-on or swap)"
     );
     let wrong_bayes = [
         ("victim", &world.lstm),

@@ -1,0 +1,47 @@
+//! What a table is made of, for docs and checks.
+
+/// One column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// The type of its values, in words.
+    pub ty: &'static str,
+    /// What it holds, in one line.
+    pub help: &'static str,
+    /// What has it, if not every table of that name does.
+    pub only: Option<&'static str>,
+}
+
+impl Column {
+    /// A column.
+    pub const fn new(name: &'static str, ty: &'static str, help: &'static str) -> Column {
+        Column {
+            name,
+            ty,
+            help,
+            only: None,
+        }
+    }
+
+    /// The same, of some tables only.
+    pub const fn only(self, which: &'static str) -> Column {
+        Column {
+            only: Some(which),
+            ..self
+        }
+    }
+}
+
+/// A table that stages hand to each other.
+#[derive(Debug)]
+pub struct TableSchema {
+    /// What ports call it.
+    pub name: &'static str,
+    /// The kinds that make it.
+    pub made_by: &'static str,
+    /// What a row is, in one line.
+    pub summary: &'static str,
+    /// Its columns in order.
+    pub columns: &'static [Column],
+}
