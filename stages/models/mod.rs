@@ -87,6 +87,8 @@ pub fn check(params: &Params) -> Result<(), ParamError> {
             true => Form::Chars {
                 vocabulary: 100,
                 width: 20,
+                pad: 0,
+                unknown: 1,
                 words: String::new(),
             },
             false => Form::Tokens {

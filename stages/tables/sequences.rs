@@ -47,6 +47,10 @@ pub enum Form {
         vocabulary: usize,
         /// Characters in a word.
         width: usize,
+        /// The one that stands for nothing.
+        pad: u32,
+        /// The one that stands for characters that are not in the vocabulary.
+        unknown: u32,
         /// The digest of the vocabulary.
         words: String,
     },
@@ -71,6 +75,18 @@ impl Form {
     pub fn words(&self) -> Option<&str> {
         match self {
             Form::Tokens { words, .. } | Form::Chars { words, .. } => Some(words),
+            Form::Signals { .. } => None,
+        }
+    }
+}
+
+impl Form {
+    /// The padding and the unknown token, if there are tokens or characters.
+    pub fn special(&self) -> Option<[u32; 2]> {
+        match self {
+            Form::Tokens { pad, unknown, .. } | Form::Chars { pad, unknown, .. } => {
+                Some([*pad, *unknown])
+            }
             Form::Signals { .. } => None,
         }
     }
@@ -257,6 +273,8 @@ fn tokens(table: &RecordBatch) -> Result<Sequences, Failure> {
         width => Form::Chars {
             vocabulary,
             width,
+            pad,
+            unknown,
             words,
         },
     };

@@ -46,7 +46,9 @@ impl<'a> Regenerated<'a> {
             task,
             inputs,
             mix,
-            places: inputs.places((split, "train"), items, task.seed, Among::default())?,
+            places: inputs
+                .select((split, "train"), items, task.seed, Among::default())?
+                .rows,
             rows: inputs.rows.split(split),
             share,
             failure: None,

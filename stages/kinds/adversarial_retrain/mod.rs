@@ -183,20 +183,25 @@ impl Stage for AdversarialRetrain {
         let settings = Settings(task.params);
         let test = settings.text("test").unwrap_or("test");
         let limit = settings.int("test_items").map_err(failure)?;
-        let places = old.places((test, "test"), limit, task.seed, Among::default())?;
-        let all = old.places((test, "test"), 0, task.seed, Among::default())?;
+        let chosen = old.select((test, "test"), limit, task.seed, Among::default())?;
+        let all = old.select((test, "test"), 0, task.seed, Among::default())?;
         let before = Side {
             name: "before",
-            clean: old.accuracy(&all)?,
-            attacked: old.attack(&places, task.params, task.seed, task.watch)?,
+            clean: old.accuracy(&all.rows)?,
+            attacked: old.attack(&chosen, task.params, task.seed, task.watch)?,
         };
         let trained = plan.train(task, &old)?;
         let new = Loaded::open(&trained.weights, old.connected.as_ref())?;
         let new = old.with_model(new);
         let after = Side {
             name: "after",
-            clean: new.accuracy(&all)?,
-            attacked: new.attack(&places, task.params, task.seed, task.watch)?,
+            clean: new.accuracy(&all.rows)?,
+            attacked: new.attack(
+                &chosen.of_another_model(),
+                task.params,
+                task.seed,
+                task.watch,
+            )?,
         };
         let lesson = Lesson {
             train: &plan.train,
@@ -207,7 +212,7 @@ impl Stage for AdversarialRetrain {
         Ok([
             (
                 "comparison".to_owned(),
-                comparison(&[before, after], all.len()),
+                comparison(&[before, after], all.rows.len()),
             ),
             ("history".to_owned(), training::history(&trained.history)),
             ("model".to_owned(), training::model(&trained, &lesson)),
@@ -278,8 +283,8 @@ impl Retraining {
             return trained.map_err(|failure| lessons.blame(failure));
         }
         let split = Settings(task.params).text("train").unwrap_or("train");
-        let places = old.places((split, "train"), self.items, task.seed, Among::default())?;
-        let outcomes = old.attack(&places, task.params, task.seed, task.watch)?;
+        let chosen = old.select((split, "train"), self.items, task.seed, Among::default())?;
+        let outcomes = old.attack(&chosen, task.params, task.seed, task.watch)?;
         let mut train = self.train.clone();
         train.extend(outcomes.into_iter().map(adversarial));
         let lesson = lesson(&train);

@@ -150,7 +150,7 @@ pub type Begun = (Box<dyn Rule<f32>>, Option<f64>);
 
 /// An attack with its parameters.
 pub trait PreparedAttack: Sync {
-    /// What becomes of each item. Items of one call share batches and nothing else, unless the entry says that they
-    /// are attacked in order: then one call has all items, in their order.
+    /// What becomes of each item. Items of one call share batches and nothing else. If the entry says that items are
+    /// attacked in order, every call has one item, the next.
     fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure>;
 }

@@ -1,6 +1,7 @@
 //! The inputs of an attack, taken apart once: which rows there are, the model, the words; and the
 //! loop that attacks groups of rows in parallel and measures what is left of them.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{AsArray, StringArray};
@@ -24,17 +25,35 @@ use crate::models::loaded::{Loaded, accuracy, probabilities, vectors};
 use crate::params::settings::Settings;
 use crate::tables::examples::{BACKWARD, FORWARD};
 use crate::tables::model_card::ModelCard;
-use crate::tables::sequences::{Form, Labelled};
+use crate::tables::sequences::Labelled;
 use crate::tables::{ngrams, vocabulary};
 use crate::{Failure, Task, Watch, models};
 
 /// Which rows of a split there are to draw from; all of them by default.
 #[derive(Clone, Copy, Default)]
 pub struct Among {
-    /// Only those that the model gets right.
-    pub right: bool,
+    /// Only those that the model classifies correctly.
+    pub correct: bool,
     /// Only those of this class.
     pub label: Option<i64>,
+}
+
+/// Rows to attack.
+pub struct Selected {
+    /// Their places, in order.
+    pub rows: Vec<usize>,
+    /// The model's probabilities, of rows that it was asked about already.
+    before: BTreeMap<usize, Vec<f32>>,
+}
+
+impl Selected {
+    /// The same rows for a model that was not asked about them.
+    pub fn of_another_model(&self) -> Selected {
+        Selected {
+            rows: self.rows.clone(),
+            before: BTreeMap::new(),
+        }
+    }
 }
 
 /// The inputs of an attack, taken apart once.
@@ -103,54 +122,44 @@ impl AttackInputs {
 
     /// The rows of a split, or some of them; at most so many, drawn by seed and id, in their order.
     /// The split comes with the parameter that names it.
-    pub fn places(
+    pub fn select(
         &self,
         (split, param): (&str, &'static str),
         limit: usize,
         seed: u64,
         among: Among,
-    ) -> Result<Vec<usize>, Failure> {
-        let mut places = self.rows.split(split);
-        if places.is_empty() {
+    ) -> Result<Selected, Failure> {
+        let mut rows = self.rows.split(split);
+        if rows.is_empty() {
             return Err(self.rows.no_split(split, param));
         }
         if let Some(label) = among.label {
-            places.retain(|row| self.rows.label(*row).map(i64::from) == Some(label));
+            rows.retain(|row| self.rows.label(*row).map(i64::from) == Some(label));
         }
-        if among.right && !places.is_empty() {
-            let examples = self.rows.examples(&places)?;
+        let mut before: BTreeMap<usize, Vec<f32>> = BTreeMap::new();
+        if among.correct && !rows.is_empty() {
+            let examples = self.rows.examples(&rows)?;
             let texts: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
-            let said = probabilities(self.loaded.subject()?.victim(), &texts)?;
-            let mut said = said.iter();
-            places.retain(|row| {
-                let answer = said.next().map(|p| nn::numeric::argmax(p) as u32);
-                answer == self.rows.label(*row)
+            let predicted = probabilities(self.loaded.subject()?.victim(), &texts)?;
+            before = rows.iter().copied().zip(predicted).collect();
+            rows.retain(|row| {
+                let predicted = nn::numeric::argmax(&before[row]) as u32;
+                Some(predicted) == self.rows.label(*row)
             });
         }
-        if places.is_empty() {
-            let which = if among.right {
-                " that the model gets right"
-            } else {
-                ""
-            };
-            let class = among
-                .label
-                .map_or("".to_owned(), |label| format!(" of class {label}"));
-            return Err(Failure::new(format!(
-                "the split `{split}` has no row{class}{which}: there is nothing to attack"
-            ))
-            .help("draw from other rows: `split`, `label` and `among` say which"));
+        if rows.is_empty() {
+            return Err(nothing_to_attack(split, among));
         }
-        if limit > 0 && limit < places.len() {
+        if limit > 0 && limit < rows.len() {
             // A hash of the id, so that a bigger draw holds the smaller one.
-            places.sort_by_key(|row| {
+            rows.sort_by_key(|row| {
                 let name = format!("{seed}/{}", self.rows.ids[*row]);
                 (store::Digest::of(name.as_bytes()).to_string(), *row)
             });
-            places.truncate(limit);
-            places.sort_unstable();
+            rows.truncate(limit);
+            rows.sort_unstable();
         }
-        Ok(places)
+        Ok(Selected { rows, before })
     }
 
     /// The model.
@@ -172,13 +181,20 @@ impl AttackInputs {
     /// Attacks these rows.
     pub fn attack(
         &self,
-        places: &[usize],
+        selected: &Selected,
         params: &Params,
         seed: u64,
         watch: &dyn Watch,
     ) -> Result<Vec<Outcome>, Failure> {
         let subject = self.loaded.subject()?;
-        self.attack_subject(&subject, self.vectors.as_ref(), places, params, seed, watch)
+        let known = |row: &usize| selected.before.get(row).cloned();
+        let before: Option<Vec<Vec<f32>>> = selected.rows.iter().map(known).collect();
+        let victim = Attacked {
+            subject: &subject,
+            vectors: self.vectors.as_ref(),
+            before,
+        };
+        self.attack_subject(victim, &selected.rows, params, seed, watch)
     }
 
     /// Attacks these rows of a network that has other weights by now.
@@ -196,14 +212,17 @@ impl AttackInputs {
             .ok_or_else(|| Failure::new("this model is not a network"))?;
         let subject = Subject::Network(Neural::new(model, weights).map_err(models::failure)?);
         let own = own_vectors(model, weights);
-        let vectors = own.as_ref().or(self.vectors.as_ref());
-        self.attack_subject(&subject, vectors, places, params, seed, watch)
+        let victim = Attacked {
+            subject: &subject,
+            vectors: own.as_ref().or(self.vectors.as_ref()),
+            before: None,
+        };
+        self.attack_subject(victim, places, params, seed, watch)
     }
 
     fn attack_subject(
         &self,
-        subject: &Subject<'_>,
-        vectors: Option<&Vectors>,
+        victim: Attacked<'_>,
         places: &[usize],
         params: &Params,
         seed: u64,
@@ -213,7 +232,13 @@ impl AttackInputs {
         let attack = find(name).ok_or_else(|| Failure::new(format!("no attack `{name}`")))?;
         let examples = self.rows.examples(places)?;
         let texts: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
-        let before = probabilities(subject.victim(), &texts)?;
+        let Attacked {
+            subject, vectors, ..
+        } = victim;
+        let before = match victim.before {
+            Some(before) => before,
+            None => probabilities(subject.victim(), &texts)?,
+        };
         let classes = before.first().map_or(0, Vec::len);
         let repeats = Settings(params).maybe_int("repeats").unwrap_or(1);
         let ids = places.iter().flat_map(|row| {
@@ -240,10 +265,7 @@ impl AttackInputs {
                 item.id, item.label
             )));
         }
-        let special = match self.rows.form {
-            Form::Tokens { pad, unknown, .. } => [pad, unknown],
-            _ => [0, 0],
-        };
+        let special = self.rows.form.special().unwrap_or_default();
         let context = AttackContext {
             subject,
             params,
@@ -258,7 +280,7 @@ impl AttackInputs {
         };
         let ready = attack.prepare(&context)?;
         let traces = match attack.entry().ordered {
-            true => ready.attack(&items)?,
+            true => in_order(&items, ready.as_ref(), watch)?,
             false => in_groups(&items, ready.as_ref(), watch)?,
         };
         let target = Settings(params).maybe_int("target");
@@ -320,6 +342,28 @@ fn own_vectors(model: &Model, params: &nn::autodiff::Params<f32>) -> Option<Vect
     })
 }
 
+/// The model under attack.
+struct Attacked<'a> {
+    subject: &'a Subject<'a>,
+    /// The vectors that it reads.
+    vectors: Option<&'a Vectors>,
+    /// Its probabilities of the rows as they are, if it was asked already.
+    before: Option<Vec<Vec<f32>>>,
+}
+
+fn nothing_to_attack(split: &str, among: Among) -> Failure {
+    let which = match among.correct {
+        true => " that the model classifies correctly",
+        false => "",
+    };
+    let class = among.label.map(|label| format!(" of class {label}"));
+    let class = class.unwrap_or_default();
+    Failure::new(format!(
+        "the split `{split}` has no row{class}{which}: there is nothing to attack"
+    ))
+    .help("draw from other rows: `split`, `label` and `among` say which")
+}
+
 /// Groups of items in parallel, in the order of items.
 fn in_groups(
     items: &[Item<'_>],
@@ -341,6 +385,23 @@ fn in_groups(
         .map(group)
         .collect::<Result<_, _>>()?;
     Ok(groups.into_iter().flatten().collect())
+}
+
+/// One item after the other.
+fn in_order(
+    items: &[Item<'_>],
+    ready: &dyn PreparedAttack,
+    watch: &dyn Watch,
+) -> Result<Vec<Trace>, Failure> {
+    let mut traces = Vec::with_capacity(items.len());
+    for item in items {
+        if watch.stopped() {
+            return Err(Failure::stopped());
+        }
+        traces.extend(ready.attack(std::slice::from_ref(item))?);
+        watch.progress(traces.len() as u64, items.len() as u64);
+    }
+    Ok(traces)
 }
 
 /// The words by id, from the output `vocab` of a tokenize stage.

@@ -231,11 +231,11 @@ impl Stage for AttackStage {
         let split = settings.text("split").unwrap_or("test");
         let limit = settings.int("items").map_err(failure)?;
         let among = Among {
-            right: settings.one_of("among", AMONG).map_err(failure)?,
+            correct: settings.one_of("among", AMONG).map_err(failure)?,
             label: settings.0.get("label").and_then(Value::as_int),
         };
-        let places = stage.places((split, "split"), limit, task.seed, among)?;
-        let outcomes = stage.attack(&places, task.params, task.seed, task.watch)?;
+        let selected = stage.select((split, "split"), limit, task.seed, among)?;
+        let outcomes = stage.attack(&selected, task.params, task.seed, task.watch)?;
         let name = settings.text("attack").unwrap_or_default();
         let entry = find(name).map_or(AttackEntry::PLAIN, |attack| attack.entry());
         let examples = outcome::examples(&entry, &outcomes, stage.words.as_ref());

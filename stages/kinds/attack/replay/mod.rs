@@ -4,6 +4,7 @@
 //! read from its weights, asked about the original and the adversarial row, and flags, changes,
 //! budgets and the summary are worked out here. Decides no result, so it is in no key.
 
+mod edits;
 mod row;
 #[cfg(test)]
 mod tests;
@@ -22,8 +23,8 @@ use crate::kinds::attack::entry::Budget;
 use crate::models::loaded::{Loaded, probabilities, vectors};
 use crate::params::settings::Settings;
 use crate::tables::examples::{
-    ADVERSARIAL, ATTACKED, Examples, ID, LABEL, ORIGINAL, P_AFTER, P_BEFORE, PREDICTED_AFTER,
-    PREDICTED_BEFORE, SUCCESS, WANTED, WORDS_CHANGED,
+    ADVERSARIAL, ATTACKED, Examples, ID, LABEL, OPERATIONS, ORIGINAL, P_AFTER, P_BEFORE,
+    PREDICTED_AFTER, PREDICTED_BEFORE, SUCCESS, WANTED, WORDS_CHANGED,
 };
 use crate::tables::sequences::{Form, Labelled};
 use crate::tables::summary;
@@ -124,14 +125,15 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
             &stored.to_string(),
             &success.to_string(),
         );
-        let words = match (original, adversarial) {
+        let changed = match (original, adversarial) {
+            _ if table.has(OPERATIONS) => one.edits(original, adversarial, task, &rows.form)?,
             (Sequence::Tokens(old), Sequence::Tokens(new)) => {
-                one.words(old, new, task, &rows.form)?
+                [one.words(old, new, task, &rows.form)?; 2]
             }
             _ => {
                 // Numbers are not words, and none are changed.
                 one.number(WORDS_CHANGED, 0)?;
-                0
+                [0, 0]
             }
         };
         let moved = *original != adversarial;
@@ -139,11 +141,12 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
             one.report
                 .add(*n, one.id, ATTACKED, "false", "the row was changed");
         }
-        one.budget(&budget, words, original, adversarial);
+        let pad = rows.form.special().unwrap_or_default()[0];
+        one.budget(&budget, changed, pad, original, adversarial);
         if let (Budget::Similarity(cosine), Some(vectors)) = (&budget, &connected) {
             one.likeness(*cosine, &budget, vectors, original, adversarial);
         }
-        tally.count(right, said[1] == label, success, attacked, words);
+        tally.count(right, said[1] == label, success, attacked, changed[0]);
     }
     if report.list.is_empty() {
         let worded = !matches!(rows.form, Form::Signals { .. });

@@ -7,6 +7,7 @@ use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
 use nn::linear::Vectors;
 
+use super::edits::{Symbols, edited};
 use crate::kinds::attack::entry::Budget;
 use crate::tables::examples::{ADVERSARIAL, Examples, NEW, OLD, POSITIONS, WORDS_CHANGED};
 use crate::tables::sequences::Form;
@@ -119,9 +120,71 @@ impl Row<'_> {
         Ok(positions.len())
     }
 
-    pub fn budget(&mut self, budget: &Budget, words: usize, old: &Sequence, new: &Sequence) {
+    /// The same for edits that are more than replaced words: how many words they change, and how many they are.
+    pub fn edits(
+        &mut self,
+        old: &Sequence,
+        new: &Sequence,
+        task: &Task<'_>,
+        form: &Form,
+    ) -> Result<[usize; 2], Failure> {
+        let vocab = task.inputs.get("vocab");
+        let name = |id: u32| match vocab {
+            Some(vocab) => word(vocab, id),
+            None => Some(id.to_string()),
+        };
+        let id = |text: &str| match vocab {
+            Some(vocab) => {
+                let words = vocab.column_by_name("token")?.as_string_opt::<i32>()?;
+                let at = words.iter().position(|word| word == Some(text))?;
+                u32::try_from(at).ok()
+            }
+            None => text.parse().ok(),
+        };
+        let special = form.special().unwrap_or_default();
+        let symbols = Symbols {
+            name: &name,
+            id: &id,
+            pad: special[0],
+        };
+        match edited(self.table, self.n, old, &symbols) {
+            Ok(edited) => {
+                if edited.row != *new {
+                    let wrong = "changes that lead from the original to it";
+                    self.report
+                        .add(self.n, self.id, ADVERSARIAL, "a text", wrong);
+                }
+                if let Some(id) = edited.put_in.iter().find(|id| special.contains(id)) {
+                    let rule = "padding and the unknown token are never put in";
+                    self.report
+                        .add(self.n, self.id, ADVERSARIAL, &id.to_string(), rule);
+                }
+                self.number(WORDS_CHANGED, edited.words as i64)?;
+                Ok([edited.words, edited.edits])
+            }
+            Err(edit) => {
+                let wrong = "an edit of what is there";
+                self.report.add(self.n, self.id, POSITIONS, &edit, wrong);
+                Ok([0, 0])
+            }
+        }
+    }
+
+    pub fn budget(
+        &mut self,
+        budget: &Budget,
+        [words, edits]: [usize; 2],
+        pad: u32,
+        old: &Sequence,
+        new: &Sequence,
+    ) {
         let over = match (budget, old, new) {
             (Budget::Words(most), ..) => words > *most,
+            (Budget::Characters(most), ..) => edits > *most,
+            (Budget::CharacterShare(share), Sequence::Chars { ids, .. }, _) => {
+                let characters = ids.iter().filter(|id| **id != pad).count();
+                edits > ((characters as f64 * share) as usize).max(1)
+            }
             (
                 Budget::Linf(most),
                 Sequence::Vectors { data: a, .. },
@@ -135,7 +198,12 @@ impl Row<'_> {
             _ => false,
         };
         if over {
-            let found = format!("{words} words changed");
+            let found = match budget {
+                Budget::Characters(_) | Budget::CharacterShare(_) => {
+                    format!("{edits} characters changed")
+                }
+                _ => format!("{words} words changed"),
+            };
             self.report
                 .add(self.n, self.id, "budget", &budget.to_string(), &found);
         }

@@ -1,5 +1,6 @@
 //! Claims about attacks: exactly the definitions, the same row in any company, and true successes.
 
+mod searches;
 mod signals;
 mod theory;
 pub mod words;
