@@ -132,7 +132,7 @@ fn live_of(
             numbers: Numbers::Single(params.get(span).to_vec()),
         })
         .collect();
-    let card = ModelCard::network(&network.spec(), None, None);
+    let card = ModelCard::network(network.spec(), None, None);
     let given: Params = [
         ("attack".to_owned(), Value::Text(attack.to_owned())),
         ("alpha".to_owned(), Value::Float(alpha)),

@@ -194,11 +194,7 @@ pub fn network_card(
     vectors: Option<&str>,
 ) -> Result<ModelCard, ParamError> {
     let model = Model::new(spec).map_err(|error| too_large(&error))?;
-    Ok(ModelCard::network(
-        &model.spec(),
-        data.form.words(),
-        vectors,
-    ))
+    Ok(ModelCard::network(model.spec(), data.form.words(), vectors))
 }
 
 fn filled(

@@ -16,6 +16,24 @@ pub trait Op<T: Real>: Send + Sync {
     fn backward(&self, tape: &mut Tape<T>, params: &Params<T>, grads: &mut Grads<T>);
 }
 
+/// The backward half of a layer with one output.
+struct OneOutput<F> {
+    y: Var,
+    backward: F,
+}
+
+impl<T: Real, F> Op<T> for OneOutput<F>
+where
+    F: Fn(&mut Tape<T>, &Params<T>, &mut Grads<T>, &mut [T]) + Send + Sync,
+{
+    fn backward(&self, tape: &mut Tape<T>, params: &Params<T>, grads: &mut Grads<T>) {
+        if let Some(mut dy) = tape.take_grad(self.y) {
+            (self.backward)(tape, params, grads, &mut dy);
+            tape.recycle(dy);
+        }
+    }
+}
+
 /// The record of one forward pass.
 pub struct Tape<T: Real> {
     values: Values<T>,
@@ -56,6 +74,23 @@ impl<T: Real> Tape<T> {
     pub fn record(&mut self, output: Var, op: impl Op<T> + 'static) {
         if self.wants(output) {
             self.ops.push(Box::new(op));
+        }
+    }
+
+    /// Records the backward half of a layer with one output `y`: it is called with the gradient of `y`, if one reached it.
+    pub fn record_output(
+        &mut self,
+        y: Var,
+        backward: impl Fn(&mut Self, &Params<T>, &mut Grads<T>, &mut [T]) + Send + Sync + 'static,
+    ) {
+        self.record(y, OneOutput { y, backward });
+    }
+
+    /// Adds to the gradient of `x`, if anybody wants it.
+    pub fn add_grad_with(&mut self, x: Var, add: impl FnOnce(&Self, &mut [T])) {
+        if let Some(mut dx) = self.grad_to_add(x) {
+            add(self, &mut dx);
+            self.put_grad(x, dx);
         }
     }
 

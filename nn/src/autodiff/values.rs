@@ -176,6 +176,16 @@ impl<T: Real> Values<T> {
         Some(grad.unwrap_or_else(|| self.zeros(self.shape(v).len())))
     }
 
+    /// Adds to the gradient of a value, if anybody wants it.
+    pub fn add_grad(&mut self, v: Var, grad: &[T]) {
+        if let Some(mut to) = self.grad_to_add(v) {
+            for (t, g) in to.iter_mut().zip(grad) {
+                *t += *g;
+            }
+            self.put_grad(v, to);
+        }
+    }
+
     /// Gives back a gradient.
     pub fn put_grad(&mut self, v: Var, grad: Vec<T>) {
         self.values[v.0].grad = grad;

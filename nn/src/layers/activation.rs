@@ -4,7 +4,7 @@
 //! GELU: `f = x P(x)`, `f' = P(x) + x p(x)`, `P` and `p` the normal distribution and density
 //! (the exact form with erf, as in BERT).
 
-use crate::autodiff::{Grads, Op, Params, Tape, Var};
+use crate::autodiff::{Tape, Var};
 use crate::numeric::Real;
 use crate::numeric::simd::{Kernel, Lanes};
 
@@ -33,33 +33,18 @@ pub fn activate<T: Real>(tape: &mut Tape<T>, x: Var, f: Activation) -> Var {
         f,
     });
     tape.put(y, out);
-    tape.record(y, Backward { x, y, f });
-    y
-}
-
-struct Backward {
-    x: Var,
-    y: Var,
-    f: Activation,
-}
-
-impl<T: Real> Op<T> for Backward {
-    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else {
-            return;
-        };
-        if let Some(mut dx) = tape.grad_to_add(self.x) {
+    tape.record_output(y, move |tape, _, _, dy| {
+        tape.add_grad_with(x, |tape, dx| {
             T::launch(Slope {
-                x: tape.get(self.x),
-                y: tape.get(self.y),
-                dy: &dy,
-                dx: &mut dx,
-                f: self.f,
+                x: tape.get(x),
+                y: tape.get(y),
+                dy,
+                dx,
+                f,
             });
-            tape.put_grad(self.x, dx);
-        }
-        tape.recycle(dy);
-    }
+        });
+    });
+    y
 }
 
 struct Forward<'a, T> {

@@ -7,7 +7,7 @@
 //! Backward, with `dy` given: `dV = P^T dy`, `dP = dy V^T`, `dS = P (dP - sum of the row of dP P)`,
 //! `dQ = dS K / sqrt(d)`, `dK = dS^T Q / sqrt(d)`.
 
-use crate::autodiff::{Grads, Init, Layout, Op, Params, Shape, Tape, Var};
+use crate::autodiff::{Init, Layout, Params, Shape, Tape, Var};
 use crate::batch::Lens;
 use crate::layers::Dense;
 use crate::layers::slices::add;
@@ -28,7 +28,7 @@ pub struct MultiHead {
     heads: usize,
 }
 
-/// Who may look at what.
+/// Which queries attend to which keys.
 #[derive(Clone, Debug)]
 pub struct Sight {
     /// Real queries of each item.
@@ -52,7 +52,7 @@ impl MultiHead {
         }
     }
 
-    /// Rows of `x` look at rows of `memory` (itself for self-attention). Returns the output and the weights.
+    /// Rows of `x` attend to rows of `memory` (itself for self-attention). Returns the output and the weights.
     pub fn forward<T: Real>(
         &self,
         tape: &mut Tape<T>,
@@ -125,18 +125,15 @@ pub fn attend<T: Real>(
     }
     tape.put(y, out);
     tape.put(weights, p);
-    tape.record(
-        y,
-        Backward {
-            q,
-            k,
-            v,
-            y,
-            weights,
-            heads,
-            sight: sight.clone(),
-        },
-    );
+    let half = Backward {
+        q,
+        k,
+        v,
+        weights,
+        heads,
+        sight: sight.clone(),
+    };
+    tape.record_output(y, move |tape, _, _, dy| half.add_grads(tape, dy));
     (y, weights)
 }
 
@@ -171,17 +168,13 @@ struct Backward {
     q: Var,
     k: Var,
     v: Var,
-    y: Var,
     weights: Var,
     heads: usize,
     sight: Sight,
 }
 
-impl<T: Real> Op<T> for Backward {
-    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else {
-            return;
-        };
+impl Backward {
+    fn add_grads<T: Real>(&self, tape: &mut Tape<T>, dy: &[T]) {
         let (sq, keys) = (tape.shape(self.q), tape.shape(self.k).time);
         let (mut dq, mut dk, mut dv) = (
             tape.grad_to_add(self.q),
@@ -205,7 +198,7 @@ impl<T: Real> Op<T> for Backward {
                 head.read(tape.get(self.q), h, b, nq, &mut hq);
                 head.read(tape.get(self.k), h, b, nk, &mut hk);
                 head.read(tape.get(self.v), h, b, nk, &mut hv);
-                head.read(&dy, h, b, nq, &mut hd);
+                head.read(dy, h, b, nq, &mut hd);
                 p.clear();
                 for t in 0..nq {
                     p.extend_from_slice(
@@ -249,6 +242,5 @@ impl<T: Real> Op<T> for Backward {
                 tape.put_grad(v, d);
             }
         }
-        tape.recycle(dy);
     }
 }

@@ -63,6 +63,34 @@ impl Dense {
         tape.record(y, Backward { layer: *self, x, y });
         y
     }
+
+    /// Adds the gradients of `x`, weight and bias, given the gradient `dy` of the output, which is kept on the tape.
+    pub(in crate::layers) fn backward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        grads: &mut Grads<T>,
+        x: Var,
+        dy: Vec<T>,
+    ) -> Var {
+        let (w, shape) = (self.weight, tape.shape(x));
+        if let Some(mut dx) = tape.grad_to_add(x) {
+            let dy = Mat::new(&dy, shape.rows(), w.cols);
+            map_back(tape, params, w, dy, &mut dx);
+            tape.put_grad(x, dx);
+        }
+        if let Some(bias) = self.bias {
+            grads.bias(bias, &dy);
+        }
+        let dy = tape.keep(shape.with_dim(w.cols), dy);
+        grads.product(tape, w, Rows::all(tape, x), Rows::all(tape, dy));
+        dy
+    }
+
+    /// The bias; empty when there is none.
+    pub(crate) fn bias_in<'p, T: Real>(&self, params: &'p Params<T>) -> &'p [T] {
+        self.bias.map_or(&[], |bias| params.get(bias))
+    }
 }
 
 struct Backward {
@@ -76,16 +104,6 @@ impl<T: Real> Op<T> for Backward {
         let Some(dy) = tape.take_grad(self.y) else {
             return;
         };
-        let (w, shape) = (self.layer.weight, tape.shape(self.y));
-        if let Some(mut dx) = tape.grad_to_add(self.x) {
-            let dy = Mat::new(&dy, shape.rows(), w.cols);
-            map_back(tape, params, w, dy, &mut dx);
-            tape.put_grad(self.x, dx);
-        }
-        if let Some(bias) = self.layer.bias {
-            grads.bias(bias, &dy);
-        }
-        let dy = tape.keep(shape, dy);
-        grads.product(tape, w, Rows::all(tape, self.x), Rows::all(tape, dy));
+        self.layer.backward(tape, params, grads, self.x, dy);
     }
 }

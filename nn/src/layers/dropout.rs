@@ -3,7 +3,7 @@
 //! `m` for number `j` of item `b` at step `t` is a hash of (step of training, layer, `b`, `t`, `j`),
 //! so it does not depend on shards or threads. Outside training the layer does nothing.
 
-use crate::autodiff::{Grads, Op, Params, Tape, Var};
+use crate::autodiff::{Tape, Var};
 use crate::numeric::Real;
 
 /// Drops numbers of `x` while training.
@@ -37,27 +37,12 @@ pub fn dropout<T: Real>(tape: &mut Tape<T>, x: Var, rate: f64) -> Var {
     }
     tape.put(y, out);
     tape.put(mask, m);
-    tape.record(y, Backward { x, y, mask });
-    y
-}
-
-struct Backward {
-    x: Var,
-    y: Var,
-    mask: Var,
-}
-
-impl<T: Real> Op<T> for Backward {
-    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else {
-            return;
-        };
-        if let Some(mut dx) = tape.grad_to_add(self.x) {
-            for ((dx, dy), m) in dx.iter_mut().zip(&dy).zip(tape.get(self.mask)) {
+    tape.record_output(y, move |tape, _, _, dy| {
+        tape.add_grad_with(x, |tape, dx| {
+            for ((dx, dy), m) in dx.iter_mut().zip(dy).zip(tape.get(mask)) {
                 *dx += *dy * *m;
             }
-            tape.put_grad(self.x, dx);
-        }
-        tape.recycle(dy);
-    }
+        });
+    });
+    y
 }

@@ -5,6 +5,7 @@
 //! where attacks read the gradient of the input, so it wants one whenever inputs do.
 
 use crate::autodiff::{Grads, Init, Layout, Op, Params, Shape, Span, Tape, Var};
+use crate::batch::Side;
 use crate::numeric::Real;
 
 /// A table of vectors.
@@ -29,7 +30,8 @@ impl Embedding {
         }
     }
 
-    /// The vectors of `ids`, which are (time, batch), as the model's input. Ids were checked with the batch.
+    /// The vectors of `ids`, which are (time, batch) and were checked with the batch. Those of the source are the
+    /// model's input; of what a decoder reads no input gradient is kept.
     pub fn forward<T: Real>(
         &self,
         tape: &mut Tape<T>,
@@ -37,31 +39,9 @@ impl Embedding {
         ids: &[u32],
         time: usize,
         batch: usize,
+        side: Side,
     ) -> Var {
-        self.look_up(tape, params, ids, time, batch, tape.want().input)
-    }
-
-    /// The same for what a decoder reads: no input gradient is kept.
-    pub fn forward_target<T: Real>(
-        &self,
-        tape: &mut Tape<T>,
-        params: &Params<T>,
-        ids: &[u32],
-        time: usize,
-        batch: usize,
-    ) -> Var {
-        self.look_up(tape, params, ids, time, batch, false)
-    }
-
-    fn look_up<T: Real>(
-        &self,
-        tape: &mut Tape<T>,
-        params: &Params<T>,
-        ids: &[u32],
-        time: usize,
-        batch: usize,
-        input: bool,
-    ) -> Var {
+        let input = tape.want().input && side == Side::Source;
         let dim = self.table.cols;
         let trained = tape.want().weights && !self.table.frozen();
         let y = tape.value(Shape::new(time, batch, dim), trained || input);

@@ -2,7 +2,7 @@
 //!
 //! All are (time, batch, dim). Backward of the mixture: `dt = dy (h - x)`, `dh = dy t`, `dx += dy (1 - t)`.
 
-use crate::autodiff::{Grads, Init, Layout, Op, Params, Tape, Var};
+use crate::autodiff::{Init, Layout, Params, Tape, Var};
 use crate::layers::{Activation, Dense, activate};
 use crate::numeric::Real;
 
@@ -40,46 +40,24 @@ impl Highway {
             *y = *t * *h + (T::ONE - *t) * *x;
         }
         tape.put(y, out);
-        tape.record(y, Backward { gate, h, x, y });
+        tape.record_output(y, move |tape, _, _, dy| {
+            tape.add_grad_with(gate, |tape, dt| {
+                let (h, x) = (tape.get(h), tape.get(x));
+                for (((dt, dy), h), x) in dt.iter_mut().zip(&*dy).zip(h).zip(x) {
+                    *dt += *dy * (*h - *x);
+                }
+            });
+            tape.add_grad_with(h, |tape, dh| {
+                for ((dh, dy), t) in dh.iter_mut().zip(&*dy).zip(tape.get(gate)) {
+                    *dh += *dy * *t;
+                }
+            });
+            tape.add_grad_with(x, |tape, dx| {
+                for ((dx, dy), t) in dx.iter_mut().zip(dy).zip(tape.get(gate)) {
+                    *dx += *dy * (T::ONE - *t);
+                }
+            });
+        });
         y
-    }
-}
-
-struct Backward {
-    gate: Var,
-    h: Var,
-    x: Var,
-    y: Var,
-}
-
-impl<T: Real> Op<T> for Backward {
-    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else {
-            return;
-        };
-        if let Some(mut dt) = tape.grad_to_add(self.gate) {
-            for (((dt, dy), h), x) in dt
-                .iter_mut()
-                .zip(&dy)
-                .zip(tape.get(self.h))
-                .zip(tape.get(self.x))
-            {
-                *dt += *dy * (*h - *x);
-            }
-            tape.put_grad(self.gate, dt);
-        }
-        if let Some(mut dh) = tape.grad_to_add(self.h) {
-            for ((dh, dy), t) in dh.iter_mut().zip(&dy).zip(tape.get(self.gate)) {
-                *dh += *dy * *t;
-            }
-            tape.put_grad(self.h, dh);
-        }
-        if let Some(mut dx) = tape.grad_to_add(self.x) {
-            for ((dx, dy), t) in dx.iter_mut().zip(&dy).zip(tape.get(self.gate)) {
-                *dx += *dy * (T::ONE - *t);
-            }
-            tape.put_grad(self.x, dx);
-        }
-        tape.recycle(dy);
     }
 }

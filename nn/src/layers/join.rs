@@ -3,7 +3,7 @@
 //! `concat`: `y[row] = [a[row], b[row]]`; backward cuts `dy` in two.
 //! `sum`: `y = a + b`; backward hands `dy` to both.
 
-use crate::autodiff::{Grads, Op, Params, Tape, Var};
+use crate::autodiff::{Tape, Var};
 use crate::layers::slices::add;
 use crate::numeric::Real;
 
@@ -17,7 +17,16 @@ pub fn concat<T: Real>(tape: &mut Tape<T>, a: Var, b: Var) -> Var {
         to[sa.dim..].copy_from_slice(&tape.get(b)[row * sb.dim..][..sb.dim]);
     }
     tape.put(y, out);
-    tape.record(y, Concat { a, b, y });
+    tape.record_output(y, move |tape, _, _, dy| {
+        let (whole, cut) = (tape.shape(y).dim, tape.shape(a).dim);
+        for (v, part) in [(a, 0..cut), (b, cut..whole)] {
+            tape.add_grad_with(v, |_, d| {
+                for (to, from) in d.chunks_exact_mut(part.len()).zip(dy.chunks_exact(whole)) {
+                    add(to, &from[part.clone()]);
+                }
+            });
+        }
+    });
     y
 }
 
@@ -30,51 +39,10 @@ pub fn sum<T: Real>(tape: &mut Tape<T>, a: Var, b: Var) -> Var {
         *y = *a + *b;
     }
     tape.put(y, out);
-    tape.record(y, Sum { a, b, y });
+    tape.record_output(y, move |tape, _, _, dy| {
+        for v in [a, b] {
+            tape.add_grad(v, dy);
+        }
+    });
     y
-}
-
-struct Concat {
-    a: Var,
-    b: Var,
-    y: Var,
-}
-
-impl<T: Real> Op<T> for Concat {
-    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else {
-            return;
-        };
-        let (whole, cut) = (tape.shape(self.y).dim, tape.shape(self.a).dim);
-        for (v, part) in [(self.a, 0..cut), (self.b, cut..whole)] {
-            if let Some(mut d) = tape.grad_to_add(v) {
-                for (to, from) in d.chunks_exact_mut(part.len()).zip(dy.chunks_exact(whole)) {
-                    add(to, &from[part.clone()]);
-                }
-                tape.put_grad(v, d);
-            }
-        }
-        tape.recycle(dy);
-    }
-}
-
-struct Sum {
-    a: Var,
-    b: Var,
-    y: Var,
-}
-
-impl<T: Real> Op<T> for Sum {
-    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else {
-            return;
-        };
-        for v in [self.a, self.b] {
-            if let Some(mut d) = tape.grad_to_add(v) {
-                add(&mut d, &dy);
-                tape.put_grad(v, d);
-            }
-        }
-        tape.recycle(dy);
-    }
 }

@@ -28,16 +28,16 @@ pub use decoder::{Decoded, Decoder, DecoderWeights, Start};
 pub use dense::Dense;
 pub use dropout::dropout;
 pub use embedding::Embedding;
-pub use gru::{Gru, GruWeights};
+pub use gru::Gru;
 pub use highway::Highway;
 pub use join::{concat, sum};
-pub use lstm::{Lstm, LstmWeights};
+pub use lstm::Lstm;
 pub use norm::LayerNorm;
 pub use pool::{AttentionPool, mean};
 pub use recurrent::{
-    Direction, Gate, LearnedState, OneStep, PackedMap, RecurrentCell, States, StepEquations,
-    StepMemory, last,
+    Direction, Gate, GateWeights, InputTangent, LearnedState, OneStep, PackedMap, RecurrentCell,
+    States, StepEquations, StepMemory, Unrolled, last,
 };
-pub use rnn::{Rnn, RnnWeights};
+pub use rnn::Rnn;
 pub(crate) use slices::add;
 pub use transformer::{Block, BlockSize, positions};

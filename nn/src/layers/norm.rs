@@ -3,7 +3,7 @@
 //! `x`, `y` are (time, batch, dim), `g`, `b` (dim). With `n = (x - mean) / s` and `e = dy g`:
 //! `dx = (e - mean(e) - n mean(e n)) / s`, `dg = sum of rows of dy n`, `db = sum of rows of dy`.
 
-use crate::autodiff::{Grads, Init, Layout, Op, Params, Span, Tape, Var};
+use crate::autodiff::{Grads, Init, Layout, Params, Span, Tape, Var};
 use crate::numeric::{Real, dot, sum_of_squares, total};
 
 /// Normalises each row.
@@ -52,52 +52,37 @@ impl LayerNorm {
         tape.put(y, out);
         tape.put(normal, n);
         tape.put(inverse, inv);
-        tape.record(
-            y,
-            Backward {
-                layer: *self,
-                x,
-                y,
-                normal,
-                inverse,
-            },
-        );
+        let layer = *self;
+        tape.record_output(y, move |tape, params, grads, dy| {
+            layer.backward(tape, params, grads, dy, [x, normal, inverse]);
+        });
         y
     }
-}
-
-struct Backward {
-    layer: LayerNorm,
-    x: Var,
-    y: Var,
-    normal: Var,
-    inverse: Var,
-}
-
-impl<T: Real> Op<T> for Backward {
-    fn backward(&self, tape: &mut Tape<T>, params: &Params<T>, grads: &mut Grads<T>) {
-        let Some(mut dy) = tape.take_grad(self.y) else {
-            return;
-        };
-        let dim = tape.shape(self.x).dim;
-        grads.bias(self.layer.shift, &dy);
-        if grads.wants(self.layer.scale) {
-            let to = grads.get(self.layer.scale);
-            for (dy, n) in dy
-                .chunks_exact(dim)
-                .zip(tape.get(self.normal).chunks_exact(dim))
-            {
+    fn backward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        grads: &mut Grads<T>,
+        dy: &mut [T],
+        [x, normal, inverse]: [Var; 3],
+    ) {
+        let dim = self.scale.cols;
+        grads.bias(self.shift, dy);
+        if grads.wants(self.scale) {
+            let to = grads.get(self.scale);
+            let normal = tape.get(normal).chunks_exact(dim);
+            for (dy, n) in dy.chunks_exact(dim).zip(normal) {
                 for ((t, d), n) in to.iter_mut().zip(dy).zip(n) {
                     *t += *d * *n;
                 }
             }
         }
-        if let Some(mut dx) = tape.grad_to_add(self.x) {
-            let (g, size) = (params.get(self.layer.scale), T::of(dim as f64));
+        tape.add_grad_with(x, |tape, dx| {
+            let (g, size) = (params.get(self.scale), T::of(dim as f64));
             let rows = dy
                 .chunks_exact_mut(dim)
-                .zip(tape.get(self.normal).chunks_exact(dim))
-                .zip(tape.get(self.inverse));
+                .zip(tape.get(normal).chunks_exact(dim))
+                .zip(tape.get(inverse));
             for (((e, n), s), dx) in rows.zip(dx.chunks_exact_mut(dim)) {
                 e.iter_mut().zip(g).for_each(|(e, g)| *e *= *g);
                 let (mean, along) = (total(e) / size, dot(e, n) / size);
@@ -105,8 +90,6 @@ impl<T: Real> Op<T> for Backward {
                     *dx += (*e - mean - *n * along) * *s;
                 }
             }
-            tape.put_grad(self.x, dx);
-        }
-        tape.recycle(dy);
+        });
     }
 }

@@ -6,9 +6,8 @@
 //!
 //! Backward: `dh[t] += a[t] dy`; `da[t] = dy . h[t]`; `ds[t] = a[t] (da[t] - sum_u a[u] da[u])`.
 
-use crate::autodiff::{Grads, Init, Layout, Op, Params, Shape, Tape, Var};
+use crate::autodiff::{Init, Layout, Params, Shape, Tape, Var};
 use crate::batch::Lens;
-use crate::layers::slices::add;
 use crate::layers::{Activation, Dense, activate};
 use crate::numeric::{Real, dot, softmax};
 
@@ -73,68 +72,29 @@ fn weigh<T: Real>(tape: &mut Tape<T>, h: Var, scores: Option<Var>, lens: &Lens) 
     }
     tape.put(y, out);
     tape.put(weights, a);
-    tape.record(
-        y,
-        Weigh {
-            h,
-            scores,
-            weights,
-            y,
-        },
-    );
-    (y, weights)
-}
-
-struct Weigh {
-    h: Var,
-    scores: Option<Var>,
-    weights: Var,
-    y: Var,
-}
-
-impl<T: Real> Op<T> for Weigh {
-    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else {
-            return;
-        };
-        let Shape { time, batch, dim } = tape.shape(self.h);
-        let a = tape.take(self.weights);
-        if let Some(mut dh) = tape.grad_to_add(self.h) {
+    tape.record_output(y, move |tape, _, _, dy| {
+        tape.add_grad_with(h, |tape, dh| {
+            let a = tape.get(weights);
             for (row, dh) in dh.chunks_exact_mut(dim).enumerate() {
                 let b = row % batch;
                 for (d, y) in dh.iter_mut().zip(&dy[b * dim..(b + 1) * dim]) {
                     *d += a[row] * *y;
                 }
             }
-            tape.put_grad(self.h, dh);
+        });
+        if let Some(scores) = scores {
+            tape.add_grad_with(scores, |tape, ds| {
+                let (a, h) = (tape.get(weights), tape.get(h));
+                for (b, dy) in dy.chunks_exact(dim).enumerate() {
+                    let row = |t: usize| &h[(t * batch + b) * dim..][..dim];
+                    let da: Vec<T> = (0..time).map(|t| dot(dy, row(t))).collect();
+                    let mean: T = (0..time).map(|t| a[t * batch + b] * da[t]).sum();
+                    for (t, da) in da.iter().enumerate() {
+                        ds[t * batch + b] += a[t * batch + b] * (*da - mean);
+                    }
+                }
+            });
         }
-        if let Some(scores) = self.scores
-            && let Some(mut ds) = tape.grad_to_add(scores)
-        {
-            for b in 0..batch {
-                let h = tape.get(self.h);
-                let da: Vec<T> = (0..time)
-                    .map(|t| {
-                        dot(
-                            &dy[b * dim..(b + 1) * dim],
-                            &h[(t * batch + b) * dim..][..dim],
-                        )
-                    })
-                    .collect();
-                let mean: T = (0..time).map(|t| a[t * batch + b] * da[t]).sum();
-                let item: Vec<T> = (0..time)
-                    .map(|t| a[t * batch + b] * (da[t] - mean))
-                    .collect();
-                item.iter().enumerate().for_each(|(t, d)| {
-                    add(
-                        &mut ds[t * batch + b..=t * batch + b],
-                        std::slice::from_ref(d),
-                    )
-                });
-            }
-            tape.put_grad(scores, ds);
-        }
-        tape.put(self.weights, a);
-        tape.recycle(dy);
-    }
+    });
+    (y, weights)
 }

@@ -4,7 +4,7 @@
 //! attention, to the encoder's output, between the two. Everything is (time, batch, dim).
 //! Positions: `y[t, b] = x[t, b] + P[t]`; backward adds `dy[t, b]` to row `t` of `dP`.
 
-use crate::autodiff::{Grads, Init, Layout, Op, Params, Span, Tape, Var};
+use crate::autodiff::{Init, Layout, Params, Span, Tape, Var};
 use crate::layers::slices::add;
 use crate::layers::{Activation, Dense, LayerNorm, MultiHead, Sight, activate, dropout, sum};
 use crate::numeric::Real;
@@ -136,32 +136,14 @@ pub fn positions<T: Real>(tape: &mut Tape<T>, params: &Params<T>, x: Var, table:
         }
     }
     tape.put(y, out);
-    tape.record(y, Positions { table, x, y });
-    y
-}
-
-struct Positions {
-    table: Span,
-    x: Var,
-    y: Var,
-}
-
-impl<T: Real> Op<T> for Positions {
-    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, grads: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else {
-            return;
-        };
-        let shape = tape.shape(self.x);
-        if grads.wants(self.table) {
-            let to = grads.get(self.table);
+    tape.record_output(y, move |tape, _, grads, dy| {
+        if grads.wants(table) {
+            let to = grads.get(table);
             for (row, dy) in dy.chunks_exact(shape.dim).enumerate() {
                 add(&mut to[row / shape.batch * shape.dim..][..shape.dim], dy);
             }
         }
-        if let Some(mut dx) = tape.grad_to_add(self.x) {
-            add(&mut dx, &dy);
-            tape.put_grad(self.x, dx);
-        }
-        tape.recycle(dy);
-    }
+        tape.add_grad(x, dy);
+    });
+    y
 }

@@ -4,14 +4,15 @@
 //! slots, padding included: padding characters have vectors of their own, so inserting and deleting is flipping.
 
 use crate::autodiff::{Init, Layout, Params, Shape, Tape};
-use crate::batch::{Batch, Input};
+use crate::batch::{Batch, Input, Side};
 use crate::error::{Error, Result, setting};
 use crate::layers::{
     Activation, ConvMax, Dense, Direction, Embedding, Highway, Lstm, RecurrentCell, Windows,
     dropout, last,
 };
-use crate::models::network::{Forward, Network, NetworkSpec, TargetKind, named};
+use crate::models::network::{Forward, Network, NetworkInfo, NetworkSpec, TargetKind};
 use crate::models::output::{Hidden, Output};
+use crate::models::settings;
 use crate::numeric::{Real, finite};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -52,25 +53,19 @@ pub struct CharCnn {
     head: Dense,
 }
 
-impl CharCnn {
-    fn new(layout: &mut Layout, spec: &CharCnnSpec) -> Result<Self> {
-        for (what, size) in [
+impl NetworkSpec for CharCnnSpec {
+    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
+        let spec = self;
+        settings::sizes(&[
             ("characters", spec.characters),
             ("dim", spec.dim),
             ("width", spec.width),
             ("kernels", spec.kernels),
             ("units", spec.units),
             ("layers", spec.layers),
-        ] {
-            setting(what, size > 0, "above 0", size)?;
-        }
-        setting("classes", spec.classes > 1, "above 1", spec.classes)?;
-        setting(
-            "dropout",
-            (0.0..1.0).contains(&spec.dropout),
-            "in [0, 1)",
-            spec.dropout,
-        )?;
+        ])?;
+        settings::classes(spec.classes)?;
+        settings::dropout(spec.dropout)?;
         let init = Init::Uniform(0.05);
         let table = Embedding::new(layout, "characters", spec.characters, spec.dim, init);
         let windows = ConvMax::new(
@@ -98,34 +93,20 @@ impl CharCnn {
             })
             .collect();
         let head = Dense::new(layout, "head", spec.units, spec.classes, init);
-        Ok(CharCnn {
+        Ok(Arc::new(CharCnn {
             spec: spec.clone(),
             table,
             windows,
             highways,
             cells,
             head,
-        })
-    }
-}
-
-impl NetworkSpec for CharCnnSpec {
-    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
-        Ok(Arc::new(CharCnn::new(layout, self)?))
+        }))
     }
 }
 
 impl Network for CharCnn {
-    fn spec(&self) -> String {
-        named("char_cnn", &self.spec)
-    }
-
-    fn outputs(&self) -> usize {
-        self.spec.classes
-    }
-
-    fn targets(&self) -> TargetKind {
-        TargetKind::Class
+    fn info(&self) -> NetworkInfo {
+        NetworkInfo::new("char_cnn", &self.spec, TargetKind::Class, self.spec.classes)
     }
 }
 
@@ -144,7 +125,8 @@ impl<T: Real> Forward<T> for CharCnn {
                     });
                 }
                 (
-                    self.table.forward(tape, params, ids, time, items * width),
+                    self.table
+                        .forward(tape, params, ids, time, items * width, Side::Source),
                     *width,
                 )
             }
@@ -195,12 +177,10 @@ impl<T: Real> Forward<T> for CharCnn {
         let y = dropout(tape, sentence, self.spec.dropout);
         let logits = self.head.forward(tape, params, y);
         Ok(Output {
-            logits,
-            input,
             states,
-            attention: vec![],
             sentence: Some(sentence),
             hidden,
+            ..Output::new(input, logits)
         })
     }
 }

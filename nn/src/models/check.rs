@@ -34,6 +34,18 @@ pub(super) fn sizes<T: Real>(batch: &Batch<T>) -> Result<()> {
     }
 }
 
+/// An error when there are more steps than positions.
+pub(super) fn steps(positions: usize, steps: usize) -> Result<()> {
+    if steps <= positions {
+        return Ok(());
+    }
+    Err(Error::Shape {
+        what: "steps",
+        expected: format!("at most {positions}"),
+        got: steps.to_string(),
+    })
+}
+
 /// Classifiers take classes, sequence models tokens, a language model one for each of its steps.
 pub(super) fn targets<T: Real>(kind: TargetKind, batch: &Batch<T>) -> Result<()> {
     let wrong = |expected: &str, got: &str| {

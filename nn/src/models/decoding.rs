@@ -1,11 +1,14 @@
 //! What sequence-to-sequence models share: checks, tables, teacher forcing, greedy decoding.
 
-use super::reader::{Reader, Reads, tokens};
+use super::network::{Decoding, NetworkInfo, TargetKind};
+use super::reader::{Reader, tokens};
+use super::settings;
 use crate::autodiff::{Init, Layout};
 use crate::batch::{Batch, Lens, Targets};
 use crate::error::{Error, Result, setting};
 use crate::layers::Embedding;
 use crate::numeric::{Real, argmax, finite};
+use serde::Serialize;
 
 /// Errors that both sequence-to-sequence models share: sizes above 0, `go` and `eos` in the target's vocabulary.
 pub(super) fn check_pair(
@@ -14,18 +17,12 @@ pub(super) fn check_pair(
     [go, eos]: [u32; 2],
     dropout: f64,
 ) -> Result<()> {
-    for (what, size) in sizes.iter().chain(&[("target", target)]) {
-        setting(what, *size > 0, "above 0", size)?;
-    }
+    settings::sizes(sizes)?;
+    settings::sizes(&[("target", target)])?;
     for (what, token) in [("go", go), ("eos", eos)] {
         setting(what, (token as usize) < target, "a target token", token)?;
     }
-    setting(
-        "dropout",
-        (0.0..1.0).contains(&dropout),
-        "in [0, 1)",
-        dropout,
-    )
+    settings::dropout(dropout)
 }
 
 /// The tables of both sides of a sequence-to-sequence model.
@@ -35,14 +32,22 @@ pub(super) fn tables(
     target: usize,
     dim: usize,
 ) -> Result<(Reader, Embedding)> {
-    let reads = Reads::Tokens {
-        vocabulary: source,
-        dim,
-        frozen: false,
-    };
     let init = Init::Uniform(0.1);
-    let reader = Reader::new(layout, &reads, init)?;
+    let reader = Reader::tokens(layout, source, dim, init)?;
     Ok((reader, Embedding::new(layout, "target", target, dim, init)))
+}
+
+/// A model that generates tokens of a vocabulary, so many at most, until its end token.
+pub(super) fn generator(
+    name: &str,
+    spec: &impl Serialize,
+    [vocabulary, max_steps]: [usize; 2],
+    end: u32,
+) -> NetworkInfo {
+    NetworkInfo {
+        decoding: Some(Decoding { end, max_steps }),
+        ..NetworkInfo::new(name, spec, TargetKind::Tokens, vocabulary)
+    }
 }
 
 /// Greedy decoding of a batch: the tokens of every item until its end token.
@@ -96,7 +101,7 @@ pub(super) fn shifted<T: Real>(
     Ok((read, lens.clone()))
 }
 
-/// A batch with targets of one step, for decoders that are asked without any.
+/// The batch with these targets.
 pub(super) fn with_targets<T: Real>(batch: &Batch<T>, ids: Vec<u32>, time: usize) -> Batch<T> {
     let lens: Lens = vec![time; batch.items()].into();
     Batch {

@@ -6,9 +6,10 @@ use crate::autodiff::{Init, Layout, Params, Tape};
 use crate::batch::Batch;
 use crate::error::{Result, setting};
 use crate::layers::{Activation, ConvMax, Dense, Windows, concat, dropout};
-use crate::models::network::{Forward, Network, NetworkSpec, TargetKind, named};
+use crate::models::network::{Forward, Network, NetworkInfo, NetworkSpec, TargetKind};
 use crate::models::output::Output;
 use crate::models::reader::{Reader, Reads};
+use crate::models::settings;
 use crate::numeric::Real;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -45,8 +46,9 @@ pub struct KimCnn {
     head: Dense,
 }
 
-impl KimCnn {
-    fn new(layout: &mut Layout, spec: &KimCnnSpec) -> Result<Self> {
+impl NetworkSpec for KimCnnSpec {
+    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
+        let spec = self;
         setting(
             "widths",
             !spec.widths.is_empty() && !spec.widths.contains(&0),
@@ -54,13 +56,8 @@ impl KimCnn {
             spec.widths.len(),
         )?;
         setting("kernels", spec.kernels > 0, "above 0", spec.kernels)?;
-        setting("classes", spec.classes > 1, "above 1", spec.classes)?;
-        setting(
-            "dropout",
-            (0.0..1.0).contains(&spec.dropout),
-            "in [0, 1)",
-            spec.dropout,
-        )?;
+        settings::classes(spec.classes)?;
+        settings::dropout(spec.dropout)?;
         let reader = Reader::new(layout, &spec.reads, Init::Uniform(0.25))?;
         let window = |&w: &usize| {
             ConvMax::new(
@@ -82,32 +79,18 @@ impl KimCnn {
             spec.classes,
             Init::Glorot,
         );
-        Ok(KimCnn {
+        Ok(Arc::new(KimCnn {
             spec: spec.clone(),
             reader,
             windows,
             head,
-        })
-    }
-}
-
-impl NetworkSpec for KimCnnSpec {
-    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
-        Ok(Arc::new(KimCnn::new(layout, self)?))
+        }))
     }
 }
 
 impl Network for KimCnn {
-    fn spec(&self) -> String {
-        named("kim_cnn", &self.spec)
-    }
-
-    fn outputs(&self) -> usize {
-        self.spec.classes
-    }
-
-    fn targets(&self) -> TargetKind {
-        TargetKind::Class
+    fn info(&self) -> NetworkInfo {
+        NetworkInfo::new("kim_cnn", &self.spec, TargetKind::Class, self.spec.classes)
     }
 }
 
@@ -123,12 +106,8 @@ impl<T: Real> Forward<T> for KimCnn {
         let y = dropout(tape, sentence, self.spec.dropout);
         let logits = self.head.forward(tape, params, y);
         Ok(Output {
-            logits,
-            input,
-            states: vec![],
-            attention: vec![],
             sentence: Some(sentence),
-            hidden: vec![],
+            ..Output::new(input, logits)
         })
     }
 

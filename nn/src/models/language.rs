@@ -6,10 +6,11 @@ use crate::autodiff::{Init, Layout, Params, Tape};
 use crate::batch::Batch;
 use crate::error::{Result, setting};
 use crate::layers::{Dense, Direction, Lstm, RecurrentCell, dropout};
-use crate::models::network::{Forward, Network, NetworkSpec, StateSize, TargetKind, named};
+use crate::models::network::{Forward, Network, NetworkInfo, NetworkSpec, StateSize, TargetKind};
 use crate::models::output::{Hidden, Output};
-use crate::models::reader::{Reader, Reads};
+use crate::models::reader::Reader;
 use crate::models::recurrent::carried;
+use crate::models::settings;
 use crate::numeric::Real;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -45,22 +46,16 @@ pub struct Language {
     head: Dense,
 }
 
-impl Language {
-    fn new(layout: &mut Layout, spec: &LanguageSpec) -> Result<Self> {
-        for (what, size) in [
+impl NetworkSpec for LanguageSpec {
+    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
+        let spec = self;
+        settings::sizes(&[
             ("units", spec.units),
             ("layers", spec.layers),
             ("vocabulary", spec.vocabulary),
-        ] {
-            setting(what, size > 0, "above 0", size)?;
-        }
+        ])?;
         setting("init", spec.init > 0.0, "above 0", spec.init)?;
-        setting(
-            "dropout",
-            (0.0..1.0).contains(&spec.dropout),
-            "in [0, 1)",
-            spec.dropout,
-        )?;
+        settings::dropout(spec.dropout)?;
         setting(
             "tie_layers",
             !spec.tie_layers || spec.dim == spec.units,
@@ -68,15 +63,7 @@ impl Language {
             spec.tie_layers,
         )?;
         let init = Init::Uniform(spec.init);
-        let reader = Reader::new(
-            layout,
-            &Reads::Tokens {
-                vocabulary: spec.vocabulary,
-                dim: spec.dim,
-                frozen: false,
-            },
-            init,
-        )?;
+        let reader = Reader::tokens(layout, spec.vocabulary, spec.dim, init)?;
         let mut cells: Vec<Lstm> = Vec::new();
         for k in 0..spec.layers {
             let fresh = k == 0 || !spec.tie_layers;
@@ -94,40 +81,26 @@ impl Language {
             cells.push(cell);
         }
         let head = Dense::new(layout, "head", spec.units, spec.vocabulary, init);
-        Ok(Language {
+        Ok(Arc::new(Language {
             spec: spec.clone(),
             reader,
             cells,
             head,
-        })
-    }
-}
-
-impl NetworkSpec for LanguageSpec {
-    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
-        Ok(Arc::new(Language::new(layout, self)?))
+        }))
     }
 }
 
 impl Network for Language {
-    fn spec(&self) -> String {
-        named("language", &self.spec)
-    }
-
-    fn outputs(&self) -> usize {
-        self.spec.vocabulary
-    }
-
-    fn targets(&self) -> TargetKind {
-        TargetKind::NextTokens
-    }
-
-    fn carried_states(&self) -> Vec<StateSize> {
-        let size = StateSize {
-            units: self.spec.units,
+    fn info(&self) -> NetworkInfo {
+        let (spec, targets) = (&self.spec, TargetKind::NextTokens);
+        let state = StateSize {
+            units: spec.units,
             cell_state: true,
         };
-        vec![size; self.spec.layers]
+        NetworkInfo {
+            carried_states: vec![state; spec.layers],
+            ..NetworkInfo::new("language", spec, targets, spec.vocabulary)
+        }
     }
 }
 
@@ -144,12 +117,9 @@ impl<T: Real> Forward<T> for Language {
         }
         let logits = self.head.forward(tape, params, x);
         Ok(Output {
-            logits,
-            input,
             states,
-            attention: vec![],
-            sentence: None,
             hidden: vec![Hidden::source(x)],
+            ..Output::new(input, logits)
         })
     }
 }

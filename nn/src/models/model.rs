@@ -1,7 +1,7 @@
 //! A network and the layout of its weights. Knows no network by name.
 
 use super::check;
-use super::network::{Decoding, Forward, Network, NetworkSpec, StateSize, TargetKind};
+use super::network::{Decoding, Forward, Network, NetworkInfo, NetworkSpec, StateSize, TargetKind};
 use super::output::Output;
 use super::step_by_step::StepByStep;
 use crate::autodiff::{Layout, Params, Tape, Var};
@@ -17,6 +17,7 @@ use std::sync::Arc;
 pub struct Model {
     layout: Layout,
     network: Arc<dyn Network>,
+    info: NetworkInfo,
 }
 
 /// A network's computation in one precision.
@@ -32,7 +33,12 @@ impl Model {
         let mut layout = Layout::default();
         let network = spec.build(&mut layout)?;
         layout.check()?;
-        Ok(Model { layout, network })
+        let info = network.info();
+        Ok(Model {
+            layout,
+            network,
+            info,
+        })
     }
 
     fn of<T: Real>(&self) -> &dyn Forward<T> {
@@ -40,8 +46,8 @@ impl Model {
     }
 
     /// The parameters it was built from, as JSON with the model's name first.
-    pub fn spec(&self) -> String {
-        self.network.spec()
+    pub fn spec(&self) -> &str {
+        &self.info.spec
     }
 
     /// The names and shapes of its weights.
@@ -70,7 +76,7 @@ impl Model {
     ) -> Result<Output> {
         params.check(&self.layout)?;
         check::sizes(batch)?;
-        check::targets(self.network.targets(), batch)?;
+        check::targets(self.info.targets, batch)?;
         self.of().forward(tape, params, batch)
     }
 
@@ -89,27 +95,27 @@ impl Model {
 
     /// For models that generate a sequence: how it ends.
     pub fn decoding(&self) -> Option<Decoding> {
-        self.network.decoding()
+        self.info.decoding
     }
 
     /// Logits per step: classes, or tokens.
     pub fn outputs(&self) -> usize {
-        self.network.outputs()
+        self.info.outputs
     }
 
     /// What it is trained to predict.
     pub fn targets(&self) -> TargetKind {
-        self.network.targets()
+        self.info.targets
     }
 
     /// Whether the states after a step are all that later steps depend on.
     pub fn reads_forward(&self) -> bool {
-        self.network.reads_forward()
+        self.info.reads_forward
     }
 
     /// Whether padding changes nothing.
     pub fn ignores_padding(&self) -> bool {
-        self.network.ignores_padding()
+        self.info.ignores_padding
     }
 
     /// Projects weights onto the model's constraints after an update.
@@ -127,8 +133,8 @@ impl Model {
     }
 
     /// The recurrent states that a batch may start from, layer by layer.
-    pub fn carried_states(&self) -> Vec<StateSize> {
-        self.network.carried_states()
+    pub fn carried_states(&self) -> &[StateSize] {
+        &self.info.carried_states
     }
 
     /// The states after the last step, to start the next batch from.

@@ -55,33 +55,46 @@ pub trait Forward<T: Real> {
 
 /// A model without its weights.
 pub trait Network: Forward<f32> + Forward<f64> + Any + Debug + Send + Sync {
+    /// What can be known of it without running it.
+    fn info(&self) -> NetworkInfo;
+}
+
+/// What can be known of a network without running it.
+#[derive(Clone, Debug)]
+pub struct NetworkInfo {
     /// The parameters it was built from, as JSON with the model's name first.
-    fn spec(&self) -> String;
-
+    pub spec: String,
     /// Logits per step: classes, or tokens.
-    fn outputs(&self) -> usize;
-
+    pub outputs: usize,
     /// What it is trained to predict.
-    fn targets(&self) -> TargetKind;
-
+    pub targets: TargetKind,
     /// For models that generate a sequence: how it ends.
-    fn decoding(&self) -> Option<Decoding> {
-        None
-    }
-
+    pub decoding: Option<Decoding>,
     /// The recurrent states that a batch may start from, layer by layer.
-    fn carried_states(&self) -> Vec<StateSize> {
-        Vec::new()
-    }
-
+    pub carried_states: Vec<StateSize>,
     /// Whether the states after a step are all that later steps depend on, so that a sequence can be resumed there.
-    fn reads_forward(&self) -> bool {
-        false
-    }
-
+    pub reads_forward: bool,
     /// Whether padding changes nothing. If it is read like text, an item depends on the rest of its batch.
-    fn ignores_padding(&self) -> bool {
-        true
+    pub ignores_padding: bool,
+}
+
+impl NetworkInfo {
+    /// A network that reads whole sequences, ignores padding, and generates nothing.
+    pub(super) fn new(
+        name: &str,
+        spec: &impl Serialize,
+        targets: TargetKind,
+        outputs: usize,
+    ) -> Self {
+        NetworkInfo {
+            spec: named(name, spec),
+            outputs,
+            targets,
+            decoding: None,
+            carried_states: Vec::new(),
+            reads_forward: false,
+            ignores_padding: true,
+        }
     }
 }
 
@@ -92,7 +105,7 @@ pub enum TargetKind {
     Class,
     /// The next token at every step of the input.
     NextTokens,
-    /// A sequence with a length of its own.
+    /// A sequence whose length may differ from the input's.
     Tokens,
 }
 
@@ -115,7 +128,7 @@ pub struct StateSize {
 }
 
 /// A specification as JSON, with the name of its model first.
-pub(super) fn named(name: &str, spec: &impl Serialize) -> String {
+fn named(name: &str, spec: &impl Serialize) -> String {
     // Specifications hold numbers, words and lists only: none of it can fail to be written.
     let fields = serde_json::to_string(spec).unwrap_or_default();
     let fields = fields.strip_prefix('{').unwrap_or_default();

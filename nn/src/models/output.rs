@@ -13,12 +13,26 @@ pub struct Output {
     pub input: Var,
     /// Recurrent layers in order.
     pub states: Vec<States>,
-    /// Attention weights, one value a layer, each with its number of heads.
+    /// Attention weights, one value per layer, each with its number of heads.
     pub attention: Vec<Attention>,
     /// What the classifier head reads, (1, items, dim).
     pub sentence: Option<Var>,
     /// Hidden vectors after each layer, where a model has them at every step.
     pub hidden: Vec<Hidden>,
+}
+
+impl Output {
+    /// Logits and input, and nothing else to look at.
+    pub(super) fn new(input: Var, logits: Var) -> Self {
+        Output {
+            logits,
+            input,
+            states: Vec::new(),
+            attention: Vec::new(),
+            sentence: None,
+            hidden: Vec::new(),
+        }
+    }
 }
 
 /// Vectors at every step, on the tape.
@@ -39,7 +53,7 @@ impl Hidden {
         }
     }
 
-    /// Of the sequence that is said.
+    /// Of the sequence that is generated.
     pub(crate) fn target(rows: Var) -> Self {
         Hidden {
             rows,
@@ -55,9 +69,9 @@ pub struct Attention {
     pub weights: Var,
     /// How they are laid out.
     pub kind: AttentionKind,
-    /// Who looks.
+    /// The positions that attend.
     pub queries: Side,
-    /// What is looked at.
+    /// The positions that are attended to.
     pub keys: Side,
 }
 
@@ -76,7 +90,7 @@ impl Attention {
 /// The layout of attention weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttentionKind {
-    /// (time, items, 1): one weight a step.
+    /// (time, items, 1): one weight per step.
     Pool,
     /// (heads * queries, items, keys), row `(head * queries + query) * items + item`.
     Heads(usize),

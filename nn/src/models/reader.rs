@@ -1,7 +1,7 @@
 //! The front of a model: from ids or vectors to vectors, checked.
 
 use crate::autodiff::{Init, Layout, Params, Shape, Tape, Var};
-use crate::batch::{Batch, Input};
+use crate::batch::{Batch, Input, Side};
 use crate::error::{Error, Result, same, setting};
 use crate::layers::Embedding;
 use crate::numeric::{Real, finite};
@@ -59,6 +59,21 @@ impl Reader {
         })
     }
 
+    /// A table of trained vectors.
+    pub(crate) fn tokens(
+        layout: &mut Layout,
+        vocabulary: usize,
+        dim: usize,
+        init: Init,
+    ) -> Result<Self> {
+        let reads = Reads::Tokens {
+            vocabulary,
+            dim,
+            frozen: false,
+        };
+        Reader::new(layout, &reads, init)
+    }
+
     pub(crate) fn dim(&self) -> usize {
         match self {
             Reader::Table(table) => table.table.cols,
@@ -77,7 +92,7 @@ impl Reader {
         match (self, &batch.input) {
             (Reader::Table(table), Input::Tokens(ids)) => {
                 tokens(ids, items, table.table.rows)?;
-                Ok(table.forward(tape, params, ids, time, items))
+                Ok(table.forward(tape, params, ids, time, items, Side::Source))
             }
             (_, Input::Vectors(data, dim)) => {
                 same("numbers in a step", self.dim(), *dim)?;

@@ -2,7 +2,7 @@
 //!
 //! Paper: Bahdanau et al. 2015, arXiv:1409.0473. The encoder has one layer or more, each reading both directions of
 //! the one below. The decoder starts from the last state of the top layer's forward direction.
-//! While taught it reads the target one step late; alone it reads what it said.
+//! With teacher forcing it reads the target one step late; decoding, it reads its own tokens.
 
 use crate::autodiff::{Init, Layout, Params, Tape, Var, Want};
 use crate::batch::{Batch, Side};
@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::layers::{
     Decoder, Dense, Direction, Embedding, Lstm, RecurrentCell, Start, States, concat, dropout, last,
 };
-use crate::models::decoding::{GreedyDecoding, check_pair, shifted, tables};
-use crate::models::network::{Decoding, Forward, Network, NetworkSpec, TargetKind, named};
+use crate::models::decoding::{GreedyDecoding, check_pair, generator, shifted, tables};
+use crate::models::network::{Forward, Network, NetworkInfo, NetworkSpec};
 use crate::models::output::{Attention, AttentionKind, Hidden, Output};
 use crate::models::reader::Reader;
 use crate::numeric::Real;
@@ -67,8 +67,9 @@ struct Encoded {
     states: Vec<States>,
 }
 
-impl Seq2seq {
-    fn new(layout: &mut Layout, spec: &Seq2seqSpec) -> Result<Self> {
+impl NetworkSpec for Seq2seqSpec {
+    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
+        let spec = self;
         let sizes = [
             ("dim", spec.dim),
             ("units", spec.units),
@@ -99,16 +100,18 @@ impl Seq2seq {
             init,
         );
         let head = Dense::new(layout, "head", 3 * spec.units, spec.target, init);
-        Ok(Seq2seq {
+        Ok(Arc::new(Seq2seq {
             spec: spec.clone(),
             reader,
             target,
             encoder,
             decoder,
             head,
-        })
+        }))
     }
+}
 
+impl Seq2seq {
     fn encode<T: Real>(
         &self,
         tape: &mut Tape<T>,
@@ -143,30 +146,14 @@ impl Seq2seq {
     }
 }
 
-impl NetworkSpec for Seq2seqSpec {
-    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
-        Ok(Arc::new(Seq2seq::new(layout, self)?))
-    }
-}
-
 impl Network for Seq2seq {
-    fn spec(&self) -> String {
-        named("seq2seq", &self.spec)
-    }
-
-    fn outputs(&self) -> usize {
-        self.spec.target
-    }
-
-    fn targets(&self) -> TargetKind {
-        TargetKind::Tokens
-    }
-
-    fn decoding(&self) -> Option<Decoding> {
-        Some(Decoding {
-            end: self.spec.eos,
-            max_steps: usize::MAX,
-        })
+    fn info(&self) -> NetworkInfo {
+        generator(
+            "seq2seq",
+            &self.spec,
+            [self.spec.target, usize::MAX],
+            self.spec.eos,
+        )
     }
 }
 
@@ -177,7 +164,7 @@ impl<T: Real> Forward<T> for Seq2seq {
         let time = lens.iter().copied().max().unwrap_or(0);
         let y = self
             .target
-            .forward_target(tape, params, &ids, time, batch.items());
+            .forward(tape, params, &ids, time, batch.items(), Side::Target);
         let y = dropout(tape, y, self.spec.dropout);
         let decoded = self.decoder.forward(
             tape,
@@ -199,12 +186,10 @@ impl<T: Real> Forward<T> for Seq2seq {
             keys: Side::Source,
         }];
         Ok(Output {
-            logits,
-            input: encoded.input,
             states: encoded.states,
             attention,
-            sentence: None,
             hidden: vec![Hidden::target(out)],
+            ..Output::new(encoded.input, logits)
         })
     }
 
@@ -222,7 +207,9 @@ impl<T: Real> Forward<T> for Seq2seq {
         let mut greedy = GreedyDecoding::new(items, self.spec.eos);
         let mut read = vec![self.spec.go; items];
         for _ in 0..most {
-            let y = self.target.forward_target(tape, params, &read, 1, items);
+            let y = self
+                .target
+                .forward(tape, params, &read, 1, items, Side::Target);
             let step = self.decoder.forward(
                 tape,
                 params,

@@ -5,14 +5,16 @@
 
 use crate::autodiff::{Init, Layout, Params, Span, Tape};
 use crate::batch::Batch;
-use crate::error::{Error, Result, setting};
+use crate::error::Result;
 use crate::layers::{
     Activation, Block, BlockSize, Dense, Direction, LayerNorm, Sight, activate, dropout, last,
     positions,
 };
-use crate::models::network::{Forward, Network, NetworkSpec, TargetKind, named};
+use crate::models::check;
+use crate::models::network::{Forward, Network, NetworkInfo, NetworkSpec, TargetKind};
 use crate::models::output::{Attention, AttentionKind, Hidden, Output};
-use crate::models::reader::{Reader, Reads};
+use crate::models::reader::Reader;
+use crate::models::settings;
 use crate::numeric::Real;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -58,40 +60,21 @@ pub struct Transformer {
 /// BERT's.
 pub(crate) const EPS: f64 = 1e-12;
 
-impl Transformer {
-    fn new(layout: &mut Layout, spec: &TransformerSpec) -> Result<Self> {
-        for (what, size) in [
+impl NetworkSpec for TransformerSpec {
+    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
+        let spec = self;
+        settings::sizes(&[
             ("vocabulary", spec.vocabulary),
             ("positions", spec.positions),
             ("dim", spec.dim),
             ("inner", spec.inner),
             ("layers", spec.layers),
-        ] {
-            setting(what, size > 0, "above 0", size)?;
-        }
-        setting(
-            "heads",
-            spec.heads > 0 && spec.dim.is_multiple_of(spec.heads),
-            "a divisor of dim",
-            spec.heads,
-        )?;
-        setting("classes", spec.classes > 1, "above 1", spec.classes)?;
-        setting(
-            "dropout",
-            (0.0..1.0).contains(&spec.dropout),
-            "in [0, 1)",
-            spec.dropout,
-        )?;
+        ])?;
+        settings::heads(spec.heads, spec.dim)?;
+        settings::classes(spec.classes)?;
+        settings::dropout(spec.dropout)?;
         let init = Init::Truncated(0.02);
-        let reader = Reader::new(
-            layout,
-            &Reads::Tokens {
-                vocabulary: spec.vocabulary,
-                dim: spec.dim,
-                frozen: false,
-            },
-            init,
-        )?;
+        let reader = Reader::tokens(layout, spec.vocabulary, spec.dim, init)?;
         let positions = layout.add("positions", spec.positions, spec.dim, init);
         let norm = LayerNorm::new(layout, "norm", spec.dim, EPS);
         let size = BlockSize {
@@ -109,7 +92,7 @@ impl Transformer {
             .pooler
             .then(|| Dense::new(layout, "pooler", spec.dim, spec.dim, init));
         let head = Dense::new(layout, "head", spec.dim, spec.classes, init);
-        Ok(Transformer {
+        Ok(Arc::new(Transformer {
             spec: spec.clone(),
             reader,
             positions,
@@ -117,40 +100,25 @@ impl Transformer {
             blocks,
             pooler,
             head,
-        })
-    }
-}
-
-impl NetworkSpec for TransformerSpec {
-    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
-        Ok(Arc::new(Transformer::new(layout, self)?))
+        }))
     }
 }
 
 impl Network for Transformer {
-    fn spec(&self) -> String {
-        named("transformer", &self.spec)
-    }
-
-    fn outputs(&self) -> usize {
-        self.spec.classes
-    }
-
-    fn targets(&self) -> TargetKind {
-        TargetKind::Class
+    fn info(&self) -> NetworkInfo {
+        NetworkInfo::new(
+            "transformer",
+            &self.spec,
+            TargetKind::Class,
+            self.spec.classes,
+        )
     }
 }
 
 impl<T: Real> Forward<T> for Transformer {
     fn forward(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
         let input = self.reader.read(tape, params, batch)?;
-        if batch.time() > self.spec.positions {
-            return Err(Error::Shape {
-                what: "steps",
-                expected: format!("at most {}", self.spec.positions),
-                got: batch.time().to_string(),
-            });
-        }
+        check::steps(self.spec.positions, batch.time())?;
         let x = positions(tape, params, input, self.positions);
         let x = self.norm.forward(tape, params, x);
         let mut x = dropout(tape, x, self.spec.dropout);
@@ -179,12 +147,10 @@ impl<T: Real> Forward<T> for Transformer {
         let y = dropout(tape, sentence, self.spec.dropout);
         let logits = self.head.forward(tape, params, y);
         Ok(Output {
-            logits,
-            input,
-            states: vec![],
             attention,
             sentence: Some(sentence),
             hidden,
+            ..Output::new(input, logits)
         })
     }
 }

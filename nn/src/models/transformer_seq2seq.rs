@@ -4,14 +4,18 @@
 
 use crate::autodiff::{Init, Layout, Params, Span, Tape, Want};
 use crate::batch::{Batch, Side};
-use crate::error::{Error, Result, setting};
+use crate::error::Result;
 use crate::layers::{
     Activation, Block, BlockSize, Dense, Embedding, LayerNorm, Sight, dropout, positions,
 };
-use crate::models::decoding::{GreedyDecoding, check_pair, shifted, tables, with_targets};
-use crate::models::network::{Decoding, Forward, Network, NetworkSpec, TargetKind, named};
+use crate::models::check;
+use crate::models::decoding::{
+    GreedyDecoding, check_pair, generator, shifted, tables, with_targets,
+};
+use crate::models::network::{Forward, Network, NetworkInfo, NetworkSpec};
 use crate::models::output::{Attention, AttentionKind, Hidden, Output};
 use crate::models::reader::Reader;
+use crate::models::settings;
 use crate::numeric::Real;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -56,8 +60,9 @@ pub struct TransformerSeq2seq {
     head: Dense,
 }
 
-impl TransformerSeq2seq {
-    fn new(layout: &mut Layout, spec: &TransformerSeq2seqSpec) -> Result<Self> {
+impl NetworkSpec for TransformerSeq2seqSpec {
+    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
+        let spec = self;
         let sizes = [
             ("positions", spec.positions),
             ("dim", spec.dim),
@@ -65,12 +70,7 @@ impl TransformerSeq2seq {
             ("layers", spec.layers),
         ];
         check_pair(&sizes, spec.target, [spec.go, spec.eos], spec.dropout)?;
-        setting(
-            "heads",
-            spec.heads > 0 && spec.dim.is_multiple_of(spec.heads),
-            "a divisor of dim",
-            spec.heads,
-        )?;
+        settings::heads(spec.heads, spec.dim)?;
         let (init, eps) = (Init::Glorot, 1e-5);
         let (reader, target) = tables(layout, spec.source, spec.target, spec.dim)?;
         let positions = ["positions.source", "positions.target"]
@@ -92,7 +92,7 @@ impl TransformerSeq2seq {
             .map(|k| Block::decoder(layout, &format!("decoder.{k}"), size, init))
             .collect();
         let head = Dense::new(layout, "head", spec.dim, spec.target, init);
-        Ok(TransformerSeq2seq {
+        Ok(Arc::new(TransformerSeq2seq {
             spec: spec.clone(),
             reader,
             target,
@@ -101,34 +101,15 @@ impl TransformerSeq2seq {
             encoder,
             decoder,
             head,
-        })
-    }
-}
-
-impl NetworkSpec for TransformerSeq2seqSpec {
-    fn build(&self, layout: &mut Layout) -> Result<Arc<dyn Network>> {
-        Ok(Arc::new(TransformerSeq2seq::new(layout, self)?))
+        }))
     }
 }
 
 impl Network for TransformerSeq2seq {
-    fn spec(&self) -> String {
-        named("transformer_seq2seq", &self.spec)
-    }
-
-    fn outputs(&self) -> usize {
-        self.spec.target
-    }
-
-    fn targets(&self) -> TargetKind {
-        TargetKind::Tokens
-    }
-
-    fn decoding(&self) -> Option<Decoding> {
-        Some(Decoding {
-            end: self.spec.eos,
-            max_steps: self.spec.positions,
-        })
+    fn info(&self) -> NetworkInfo {
+        let spec = &self.spec;
+        let sizes = [spec.target, spec.positions];
+        generator("transformer_seq2seq", spec, sizes, spec.eos)
     }
 }
 
@@ -136,17 +117,11 @@ impl<T: Real> Forward<T> for TransformerSeq2seq {
     fn forward(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
         let (ids, lens) = shifted(batch, self.spec.go, self.spec.target)?;
         let time = lens.iter().copied().max().unwrap_or(0);
-        if batch.time().max(time) > self.spec.positions {
-            return Err(Error::Shape {
-                what: "steps",
-                expected: format!("at most {}", self.spec.positions),
-                got: batch.time().max(time).to_string(),
-            });
-        }
+        check::steps(self.spec.positions, batch.time().max(time))?;
         let input = self.reader.read(tape, params, batch)?;
         let y = self
             .target
-            .forward_target(tape, params, &ids, time, batch.items());
+            .forward(tape, params, &ids, time, batch.items(), Side::Target);
         let [mut memory, mut y] = [(input, 0), (y, 1)].map(|(v, side)| {
             let v = positions(tape, params, v, self.positions[side]);
             let v = self.norms[side].forward(tape, params, v);
@@ -194,12 +169,9 @@ impl<T: Real> Forward<T> for TransformerSeq2seq {
         }
         let logits = self.head.forward(tape, params, y);
         Ok(Output {
-            logits,
-            input,
-            states: vec![],
             attention,
-            sentence: None,
             hidden,
+            ..Output::new(input, logits)
         })
     }
 

@@ -61,12 +61,12 @@ pub fn example_1<T: Real>(model: &Model, params: &Params<T>, input: &[T]) -> Res
     let [Rnn { weights: layer }] = cells[..] else {
         return Err(missing);
     };
-    same("input", layer.input.rows, input.len())?;
+    same("input", layer.input.weight.rows, input.len())?;
     let units = layer.recurrent.rows;
     let (w, u, b) = (
-        params.get(layer.input),
+        params.get(layer.input.weight),
         params.get(layer.recurrent),
-        params.get(layer.bias),
+        layer.input.bias_in(params),
     );
     // Weights map rows to columns, so the paper's row i is a column here.
     let slack = |i: usize| {

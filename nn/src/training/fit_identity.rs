@@ -21,7 +21,7 @@ impl FitIdentity {
     /// Only the frozen weights are named: the trained ones are in the checkpoint.
     pub(crate) fn new(model: &Model, start: &Params<f32>, settings: &impl Serialize) -> Self {
         let mut identity = FitIdentity::default();
-        let spec = serde_json::from_str(&model.spec()).unwrap_or(Value::Null);
+        let spec = serde_json::from_str(model.spec()).unwrap_or(Value::Null);
         flatten("model", &spec, &mut identity.lines);
         identity.json("settings", settings);
         let mut sum = Checksum::default();

@@ -7,7 +7,7 @@ mod cases;
 
 use nn::Stream;
 use nn::autodiff::{Grads, Layout, Params, Shape, Shard, Tape, Var, Want, reduce};
-use nn::batch::Lens;
+use nn::batch::{Lens, Side};
 use nn::layers::*;
 
 use cases::{CASES, Forward, U};
@@ -234,7 +234,7 @@ fn a_table_collects_the_gradients_of_repeated_tokens() {
     };
     shard.tape.reset(Want::BOTH);
     shard.grads.reset(&layout);
-    let y = e.forward(&mut shard.tape, &p, &[2, 0, 2, 3, 2, 0], 3, 2);
+    let y = e.forward(&mut shard.tape, &p, &[2, 0, 2, 3, 2, 0], 3, 2, Side::Source);
     assert_eq!(shard.tape.get(y)[..2], p.get(e.table)[4..6]);
     shard
         .tape

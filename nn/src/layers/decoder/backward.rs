@@ -7,9 +7,9 @@ use super::weights::{DecoderWeights, Start};
 use crate::autodiff::{Grads, Op, Params, Rows, Shape, Tape, Var};
 use crate::batch::Lens;
 use crate::layers::lstm::kernels::Back;
-use crate::layers::recurrent::{Direction, RecurrentWeights, recurrent_product};
+use crate::layers::recurrent::{Direction, RecurrentWeights, StepRows, recurrent_product};
 use crate::layers::slices::add;
-use crate::numeric::gemm::{Into, Mat, gemm};
+use crate::numeric::gemm::Mat;
 use crate::numeric::{Real, dot};
 
 pub(super) struct Backward {
@@ -48,7 +48,7 @@ impl<T: Real> Op<T> for Backward {
         let (mut dh, mut dc, mut du) = (tape.zeros(row), tape.zeros(row), tape.zeros(wide));
         let mut dv = vec![T::ZERO; size];
         let (mut dmemory, mut dkeys) = (tape.grad_to_add(self.memory), tape.grad_to_add(self.keys));
-        let recurrent = RecurrentWeights::new(params.mat(layer.cell.weights.recurrent).t(), time);
+        let recurrent = layer.cell.weights.transposed(params, time);
         let (to_context, from_query) = (
             RecurrentWeights::new(params.mat(layer.context).t(), time),
             RecurrentWeights::new(params.mat(layer.query.weight).t(), time),
@@ -111,9 +111,11 @@ impl<T: Real> Op<T> for Backward {
                 &tape.get(self.tanh_c)[t * row..(t + 1) * row],
             );
             T::launch(Back {
-                t,
-                n,
-                lens: &always,
+                step: StepRows {
+                    t,
+                    n,
+                    lens: &always,
+                },
                 gates,
                 tanh_c,
                 c_before,
@@ -131,11 +133,8 @@ impl<T: Real> Op<T> for Backward {
             (Some(self.start.c), &dc),
             (self.start.context, &du),
         ] {
-            if let Some(v) = v
-                && let Some(mut to) = tape.grad_to_add(v)
-            {
-                add(&mut to, d);
-                tape.put_grad(v, to);
+            if let Some(v) = v {
+                tape.add_grad(v, d);
             }
         }
         for (v, d) in [(self.memory, dmemory), (self.keys, dkeys)] {
@@ -143,54 +142,22 @@ impl<T: Real> Op<T> for Backward {
                 tape.put_grad(v, d);
             }
         }
-        if let Some(mut dy) = tape.grad_to_add(self.y) {
-            gemm(
-                Into::Add,
-                &mut dy,
-                Mat::new(&dpre, time * batch, 4 * n),
-                params.mat(layer.cell.weights.input).t(),
-            );
-            tape.put_grad(self.y, dy);
-        }
-        grads.bias(layer.cell.weights.bias, &dpre);
+        let cell = &layer.cell.weights;
+        let dpre = cell.input.backward(tape, params, grads, self.y, dpre);
         grads.bias(layer.score, &dv);
         if let Some(bias) = layer.query.bias {
             grads.bias(bias, &dq);
         }
-        let (dpre, dq) = (
-            tape.keep(Shape::new(time, batch, 4 * n), dpre),
-            tape.keep(Shape::new(time, batch, size), dq),
-        );
-        grads.product(
-            tape,
-            layer.cell.weights.input,
-            Rows::all(tape, self.y),
-            Rows::all(tape, dpre),
-        );
-        grads.product(
-            tape,
-            layer.query.weight,
-            Rows::all(tape, self.h),
-            Rows::all(tape, dq),
-        );
-        recurrent_product(
-            tape,
-            grads,
-            layer.cell.weights.recurrent,
-            self.h,
-            Some(self.start.h),
-            dpre,
-            Direction::Forward,
-        );
-        recurrent_product(
-            tape,
-            grads,
-            layer.context,
-            self.context,
-            self.start.context,
-            dpre,
-            Direction::Forward,
-        );
+        let dq = tape.keep(Shape::new(time, batch, size), dq);
+        let (h, dq) = (Rows::all(tape, self.h), Rows::all(tape, dq));
+        grads.product(tape, layer.query.weight, h, dq);
+        for (span, states, initial) in [
+            (cell.recurrent, self.h, Some(self.start.h)),
+            (layer.context, self.context, self.start.context),
+        ] {
+            let direction = Direction::Forward;
+            recurrent_product(tape, grads, span, states, initial, dpre, direction);
+        }
         for v in [dh, dc, du].into_iter().chain(outs.into_iter().flatten()) {
             tape.recycle(v);
         }

@@ -16,9 +16,11 @@ use crate::batch::{Lens, Side};
 use crate::layers::dense::Dense;
 use crate::layers::lstm::Lstm;
 use crate::layers::lstm::kernels::Forward;
-use crate::layers::recurrent::{Direction, Gate, RecurrentCell, RecurrentWeights, States};
+use crate::layers::recurrent::{
+    Direction, Gate, RecurrentCell, RecurrentWeights, States, StepRows,
+};
 use crate::layers::slices::split;
-use crate::numeric::gemm::{Into, Mat, gemm};
+use crate::numeric::gemm::Mat;
 use crate::numeric::{Real, softmax};
 
 /// The decoder.
@@ -77,11 +79,8 @@ impl Decoder {
     ) -> Decoded {
         let (shape, source) = (tape.shape(y), tape.shape(memory));
         let Shape { time, batch, .. } = shape;
-        let (n, size, row) = (
-            self.weights.cell.weights.units,
-            self.weights.score.cols,
-            batch * self.weights.cell.weights.units,
-        );
+        let (n, size) = (self.weights.cell.units(), self.weights.score.cols);
+        let row = batch * n;
         let inputs: Vec<Var> = [
             Some(y),
             Some(memory),
@@ -99,30 +98,19 @@ impl Decoder {
             [n, 4 * n, source.dim].map(|dim| tape.value(shape.with_dim(dim), wants));
         let [tanh_c, weights] = [n, source.time].map(|dim| tape.value(shape.with_dim(dim), false));
         let hidden = tape.value(Shape::new(time * source.time, batch, size), false);
-        let (mut vh, mut vc, mut vg, mut vu) = (
-            tape.take(h),
-            tape.take(c),
-            tape.take(gates),
-            tape.take(context),
-        );
-        let (mut vt, mut va, mut vs) = (tape.take(tanh_c), tape.take(weights), tape.take(hidden));
+        let [mut vh, mut vc, mut vg, mut vu] = [h, c, gates, context].map(|v| tape.take(v));
+        let [mut vt, mut va, mut vs] = [tanh_c, weights, hidden].map(|v| tape.take(v));
 
-        gemm(
-            Into::Set,
-            &mut vg,
-            Mat::new(tape.get(y), shape.rows(), shape.dim),
-            params.mat(self.weights.cell.weights.input),
-        );
-        let (recurrent, from_context) = (
-            RecurrentWeights::new(params.mat(self.weights.cell.weights.recurrent), time),
-            RecurrentWeights::new(params.mat(self.weights.context), time),
-        );
+        let cell = self.weights.cell.weights;
+        cell.map_input(tape, params, y, &mut vg);
+        let recurrent = cell.forward(params, time);
+        let from_context = RecurrentWeights::new(params.mat(self.weights.context), time);
         let query = RecurrentWeights::new(params.mat(self.weights.query.weight), time);
         let zero = tape.zeros(batch * source.dim);
         let (h0, c0) = (tape.get(start.h), tape.get(start.c));
         let u0 = start.context.map_or(&zero[..], |u| tape.get(u));
         let always: Vec<usize> = vec![time; batch];
-        let bias = self.weights.query.bias.map_or(&[][..], |b| params.get(b));
+        let bias = self.weights.query.bias_in(params);
         let mut q = vec![T::ZERO; batch * size];
         for t in 0..time {
             let before = t.checked_sub(1);
@@ -133,10 +121,12 @@ impl Decoder {
             recurrent.add(g, Mat::new(h_before, batch, n));
             from_context.add(g, Mat::new(u_before, batch, source.dim));
             T::launch(Forward {
-                t,
-                n,
-                lens: &always,
-                bias: params.get(self.weights.cell.weights.bias),
+                step: StepRows {
+                    t,
+                    n,
+                    lens: &always,
+                },
+                bias: cell.input.bias_in(params),
                 g,
                 h_before,
                 c_before,
@@ -204,22 +194,11 @@ impl Decoder {
                 hidden,
             },
         );
-        let gates = ['i', 'f', 'g', 'o']
-            .iter()
-            .enumerate()
-            .map(|(k, &name)| Gate {
-                name,
-                var: gates,
-                from: k * n,
-            })
-            .collect();
+        let gates = Gate::list("ifgo", gates, n);
         Decoded {
             states: States {
-                h,
-                c: Some(c),
-                gates,
-                direction: Direction::Forward,
                 side: Side::Target,
+                ..States::new(h, Some(c), gates, Direction::Forward)
             },
             context,
             weights,

@@ -2,14 +2,13 @@
 //!
 //! Knows nothing of matrices: the products with `W` and `U` happen between the parts.
 
+use crate::layers::recurrent::StepRows;
 use crate::numeric::Real;
 use crate::numeric::simd::{Kernel, Lanes};
 
 /// `z` and `r` from `x W + h U`, and `q = r h`.
 pub(in crate::layers) struct Gates<'a, T> {
-    pub t: usize,
-    pub n: usize,
-    pub lens: &'a [usize],
+    pub step: StepRows<'a>,
     pub bias: &'a [T],
     pub g: &'a mut [T],
     pub before: &'a [T],
@@ -20,19 +19,19 @@ impl<T: Real> Kernel<T> for Gates<'_, T> {
     type Out = ();
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        let n = self.n;
+        let n = self.step.n;
         for (b, (g, q)) in self
             .g
             .chunks_exact_mut(2 * n)
             .zip(self.q.chunks_exact_mut(n))
             .enumerate()
         {
-            if self.t >= self.lens[b] {
+            if self.step.is_padding(b) {
                 g.fill(T::ZERO);
                 q.fill(T::ZERO);
                 continue;
             }
-            let before = &self.before[b * n..(b + 1) * n];
+            let before = &self.before[self.step.row(b)];
             for (g, bias) in g.chunks_mut(V::N).zip(self.bias.chunks(V::N)) {
                 V::load(g).add(V::load(bias)).sigmoid().store(g);
             }
@@ -49,9 +48,7 @@ impl<T: Real> Kernel<T> for Gates<'_, T> {
 
 /// `n` from `x Wn + q Un`, and the new state.
 pub(in crate::layers) struct New<'a, T> {
-    pub t: usize,
-    pub n: usize,
-    pub lens: &'a [usize],
+    pub step: StepRows<'a>,
     pub bias: &'a [T],
     pub g: &'a [T],
     pub a: &'a mut [T],
@@ -63,15 +60,15 @@ impl<T: Real> Kernel<T> for New<'_, T> {
     type Out = ();
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        let (n, one) = (self.n, V::splat(T::ONE));
+        let (n, one) = (self.step.n, V::splat(T::ONE));
         for (b, h) in self.h.chunks_exact_mut(n).enumerate() {
-            let before = &self.before[b * n..(b + 1) * n];
-            if self.t >= self.lens[b] {
+            let before = &self.before[self.step.row(b)];
+            if self.step.is_padding(b) {
                 h.copy_from_slice(before);
-                self.a[b * n..(b + 1) * n].fill(T::ZERO);
+                self.a[self.step.row(b)].fill(T::ZERO);
                 continue;
             }
-            let (z, a) = (&self.g[b * 2 * n..][..n], &mut self.a[b * n..(b + 1) * n]);
+            let (z, a) = (&self.g[b * 2 * n..][..n], &mut self.a[self.step.row(b)]);
             for j in (0..n).step_by(V::N) {
                 let e = n.min(j + V::N);
                 let new = V::load(&a[j..e]).add(V::load(&self.bias[j..e])).tanh();
@@ -87,9 +84,7 @@ impl<T: Real> Kernel<T> for New<'_, T> {
 
 /// Back to `z` and `n`: `dh` becomes `dh z`.
 pub(in crate::layers) struct BackNew<'a, T> {
-    pub t: usize,
-    pub n: usize,
-    pub lens: &'a [usize],
+    pub step: StepRows<'a>,
     pub g: &'a [T],
     pub a: &'a [T],
     pub before: &'a [T],
@@ -102,26 +97,22 @@ pub(in crate::layers) struct BackNew<'a, T> {
 
 impl<T: Real> Kernel<T> for BackNew<'_, T> {
     type Out = ();
-    /// `dh` becomes `dh z`; `dg` gets the gradient before the sigmoid for `z`, and only what was asked for of `r`.
+    /// `dh` becomes `dh z`; `dg` gets the gradient before the sigmoid for `z`, and for `r` only what `more_g` has.
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        let (n, zero, one, tiny) = (
-            self.n,
-            V::splat(T::ZERO),
-            V::splat(T::ONE),
-            V::splat(T::TINY),
-        );
+        let n = self.step.n;
+        let (zero, one, tiny) = (V::splat(T::ZERO), V::splat(T::ONE), V::splat(T::TINY));
         for (b, dg) in self.dg.chunks_exact_mut(2 * n).enumerate() {
-            let row = b * n..(b + 1) * n;
+            let row = self.step.row(b);
             let (a, before) = (&self.a[row.clone()], &self.before[row.clone()]);
             let (dh, da) = (&mut self.dh[row.clone()], &mut self.da[row.clone()]);
-            if self.t >= self.lens[b] {
+            if self.step.is_padding(b) {
                 dg.fill(T::ZERO);
                 da.fill(T::ZERO);
                 continue;
             }
-            let g = &self.g[b * 2 * n..(b + 1) * 2 * n];
-            let more_g = self.more_g.map(|v| &v[b * 2 * n..(b + 1) * 2 * n]);
+            let g = &self.g[self.step.wide(b, 2)];
+            let more_g = self.more_g.map(|v| &v[self.step.wide(b, 2)]);
             let more_a = self.more_a.map(|v| &v[row]);
             for j in (0..n).step_by(V::N) {
                 let e = n.min(j + V::N);
@@ -147,9 +138,7 @@ impl<T: Real> Kernel<T> for BackNew<'_, T> {
 
 /// Back through `q` to `r` and the state before.
 pub(in crate::layers) struct BackGates<'a, T> {
-    pub t: usize,
-    pub n: usize,
-    pub lens: &'a [usize],
+    pub step: StepRows<'a>,
     pub g: &'a [T],
     pub before: &'a [T],
     pub dq: &'a [T],
@@ -162,12 +151,12 @@ impl<T: Real> Kernel<T> for BackGates<'_, T> {
     /// Adds what comes through `q = r h[t-1]` to `dh` and to the gradient of `r`.
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        let (n, one) = (self.n, V::splat(T::ONE));
+        let (n, one) = (self.step.n, V::splat(T::ONE));
         for (b, dg) in self.dg.chunks_exact_mut(2 * n).enumerate() {
-            if self.t >= self.lens[b] {
+            if self.step.is_padding(b) {
                 continue;
             }
-            let row = b * n..(b + 1) * n;
+            let row = self.step.row(b);
             let (r, dr) = (&self.g[b * 2 * n + n..(b + 1) * 2 * n], &mut dg[n..]);
             let (before, dq, dh) = (
                 &self.before[row.clone()],

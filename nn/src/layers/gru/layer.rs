@@ -8,19 +8,20 @@
 use super::backward::Backward;
 use super::kernels::{Gates, New};
 use super::step::GruStep;
-use super::weights::GruWeights;
-use crate::autodiff::{Init, Layout, Params, Shape, Tape, Var};
-use crate::batch::{Lens, Side};
-use crate::layers::recurrent::{Direction, Gate, RecurrentCell, RecurrentWeights, States};
+use crate::autodiff::{Init, Layout, Params, Tape};
+use crate::layers::dense::Dense;
+use crate::layers::recurrent::{Gate, GateWeights, RecurrentCell, States, StepRows, Unrolled};
 use crate::layers::slices::split;
 use crate::numeric::Real;
-use crate::numeric::gemm::{Into, Mat, gemm};
+use crate::numeric::gemm::Mat;
 
 /// Gated recurrent unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Gru {
-    /// Places of its weights.
-    pub weights: GruWeights,
+    /// `W`, `U` and `b`: the gates `z` and `r`.
+    pub gates: GateWeights,
+    /// `Wn`, `Un` and `bn`: the candidate state `n`.
+    pub new: GateWeights,
 }
 
 impl RecurrentCell for Gru {
@@ -28,87 +29,77 @@ impl RecurrentCell for Gru {
     type Equations<T: Real> = GruStep<T>;
 
     fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self {
-        Gru {
-            weights: GruWeights::new(layout, name, inputs, units, init),
-        }
+        // Both sets are laid out part by part: stored weights are in this order.
+        let sets = [("", 2 * units), ("_new", units)];
+        let mut maps = |part: &str, rows| {
+            sets.map(|(set, columns)| {
+                layout.add_map(&format!("{name}.{part}{set}"), rows, columns, init)
+            })
+        };
+        let (input, recurrent) = (maps("input", inputs), maps("recurrent", units));
+        let [gates, new] = [0, 1].map(|k| {
+            let (set, columns) = sets[k];
+            let zero = Init::Constant(0.0);
+            let bias = layout.add(&format!("{name}.bias{set}"), 1, columns, zero);
+            GateWeights {
+                input: Dense {
+                    weight: input[k],
+                    bias: Some(bias),
+                },
+                recurrent: recurrent[k],
+            }
+        });
+        Gru { gates, new }
     }
 
-    fn units(&self) -> usize {
-        self.weights.units
-    }
-
-    fn inputs(&self) -> usize {
-        self.weights.input.rows
+    fn gates(&self) -> &GateWeights {
+        &self.gates
     }
 
     fn equations<T: Real>(&self, params: &Params<T>) -> GruStep<T> {
-        GruStep::new(params, &self.weights)
+        GruStep::new(params, self)
     }
 
-    fn forward<T: Real>(
-        &self,
-        tape: &mut Tape<T>,
-        params: &Params<T>,
-        x: Var,
-        lens: &Lens,
-        initial: Option<(Var, Option<Var>)>,
-        direction: Direction,
-    ) -> States {
-        let initial = initial.map(|state| state.0);
-        let shape = tape.shape(x);
-        let Shape { time, batch, .. } = shape;
-        let (n, row) = (self.weights.units, batch * self.weights.units);
-        let inputs: Vec<Var> = [Some(x), initial].into_iter().flatten().collect();
-        let h = tape.output(shape.with_dim(n), &inputs, true);
-        let wants = tape.wants(h);
+    fn unroll<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, over: Unrolled) -> States {
+        let (n, layer) = (self.units(), *self);
+        let h = over.output(tape, n);
+        let (shape, wants) = (tape.shape(h), tape.wants(h));
         let gates = tape.value(shape.with_dim(2 * n), wants);
-        let new = tape.value(shape.with_dim(n), wants);
-        let reset = tape.value(shape.with_dim(n), false);
-        let (mut vh, mut vg, mut vn, mut vr) = (
-            tape.take(h),
-            tape.take(gates),
-            tape.take(new),
-            tape.take(reset),
-        );
+        let new = tape.value(shape, wants);
+        let reset = tape.value(shape, false);
+        let [mut vh, mut vg, mut vn, mut vr] = [h, gates, new, reset].map(|v| tape.take(v));
 
-        let all = Mat::new(tape.get(x), shape.rows(), shape.dim);
-        gemm(Into::Set, &mut vg, all, params.mat(self.weights.input));
-        gemm(Into::Set, &mut vn, all, params.mat(self.weights.input_new));
-        let (u, un) = (
-            RecurrentWeights::new(params.mat(self.weights.recurrent), time),
-            RecurrentWeights::new(params.mat(self.weights.recurrent_new), time),
-        );
+        self.gates.map_input(tape, params, over.x, &mut vg);
+        self.new.map_input(tape, params, over.x, &mut vn);
+        let [u, un] = [self.gates, self.new].map(|w| w.forward(params, shape.time));
+        let (batch, row) = (shape.batch, shape.batch * n);
         let zero = tape.zeros(row);
-        let h0 = initial.map_or(&zero[..], |h| tape.get(h));
-        for t in direction.steps(time) {
-            let before = direction.before(t, time);
+        let h0 = over.h0.map_or(&zero[..], |h| tape.get(h));
+        for (t, before) in over.steps(shape) {
             let (h_before, now) = split(&mut vh, before, t, row, h0);
-            let (g, a, q) = (
-                &mut vg[t * 2 * row..(t + 1) * 2 * row],
-                &mut vn[t * row..(t + 1) * row],
-                &mut vr[t * row..(t + 1) * row],
-            );
-            let recur = before.is_some() || initial.is_some();
-            if recur {
+            let g = &mut vg[t * 2 * row..(t + 1) * 2 * row];
+            let [a, q] = [&mut vn, &mut vr].map(|v| &mut v[t * row..(t + 1) * row]);
+            let step = StepRows {
+                t,
+                n,
+                lens: &over.lens,
+            };
+            if over.recurs(before) {
                 u.add(g, Mat::new(h_before, batch, n));
             }
             T::launch(Gates {
-                t,
-                n,
-                lens,
-                bias: params.get(self.weights.bias),
+                step,
+                bias: self.gates.input.bias_in(params),
                 g,
                 before: h_before,
                 q,
             });
-            if recur {
+            if over.recurs(before) {
                 un.add(a, Mat::new(q, batch, n));
             }
             T::launch(New {
-                t,
-                n,
-                lens,
-                bias: params.get(self.weights.bias_new),
+                step,
+                bias: self.new.input.bias_in(params),
                 g,
                 a,
                 before: h_before,
@@ -119,43 +110,20 @@ impl RecurrentCell for Gru {
         for (v, data) in [(h, vh), (gates, vg), (new, vn), (reset, vr)] {
             tape.put(v, data);
         }
+        let mut list = Gate::list("zr", gates, n);
+        list.extend(Gate::list("n", new, n));
+        let states = States::new(h, None, list, over.direction);
         tape.record(
             h,
             Backward {
-                weights: self.weights,
-                x,
+                layer,
+                over,
                 h,
                 gates,
                 new,
                 reset,
-                lens: lens.clone(),
-                initial,
-                direction,
             },
         );
-        let list = vec![
-            Gate {
-                name: 'z',
-                var: gates,
-                from: 0,
-            },
-            Gate {
-                name: 'r',
-                var: gates,
-                from: n,
-            },
-            Gate {
-                name: 'n',
-                var: new,
-                from: 0,
-            },
-        ];
-        States {
-            h,
-            c: None,
-            gates: list,
-            direction,
-            side: Side::Source,
-        }
+        states
     }
 }

@@ -1,10 +1,8 @@
-//! The gated recurrent unit.
+//! Gated recurrent unit.
 
 mod backward;
-mod kernels;
+pub(in crate::layers) mod kernels;
 mod layer;
 mod step;
-mod weights;
 
 pub use layer::Gru;
-pub use weights::GruWeights;

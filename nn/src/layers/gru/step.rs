@@ -1,10 +1,12 @@
-//! One step of a GRU layer. The move of the state is, with `p = dx W + dh U`,
+//! One step of a GRU layer. The tangent of the state is, with `p = dx W + dh U`,
 //! `[dz dr] = [z r] (1 - [z r]) p`, `dn = (1 - n^2) (dx Wn + (dr h + r dh) Un)`, `dh' = (1 - z) dn + z dh + dz (h - n)`.
 
 use super::kernels::{BackGates, BackNew, Gates, New};
-use super::weights::GruWeights;
+use super::layer::Gru;
 use crate::autodiff::Params;
-use crate::layers::recurrent::{PackedMap, StepEquations, StepMemory, repeat};
+use crate::layers::recurrent::{
+    InputTangent, PackedMap, StepEquations, StepMemory, StepRows, repeat,
+};
 use crate::numeric::Real;
 
 /// The equations with packed weights.
@@ -22,13 +24,12 @@ pub struct GruStep<T> {
 }
 
 impl<T: Real> GruStep<T> {
-    pub(super) fn new(params: &Params<T>, w: &GruWeights) -> Self {
-        let pack = |span| PackedMap::new(params, span);
+    pub(super) fn new(params: &Params<T>, layer: &Gru) -> Self {
         GruStep {
-            maps: [w.input, w.recurrent].map(pack),
-            maps_new: [w.input_new, w.recurrent_new].map(pack),
-            bias: params.get(w.bias).to_vec(),
-            bias_new: params.get(w.bias_new).to_vec(),
+            maps: layer.gates.pack(params),
+            maps_new: layer.new.pack(params),
+            bias: layer.gates.input.bias_in(params).to_vec(),
+            bias_new: layer.new.input.bias_in(params).to_vec(),
             new: Vec::new(),
             reset: Vec::new(),
             slope_new: Vec::new(),
@@ -44,15 +45,13 @@ impl<T: Real> StepEquations<T> for GruStep<T> {
 
     fn forward(&mut self, memory: &mut StepMemory<T>, recurrent: &[T], x: &[T], copies: usize) {
         let (n, items) = (memory.units, memory.ones.len());
-        let (before, lens) = (&memory.before.0[..], &memory.ones[..]);
+        let (before, step) = (&memory.before.0[..], StepRows::single(n, &memory.ones));
         self.reset.resize(items * n, T::ZERO);
         repeat(&mut memory.gates, recurrent, copies);
         self.maps[0].add(&mut memory.gates, x, items);
         self.maps_new[0].set(&mut self.new, x, items);
         T::launch(Gates {
-            t: 0,
-            n,
-            lens,
+            step,
             bias: &self.bias,
             g: &mut memory.gates,
             before,
@@ -60,9 +59,7 @@ impl<T: Real> StepEquations<T> for GruStep<T> {
         });
         self.maps_new[1].add(&mut self.new, &self.reset, items);
         T::launch(New {
-            t: 0,
-            n,
-            lens,
+            step,
             bias: &self.bias_new,
             g: &memory.gates,
             a: &mut self.new,
@@ -73,12 +70,10 @@ impl<T: Real> StepEquations<T> for GruStep<T> {
 
     fn backward(&mut self, memory: &mut StepMemory<T>, dh: &mut [T], _: &mut [T], dx: &mut [T]) {
         let (n, items) = (memory.units, memory.ones.len());
-        let (before, lens) = (&memory.before.0[..], &memory.ones[..]);
+        let (before, step) = (&memory.before.0[..], StepRows::single(n, &memory.ones));
         self.slope_new.resize(items * n, T::ZERO);
         T::launch(BackNew {
-            t: 0,
-            n,
-            lens,
+            step,
             g: &memory.gates,
             a: &self.new,
             before,
@@ -90,9 +85,7 @@ impl<T: Real> StepEquations<T> for GruStep<T> {
         });
         self.maps_new[1].transposed(&mut self.slope_reset, &self.slope_new, items);
         T::launch(BackGates {
-            t: 0,
-            n,
-            lens,
+            step,
             g: &memory.gates,
             before,
             dq: &self.slope_reset,
@@ -102,25 +95,19 @@ impl<T: Real> StepEquations<T> for GruStep<T> {
         self.maps_new[0].back(dx, &self.slope_new, items);
     }
 
-    fn tangent(
-        &self,
-        memory: &StepMemory<T>,
-        p: &[T],
-        dx: &[T],
-        dh: &[T],
-        dc: &[T],
-    ) -> (Vec<T>, Vec<T>) {
+    fn tangent(&self, memory: &StepMemory<T>, of: &InputTangent<'_, T>) -> (Vec<T>, Vec<T>) {
+        let (p, dh) = (of.gates, of.dh);
         let (n, one, g, h) = (memory.units, T::ONE, &memory.gates, &memory.before.0);
         let slope: Vec<T> = (0..2 * n).map(|j| g[j] * (one - g[j]) * p[j]).collect();
         let dq = (0..n).map(|j| slope[n + j] * h[j] + g[n + j] * dh[j]);
         let (dq, mut dn) = (dq.collect::<Vec<T>>(), Vec::new());
-        self.maps_new[0].set(&mut dn, dx, 1);
+        self.maps_new[0].set(&mut dn, of.dx, 1);
         self.maps_new[1].add(&mut dn, &dq, 1);
         let new = &self.new;
-        let move_of = |j: usize| {
+        let unit = |j: usize| {
             let dn = (one - new[j] * new[j]) * dn[j];
             (one - g[j]) * dn + g[j] * dh[j] + slope[j] * (h[j] - new[j])
         };
-        ((0..n).map(move_of).collect(), vec![T::ZERO; dc.len()])
+        ((0..n).map(unit).collect(), Vec::new())
     }
 }

@@ -1,111 +1,64 @@
-//! `[i f g o] = x[t] W + h[t-1] U + b`, then `i, f, o` through the sigmoid and `g` through tanh;
-//! `c[t] = f c[t-1] + i g`, `h[t] = o tanh(c[t])`.
-//! `x` is (time, batch, inputs), `W` (inputs, 4 units), `U` (units, 4 units), `b` (4 units);
-//! `h`, `c` are (time, batch, units), the gates (time, batch, 4 units) in the order i f g o.
+//! Backward through an LSTM: `dc += dh o (1 - tanh(c[t])^2)`; `[di df dg do] = [dc g, dc c[t-1], dc i, dh tanh(c[t])]`,
+//! each through its activation, is `dpre`; `dc[t-1] = dc f`, `dh[t-1] = dpre U^T`.
 
 use super::kernels::Back;
-use super::weights::LstmWeights;
-use crate::autodiff::{Grads, Op, Params, Rows, Shape, Tape, Var, map_back};
-use crate::batch::Lens;
-use crate::layers::recurrent::{Direction, RecurrentWeights, recurrent_product};
+use crate::autodiff::{Grads, Op, Params, Tape, Var};
+use crate::layers::recurrent::{GateWeights, StepRows, Unrolled};
 use crate::layers::slices::add;
 use crate::numeric::Real;
 use crate::numeric::gemm::Mat;
 
 pub(super) struct Backward {
-    pub weights: LstmWeights,
-    pub x: Var,
+    pub weights: GateWeights,
+    pub over: Unrolled,
     pub h: Var,
     pub c: Var,
     pub tanh_c: Var,
     pub gates: Var,
-    pub lens: Lens,
-    pub initial: Option<(Var, Var)>,
-    pub direction: Direction,
 }
 
 impl<T: Real> Op<T> for Backward {
     fn backward(&self, tape: &mut Tape<T>, params: &Params<T>, grads: &mut Grads<T>) {
-        let (dh_out, dc_out, dg_out) = (
-            tape.take_grad(self.h),
-            tape.take_grad(self.c),
-            tape.take_grad(self.gates),
-        );
-        if dh_out.is_none() && dc_out.is_none() && dg_out.is_none() {
+        let outs = [self.h, self.c, self.gates].map(|v| tape.take_grad(v));
+        if outs.iter().all(Option::is_none) {
             return;
         }
-        let Shape {
-            time,
-            batch,
-            dim: n,
-        } = tape.shape(self.h);
-        let row = batch * n;
-        let mut dpre = tape.dirty(4 * row * time);
+        let (over, shape) = (&self.over, tape.shape(self.h));
+        let (batch, n, row) = (shape.batch, shape.dim, shape.batch * shape.dim);
+        let mut dpre = tape.dirty(4 * shape.len());
         let (mut dh, mut dc, zero) = (tape.zeros(row), tape.zeros(row), tape.zeros(row));
-        let c0 = self.initial.map_or(&zero[..], |s| tape.get(s.1));
-        let u = RecurrentWeights::new(params.mat(self.weights.recurrent).t(), time);
-        for t in self.direction.steps(time).rev() {
-            for (to, out) in [(&mut dh, &dh_out), (&mut dc, &dc_out)] {
+        let c0 = over.c0.map_or(&zero[..], |c| tape.get(c));
+        let u = self.weights.transposed(params, shape.time);
+        for (t, before) in over.steps(shape).rev() {
+            let (now, wide) = (t * row..(t + 1) * row, t * 4 * row..(t + 1) * 4 * row);
+            for (to, out) in [(&mut dh, &outs[0]), (&mut dc, &outs[1])] {
                 if let Some(out) = out {
-                    add(to, &out[t * row..(t + 1) * row]);
+                    add(to, &out[now.clone()]);
                 }
             }
-            let before = self.direction.before(t, time);
-            let c_before = before.map_or(c0, |b| &tape.get(self.c)[b * row..(b + 1) * row]);
-            let d = &mut dpre[t * 4 * row..(t + 1) * 4 * row];
-            let extra = dg_out.as_ref().map(|v| &v[t * 4 * row..(t + 1) * 4 * row]);
-            let gates = &tape.get(self.gates)[t * 4 * row..(t + 1) * 4 * row];
-            let tanh_c = &tape.get(self.tanh_c)[t * row..(t + 1) * row];
+            let d = &mut dpre[wide.clone()];
             T::launch(Back {
-                t,
-                n,
-                lens: &self.lens,
-                gates,
-                tanh_c,
-                c_before,
-                extra,
+                step: StepRows {
+                    t,
+                    n,
+                    lens: &over.lens,
+                },
+                gates: &tape.get(self.gates)[wide.clone()],
+                tanh_c: &tape.get(self.tanh_c)[now],
+                c_before: before.map_or(c0, |b| &tape.get(self.c)[b * row..(b + 1) * row]),
+                extra: outs[2].as_ref().map(|v| &v[wide]),
                 dh: &mut dh,
                 dc: &mut dc,
                 d,
             });
-            if before.is_some() || self.initial.is_some() {
+            if over.recurs(before) {
                 u.add(&mut dh, Mat::new(d, batch, 4 * n));
             }
         }
-        if let Some((h0, c0)) = self.initial {
-            for (v, d) in [(h0, &dh), (c0, &dc)] {
-                if let Some(mut to) = tape.grad_to_add(v) {
-                    add(&mut to, d);
-                    tape.put_grad(v, to);
-                }
-            }
-        }
-        if let Some(mut dx) = tape.grad_to_add(self.x) {
-            let dpre = Mat::new(&dpre, time * batch, 4 * n);
-            map_back(tape, params, self.weights.input, dpre, &mut dx);
-            tape.put_grad(self.x, dx);
-        }
-        grads.bias(self.weights.bias, &dpre);
-        let dpre = tape.keep(Shape::new(time, batch, 4 * n), dpre);
-        grads.product(
-            tape,
-            self.weights.input,
-            Rows::all(tape, self.x),
-            Rows::all(tape, dpre),
-        );
-        recurrent_product(
-            tape,
-            grads,
-            self.weights.recurrent,
-            self.h,
-            self.initial.map(|s| s.0),
-            dpre,
-            self.direction,
-        );
-        for v in [Some(dh), Some(dc), Some(zero), dh_out, dc_out, dg_out]
-            .into_iter()
-            .flatten()
-        {
+        over.add_initial_grads(tape, &dh, &dc);
+        self.weights
+            .backward(tape, params, grads, over, self.h, dpre);
+        for v in [dh, dc, zero].into_iter().chain(outs.into_iter().flatten()) {
             tape.recycle(v);
         }
     }

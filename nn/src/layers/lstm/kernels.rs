@@ -2,6 +2,7 @@
 //!
 //! Knows nothing of matrices: the products with `W` and `U` happen before and after.
 
+use crate::layers::recurrent::StepRows;
 use crate::numeric::Real;
 use crate::numeric::simd::{Kernel, Lanes};
 
@@ -12,33 +13,31 @@ fn gate<V: Lanes>(row: &[V::T], n: usize, k: usize, j: usize, e: usize) -> V {
 }
 
 /// One step forward: `g` holds `x W + h U` on entry and the gates on return.
-pub(crate) struct Forward<'a, T> {
-    pub(crate) t: usize,
-    pub(crate) n: usize,
-    pub(crate) lens: &'a [usize],
-    pub(crate) bias: &'a [T],
-    pub(crate) g: &'a mut [T],
-    pub(crate) h_before: &'a [T],
-    pub(crate) c_before: &'a [T],
-    pub(crate) h: &'a mut [T],
-    pub(crate) c: &'a mut [T],
-    pub(crate) tanh_c: &'a mut [T],
+pub(in crate::layers) struct Forward<'a, T> {
+    pub(in crate::layers) step: StepRows<'a>,
+    pub(in crate::layers) bias: &'a [T],
+    pub(in crate::layers) g: &'a mut [T],
+    pub(in crate::layers) h_before: &'a [T],
+    pub(in crate::layers) c_before: &'a [T],
+    pub(in crate::layers) h: &'a mut [T],
+    pub(in crate::layers) c: &'a mut [T],
+    pub(in crate::layers) tanh_c: &'a mut [T],
 }
 
 impl<T: Real> Kernel<T> for Forward<'_, T> {
     type Out = ();
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        let n = self.n;
+        let n = self.step.n;
         for (b, g) in self.g.chunks_exact_mut(4 * n).enumerate() {
-            let row = b * n..(b + 1) * n;
+            let row = self.step.row(b);
             let (h, c, tanh_c) = (
                 &mut self.h[row.clone()],
                 &mut self.c[row.clone()],
                 &mut self.tanh_c[row.clone()],
             );
             let c_before = &self.c_before[row.clone()];
-            if self.t >= self.lens[b] {
+            if self.step.is_padding(b) {
                 h.copy_from_slice(&self.h_before[row]);
                 c.copy_from_slice(c_before);
                 tanh_c.fill(T::ZERO);
@@ -75,41 +74,34 @@ impl<T: Real> Kernel<T> for Forward<'_, T> {
 
 /// One step backward: `dh`, `dc` are those of this step on entry, and on return what
 /// reaches the step before except through `U`; `d` becomes the gradient before the activations.
-pub(crate) struct Back<'a, T> {
-    pub(crate) t: usize,
-    pub(crate) n: usize,
-    pub(crate) lens: &'a [usize],
-    pub(crate) gates: &'a [T],
-    pub(crate) tanh_c: &'a [T],
-    pub(crate) c_before: &'a [T],
-    pub(crate) extra: Option<&'a [T]>,
-    pub(crate) dh: &'a mut [T],
-    pub(crate) dc: &'a mut [T],
-    pub(crate) d: &'a mut [T],
+pub(in crate::layers) struct Back<'a, T> {
+    pub(in crate::layers) step: StepRows<'a>,
+    pub(in crate::layers) gates: &'a [T],
+    pub(in crate::layers) tanh_c: &'a [T],
+    pub(in crate::layers) c_before: &'a [T],
+    pub(in crate::layers) extra: Option<&'a [T]>,
+    pub(in crate::layers) dh: &'a mut [T],
+    pub(in crate::layers) dc: &'a mut [T],
+    pub(in crate::layers) d: &'a mut [T],
 }
 
 impl<T: Real> Kernel<T> for Back<'_, T> {
     type Out = ();
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        let n = self.n;
+        let n = self.step.n;
         let (zero, one, tiny) = (V::splat(T::ZERO), V::splat(T::ONE), V::splat(T::TINY));
         for (b, d) in self.d.chunks_exact_mut(4 * n).enumerate() {
-            let (dh, dc) = (
-                &mut self.dh[b * n..(b + 1) * n],
-                &mut self.dc[b * n..(b + 1) * n],
-            );
-            if self.t >= self.lens[b] {
+            let row = self.step.row(b);
+            let (dh, dc) = (&mut self.dh[row.clone()], &mut self.dc[row.clone()]);
+            if self.step.is_padding(b) {
                 // The state was carried unchanged: dh and dc pass through.
                 d.fill(T::ZERO);
                 continue;
             }
-            let gates = &self.gates[b * 4 * n..(b + 1) * 4 * n];
-            let (tanh_c, c_before) = (
-                &self.tanh_c[b * n..(b + 1) * n],
-                &self.c_before[b * n..(b + 1) * n],
-            );
-            let extra = self.extra.map(|v| &v[b * 4 * n..(b + 1) * 4 * n]);
+            let gates = &self.gates[self.step.wide(b, 4)];
+            let (tanh_c, c_before) = (&self.tanh_c[row.clone()], &self.c_before[row]);
+            let extra = self.extra.map(|v| &v[self.step.wide(b, 4)]);
             for j in (0..n).step_by(V::N) {
                 let e = n.min(j + V::N);
                 let (i, f): (V, V) = (gate(gates, n, 0, j, e), gate(gates, n, 1, j, e));

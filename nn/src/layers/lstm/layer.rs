@@ -1,12 +1,15 @@
 //! LSTM over a whole sequence.
+//!
+//! `[i f g o] = x[t] W + h[t-1] U + b`, then `i, f, o` through the sigmoid and `g` through tanh;
+//! `c[t] = f c[t-1] + i g`, `h[t] = o tanh(c[t])`.
+//! `x` is (time, batch, inputs), `W` (inputs, 4 units), `U` (units, 4 units), `b` (4 units);
+//! `h`, `c` are (time, batch, units), the gates (time, batch, 4 units) in the order i f g o.
 
 use super::backward::Backward;
 use super::kernels::Forward;
 use super::step::LstmStep;
-use super::weights::LstmWeights;
-use crate::autodiff::{Init, Layout, Params, Shape, Tape, Var, map};
-use crate::batch::{Lens, Side};
-use crate::layers::recurrent::{Direction, Gate, RecurrentCell, RecurrentWeights, States};
+use crate::autodiff::{Init, Layout, Params, Tape};
+use crate::layers::recurrent::{Gate, GateWeights, RecurrentCell, States, StepRows, Unrolled};
 use crate::layers::slices::split;
 use crate::numeric::Real;
 use crate::numeric::gemm::Mat;
@@ -14,8 +17,8 @@ use crate::numeric::gemm::Mat;
 /// Long short-term memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Lstm {
-    /// Places of its weights.
-    pub weights: LstmWeights,
+    /// Its weights.
+    pub weights: GateWeights,
 }
 
 impl RecurrentCell for Lstm {
@@ -24,16 +27,12 @@ impl RecurrentCell for Lstm {
 
     fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self {
         Lstm {
-            weights: LstmWeights::new(layout, name, inputs, units, init),
+            weights: GateWeights::new(layout, name, inputs, [units, 4], init),
         }
     }
 
-    fn units(&self) -> usize {
-        self.weights.units
-    }
-
-    fn inputs(&self) -> usize {
-        self.weights.input.rows
+    fn gates(&self) -> &GateWeights {
+        &self.weights
     }
 
     fn equations<T: Real>(&self, params: &Params<T>) -> LstmStep<T> {
@@ -41,59 +40,39 @@ impl RecurrentCell for Lstm {
     }
 
     fn set_forget_bias<T: Real>(&self, params: &mut Params<T>, value: f64) {
-        let units = self.weights.units;
-        params.get_mut(self.weights.bias)[units..2 * units].fill(T::of(value));
+        let units = self.units();
+        if let Some(bias) = self.weights.input.bias {
+            params.get_mut(bias)[units..2 * units].fill(T::of(value));
+        }
     }
 
-    fn forward<T: Real>(
-        &self,
-        tape: &mut Tape<T>,
-        params: &Params<T>,
-        x: Var,
-        lens: &Lens,
-        initial: Option<(Var, Option<Var>)>,
-        direction: Direction,
-    ) -> States {
-        let initial = initial.and_then(|(h, c)| Some((h, c?)));
-        let shape = tape.shape(x);
-        let Shape { time, batch, .. } = shape;
-        let (n, inputs) = (
-            self.weights.units,
-            &[Some(x), initial.map(|s| s.0), initial.map(|s| s.1)],
-        );
-        let inputs: Vec<Var> = inputs.iter().flatten().copied().collect();
-        let h = tape.output(shape.with_dim(n), &inputs, true);
-        let wants = tape.wants(h);
-        let c = tape.value(shape.with_dim(n), wants);
-        let tanh_c = tape.value(shape.with_dim(n), false);
+    fn unroll<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, over: Unrolled) -> States {
+        let (n, weights) = (self.units(), self.weights);
+        let h = over.output(tape, n);
+        let (shape, wants) = (tape.shape(h), tape.wants(h));
+        let c = tape.value(shape, wants);
+        let tanh_c = tape.value(shape, false);
         let gates = tape.value(shape.with_dim(4 * n), wants);
-        let (mut vh, mut vc, mut vt, mut vg) = (
-            tape.take(h),
-            tape.take(c),
-            tape.take(tanh_c),
-            tape.take(gates),
-        );
+        let [mut vh, mut vc, mut vt, mut vg] = [h, c, tanh_c, gates].map(|v| tape.take(v));
 
-        let rows = Mat::new(tape.get(x), shape.rows(), shape.dim);
-        map(tape, params, self.weights.input, None, rows, &mut vg);
-        let u = RecurrentWeights::new(params.mat(self.weights.recurrent), time);
-        let zero = tape.zeros(batch * n);
-        let (h0, c0) = initial.map_or((&zero[..], &zero[..]), |(h, c)| (tape.get(h), tape.get(c)));
-        let row = batch * n;
-        for t in direction.steps(time) {
+        weights.map_input(tape, params, over.x, &mut vg);
+        let (u, row) = (weights.forward(params, shape.time), shape.batch * n);
+        let zero = tape.zeros(row);
+        let [h0, c0] = [over.h0, over.c0].map(|v| v.map_or(&zero[..], |v| tape.get(v)));
+        for (t, before) in over.steps(shape) {
             let g = &mut vg[t * 4 * row..(t + 1) * 4 * row];
-            let before = direction.before(t, time);
             let (h_before, h_now) = split(&mut vh, before, t, row, h0);
             let (c_before, c_now) = split(&mut vc, before, t, row, c0);
-            if before.is_some() || initial.is_some() {
-                u.add(g, Mat::new(h_before, batch, n));
+            if over.recurs(before) {
+                u.add(g, Mat::new(h_before, shape.batch, n));
             }
-            let bias = params.get(self.weights.bias);
             T::launch(Forward {
-                t,
-                n,
-                lens,
-                bias,
+                step: StepRows {
+                    t,
+                    n,
+                    lens: &over.lens,
+                },
+                bias: weights.input.bias_in(params),
                 g,
                 h_before,
                 c_before,
@@ -106,35 +85,18 @@ impl RecurrentCell for Lstm {
         for (v, data) in [(h, vh), (c, vc), (tanh_c, vt), (gates, vg)] {
             tape.put(v, data);
         }
+        let states = States::new(h, Some(c), Gate::list("ifgo", gates, n), over.direction);
         tape.record(
             h,
             Backward {
-                weights: self.weights,
-                x,
+                weights,
+                over,
                 h,
                 c,
                 tanh_c,
                 gates,
-                lens: lens.clone(),
-                initial,
-                direction,
             },
         );
-        let gates = ['i', 'f', 'g', 'o']
-            .iter()
-            .enumerate()
-            .map(|(k, &name)| Gate {
-                name,
-                var: gates,
-                from: k * n,
-            })
-            .collect();
-        States {
-            h,
-            c: Some(c),
-            gates,
-            direction,
-            side: Side::Source,
-        }
+        states
     }
 }

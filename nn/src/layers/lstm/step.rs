@@ -1,11 +1,12 @@
-//! One step of an LSTM layer. The move of the state is, with `p = dx W + dh U`,
+//! One step of an LSTM layer. The tangent of the state is, with `p = dx W + dh U`,
 //! `[di df do] = s (1 - s) p`, `dg = (1 - g^2) p`, `dc' = df c + f dc + di g + i dg`,
 //! `dh' = do tanh(c') + o (1 - tanh(c')^2) dc'`.
 
 use super::kernels::{Back, Forward};
-use super::weights::LstmWeights;
 use crate::autodiff::Params;
-use crate::layers::recurrent::{PackedMap, StepEquations, StepMemory, repeat};
+use crate::layers::recurrent::{
+    GateWeights, InputTangent, PackedMap, StepEquations, StepMemory, StepRows, repeat,
+};
 use crate::numeric::Real;
 
 /// The equations with packed weights.
@@ -16,10 +17,10 @@ pub struct LstmStep<T> {
 }
 
 impl<T: Real> LstmStep<T> {
-    pub(super) fn new(params: &Params<T>, weights: &LstmWeights) -> Self {
+    pub(super) fn new(params: &Params<T>, weights: &GateWeights) -> Self {
         LstmStep {
-            maps: [weights.input, weights.recurrent].map(|span| PackedMap::new(params, span)),
-            bias: params.get(weights.bias).to_vec(),
+            maps: weights.pack(params),
+            bias: weights.input.bias_in(params).to_vec(),
             tanh_c: Vec::new(),
         }
     }
@@ -37,9 +38,7 @@ impl<T: Real> StepEquations<T> for LstmStep<T> {
         repeat(&mut memory.gates, recurrent, copies);
         self.maps[0].add(&mut memory.gates, x, items);
         T::launch(Forward {
-            t: 0,
-            n,
-            lens: &memory.ones,
+            step: StepRows::single(n, &memory.ones),
             bias: &self.bias,
             g: &mut memory.gates,
             h_before: &memory.before.0,
@@ -52,9 +51,7 @@ impl<T: Real> StepEquations<T> for LstmStep<T> {
 
     fn backward(&mut self, memory: &mut StepMemory<T>, dh: &mut [T], dc: &mut [T], _: &mut [T]) {
         T::launch(Back {
-            t: 0,
-            n: memory.units,
-            lens: &memory.ones,
+            step: StepRows::single(memory.units, &memory.ones),
             gates: &memory.gates,
             tanh_c: &self.tanh_c,
             c_before: &memory.before.1,
@@ -65,17 +62,11 @@ impl<T: Real> StepEquations<T> for LstmStep<T> {
         });
     }
 
-    fn tangent(
-        &self,
-        memory: &StepMemory<T>,
-        p: &[T],
-        _: &[T],
-        _: &[T],
-        dc: &[T],
-    ) -> (Vec<T>, Vec<T>) {
+    fn tangent(&self, memory: &StepMemory<T>, of: &InputTangent<'_, T>) -> (Vec<T>, Vec<T>) {
+        let (p, dc) = (of.gates, of.dc);
         let (n, one, gates) = (memory.units, T::ONE, &memory.gates);
         let mut dc_new = vec![T::ZERO; dc.len()];
-        let mut move_of = |j: usize| {
+        let mut unit = |j: usize| {
             let [i, f, g, o] = [0, 1, 2, 3].map(|k| gates[k * n + j]);
             let sigmoid = |k: usize, s: T| s * (one - s) * p[k * n + j];
             let dg = (one - g * g) * p[2 * n + j];
@@ -83,7 +74,7 @@ impl<T: Real> StepEquations<T> for LstmStep<T> {
             dc_new[j] = sigmoid(1, f) * memory.before.1[j] + f * dc[j] + sigmoid(0, i) * g + i * dg;
             sigmoid(3, o) * squashed + o * (one - squashed * squashed) * dc_new[j]
         };
-        let moved = (0..n).map(&mut move_of).collect();
-        (moved, dc_new)
+        let dh_new = (0..n).map(&mut unit).collect();
+        (dh_new, dc_new)
     }
 }

@@ -2,6 +2,8 @@
 
 use super::one_step::StepEquations;
 use super::states::{Direction, States};
+use super::unrolled::Unrolled;
+use super::weights::GateWeights;
 use crate::autodiff::{Init, Layout, Params, Tape, Var};
 use crate::batch::Lens;
 use crate::numeric::Real;
@@ -18,11 +20,29 @@ pub trait RecurrentCell: Copy + Debug + Send + Sync + 'static {
     /// Weights start as `init`, biases at zero.
     fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self;
 
+    /// The weights from input and state to the gates.
+    fn gates(&self) -> &GateWeights;
+
+    /// The layer one step at a time, with these weights.
+    fn equations<T: Real>(&self, params: &Params<T>) -> Self::Equations<T>;
+
+    /// Runs over all steps.
+    fn unroll<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, over: Unrolled) -> States;
+
+    /// Sets the bias of the forget gate in fresh weights, if there is one.
+    fn set_forget_bias<T: Real>(&self, params: &mut Params<T>, value: f64) {
+        let _ = (params, value);
+    }
+
     /// Hidden units.
-    fn units(&self) -> usize;
+    fn units(&self) -> usize {
+        self.gates().units()
+    }
 
     /// Numbers in an input row.
-    fn inputs(&self) -> usize;
+    fn inputs(&self) -> usize {
+        self.gates().input.weight.rows
+    }
 
     /// Runs over all steps from `initial` (hidden, and cell state if there is one), or from zero.
     fn forward<T: Real>(
@@ -33,13 +53,15 @@ pub trait RecurrentCell: Copy + Debug + Send + Sync + 'static {
         lens: &Lens,
         initial: Option<(Var, Option<Var>)>,
         direction: Direction,
-    ) -> States;
-
-    /// The layer one step at a time, with these weights.
-    fn equations<T: Real>(&self, params: &Params<T>) -> Self::Equations<T>;
-
-    /// Sets the bias of the forget gate in fresh weights, if there is one.
-    fn set_forget_bias<T: Real>(&self, params: &mut Params<T>, value: f64) {
-        let _ = (params, value);
+    ) -> States {
+        let initial = initial.filter(|(_, c)| c.is_some() || !Self::CELL_STATE);
+        let over = Unrolled {
+            x,
+            lens: lens.clone(),
+            h0: initial.map(|(h, _)| h),
+            c0: initial.and_then(|(_, c)| c.filter(|_| Self::CELL_STATE)),
+            direction,
+        };
+        self.unroll(tape, params, over)
     }
 }

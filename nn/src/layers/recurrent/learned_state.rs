@@ -2,7 +2,7 @@
 //!
 //! Backward: `dh0` is the sum over items of the gradient of the state before the first step.
 
-use crate::autodiff::{Grads, Init, Layout, Op, Params, Shape, Span, Tape, Var};
+use crate::autodiff::{Init, Layout, Params, Shape, Span, Tape, Var};
 use crate::numeric::Real;
 
 /// Initial states that are learned: the same row for every item.
@@ -52,20 +52,6 @@ fn repeat<T: Real>(tape: &mut Tape<T>, params: &Params<T>, span: Span, batch: us
     out.chunks_exact_mut(span.cols)
         .for_each(|row| row.copy_from_slice(params.get(span)));
     tape.put(y, out);
-    tape.record(y, Repeat { span, y });
+    tape.record_output(y, move |_, _, grads, dy| grads.bias(span, dy));
     y
-}
-
-struct Repeat {
-    span: Span,
-    y: Var,
-}
-
-impl<T: Real> Op<T> for Repeat {
-    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, grads: &mut Grads<T>) {
-        if let Some(dy) = tape.take_grad(self.y) {
-            grads.bias(self.span, &dy);
-            tape.recycle(dy);
-        }
-    }
 }

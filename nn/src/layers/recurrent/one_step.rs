@@ -1,7 +1,7 @@
 //! One step of a recurrent layer, forward and both ways of differentiating, with the weights packed once for all steps.
 //!
 //! `forward` keeps what the derivatives need. `backward` turns the gradient of the new state into those of the old
-//! state and of the input; `tangent` turns moves `dx`, `dh`, `dc` of input and state into the move of the new state.
+//! state and of the input; `tangent` turns tangents `dx`, `dh`, `dc` of input and state into that of the new state.
 //! The equations are those of a kind of layer ([`StepEquations`]), with the element-wise kernels of the whole-sequence
 //! layer, so a step has the bits of the same step there.
 
@@ -41,15 +41,20 @@ pub trait StepEquations<T: Real>: Send {
     /// for the part through `U`. Adds to `dx` what does not go through `W`.
     fn backward(&mut self, memory: &mut StepMemory<T>, dh: &mut [T], dc: &mut [T], dx: &mut [T]);
 
-    /// The move of the new state (hidden, cell) of one item, from `p = dx W + dh U`.
-    fn tangent(
-        &self,
-        memory: &StepMemory<T>,
-        p: &[T],
-        dx: &[T],
-        dh: &[T],
-        dc: &[T],
-    ) -> (Vec<T>, Vec<T>);
+    /// The tangent of the new state (hidden, cell) of one item; the cell part is empty where there is none.
+    fn tangent(&self, memory: &StepMemory<T>, of: &InputTangent<'_, T>) -> (Vec<T>, Vec<T>);
+}
+
+/// Tangents of the input and of the state before a step.
+pub struct InputTangent<'a, T> {
+    /// Of the input.
+    pub dx: &'a [T],
+    /// Of the hidden state.
+    pub dh: &'a [T],
+    /// Of the cell state.
+    pub dc: &'a [T],
+    /// `dx W + dh U`
+    pub gates: &'a [T],
 }
 
 /// A layer with packed weights, and what its last step left.
@@ -132,13 +137,19 @@ impl<T: Real, E: StepEquations<T>> OneStep<T, E> {
         input.back(dx, &memory.slope, items);
     }
 
-    /// The move of the new state (hidden, cell) of one item.
+    /// The tangent of the new state (hidden, cell) of one item.
     pub fn tangent(&self, dx: &[T], dh: &[T], dc: &[T]) -> (Vec<T>, Vec<T>) {
         let [input, recurrent] = self.equations.maps();
         let mut p = Vec::new();
         input.set(&mut p, dx, 1);
         recurrent.add(&mut p, dh, 1);
-        self.equations.tangent(&self.memory, &p, dx, dh, dc)
+        let of = InputTangent {
+            dx,
+            dh,
+            dc,
+            gates: &p,
+        };
+        self.equations.tangent(&self.memory, &of)
     }
 }
 

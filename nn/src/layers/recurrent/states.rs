@@ -3,8 +3,9 @@
 //! Beyond an item's length its state is carried unchanged, in either direction, so that the
 //! state at the end of the batch is the state at the end of the item.
 
-use crate::autodiff::{Grads, Op, Params, Shape, Tape, Var};
+use crate::autodiff::{Shape, Tape, Var};
 use crate::batch::Side;
+use crate::layers::slices::add;
 use crate::numeric::Real;
 
 /// The order in which steps are read.
@@ -63,6 +64,36 @@ pub struct States {
     pub side: Side,
 }
 
+impl States {
+    /// States of the sequence that was read.
+    pub(in crate::layers) fn new(
+        h: Var,
+        c: Option<Var>,
+        gates: Vec<Gate>,
+        direction: Direction,
+    ) -> Self {
+        States {
+            h,
+            c,
+            gates,
+            direction,
+            side: Side::Source,
+        }
+    }
+}
+
+impl Gate {
+    /// Gates that share a value, by name in the order of their columns.
+    pub(in crate::layers) fn list(names: &str, var: Var, units: usize) -> Vec<Gate> {
+        let gate = |(k, name)| Gate {
+            name,
+            var,
+            from: k * units,
+        };
+        names.chars().enumerate().map(gate).collect()
+    }
+}
+
 /// The state after the last step read, (1, batch, units).
 pub fn last<T: Real>(tape: &mut Tape<T>, h: Var, direction: Direction) -> Var {
     let shape = tape.shape(h);
@@ -76,27 +107,8 @@ pub fn last<T: Real>(tape: &mut Tape<T>, h: Var, direction: Direction) -> Var {
     let rows = at * shape.batch * shape.dim..(at + 1) * shape.batch * shape.dim;
     out.copy_from_slice(&tape.get(h)[rows.clone()]);
     tape.put(y, out);
-    tape.record(y, Last { h, y, rows });
+    tape.record_output(y, move |tape, _, _, dy| {
+        tape.add_grad_with(h, |_, dh| add(&mut dh[rows.clone()], dy));
+    });
     y
-}
-
-struct Last {
-    h: Var,
-    y: Var,
-    rows: std::ops::Range<usize>,
-}
-
-impl<T: Real> Op<T> for Last {
-    fn backward(&self, tape: &mut Tape<T>, _: &Params<T>, _: &mut Grads<T>) {
-        let Some(dy) = tape.take_grad(self.y) else {
-            return;
-        };
-        if let Some(mut dh) = tape.grad_to_add(self.h) {
-            for (h, y) in dh[self.rows.clone()].iter_mut().zip(&dy) {
-                *h += *y;
-            }
-            tape.put_grad(self.h, dh);
-        }
-        tape.recycle(dy);
-    }
 }

@@ -1,9 +1,100 @@
-//! Products with recurrent weights, and their gradient.
+//! The weights of a recurrent layer, products with them, and their gradients.
 
+use super::packed_map::PackedMap;
 use super::states::Direction;
-use crate::autodiff::{Grads, Rows, Shape, Span, Tape, Var};
+use super::unrolled::Unrolled;
+use crate::autodiff::{Grads, Init, Layout, Params, Rows, Shape, Span, Tape, Var, map};
+use crate::layers::dense::Dense;
 use crate::numeric::Real;
 use crate::numeric::gemm::{Into, Mat, Packed, gemm, gemm_packed};
+
+/// From input and state to gates: `x W + h U + b`.
+#[derive(Clone, Copy, Debug)]
+pub struct GateWeights {
+    /// `W` (inputs, gates units) and `b` (1, gates units).
+    pub input: Dense,
+    /// `U`, (units, gates units)
+    pub recurrent: Span,
+}
+
+impl GateWeights {
+    /// Weights of so many gates start as `init`, biases at zero.
+    pub(in crate::layers) fn new(
+        layout: &mut Layout,
+        name: &str,
+        inputs: usize,
+        [units, gates]: [usize; 2],
+        init: Init,
+    ) -> Self {
+        let columns = gates * units;
+        let weight = layout.add_map(&format!("{name}.input"), inputs, columns, init);
+        let recurrent = layout.add_map(&format!("{name}.recurrent"), units, columns, init);
+        let bias = layout.add(&format!("{name}.bias"), 1, columns, Init::Constant(0.0));
+        GateWeights {
+            input: Dense {
+                weight,
+                bias: Some(bias),
+            },
+            recurrent,
+        }
+    }
+
+    /// Hidden units.
+    pub fn units(&self) -> usize {
+        self.recurrent.rows
+    }
+
+    /// `g = x W` for all steps.
+    pub(in crate::layers) fn map_input<T: Real>(
+        &self,
+        tape: &Tape<T>,
+        params: &Params<T>,
+        x: Var,
+        g: &mut [T],
+    ) {
+        let shape = tape.shape(x);
+        let rows = Mat::new(tape.get(x), shape.rows(), shape.dim);
+        map(tape, params, self.input.weight, None, rows, g);
+    }
+
+    /// `U` for the forward pass over a sequence.
+    pub(in crate::layers) fn forward<'p, T: Real>(
+        &self,
+        params: &'p Params<T>,
+        time: usize,
+    ) -> RecurrentWeights<'p, T> {
+        RecurrentWeights::new(params.mat(self.recurrent), time)
+    }
+
+    /// `U^T` for the backward pass over a sequence.
+    pub(in crate::layers) fn transposed<'p, T: Real>(
+        &self,
+        params: &'p Params<T>,
+        time: usize,
+    ) -> RecurrentWeights<'p, T> {
+        RecurrentWeights::new(params.mat(self.recurrent).t(), time)
+    }
+
+    /// Adds the gradients of `x`, `W`, `U` and `b`, given the gradient of the gates before their activations.
+    pub(in crate::layers) fn backward<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        grads: &mut Grads<T>,
+        over: &Unrolled,
+        h: Var,
+        dpre: Vec<T>,
+    ) {
+        let dpre = self.input.backward(tape, params, grads, over.x, dpre);
+        let (span, direction) = (self.recurrent, over.direction);
+        recurrent_product(tape, grads, span, h, over.h0, dpre, direction);
+    }
+
+    /// `W` and `U`, packed.
+    pub(in crate::layers) fn pack<T: Real>(&self, params: &Params<T>) -> [PackedMap<T>; 2] {
+        [self.input.weight, self.recurrent].map(|span| PackedMap::new(params, span))
+    }
+}
 
 /// Recurrent weights, packed when the sequence is long enough to pay for it.
 pub(crate) enum RecurrentWeights<'a, T> {

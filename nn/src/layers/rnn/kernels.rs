@@ -1,13 +1,12 @@
 //! The element-wise parts of an RNN step, forward and backward.
 
+use crate::layers::recurrent::StepRows;
 use crate::numeric::Real;
 use crate::numeric::simd::{Kernel, Lanes};
 
 /// `tanh` of the sum; beyond an item's length the state before.
 pub(super) struct Forward<'a, T> {
-    pub t: usize,
-    pub n: usize,
-    pub lens: &'a [usize],
+    pub step: StepRows<'a>,
     pub bias: &'a [T],
     pub before: &'a [T],
     pub h: &'a mut [T],
@@ -17,9 +16,9 @@ impl<T: Real> Kernel<T> for Forward<'_, T> {
     type Out = ();
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        for (b, h) in self.h.chunks_exact_mut(self.n).enumerate() {
-            if self.t >= self.lens[b] {
-                h.copy_from_slice(&self.before[b * self.n..(b + 1) * self.n]);
+        for (b, h) in self.h.chunks_exact_mut(self.step.n).enumerate() {
+            if self.step.is_padding(b) {
+                h.copy_from_slice(&self.before[self.step.row(b)]);
                 continue;
             }
             for (h, bias) in h.chunks_mut(V::N).zip(self.bias.chunks(V::N)) {
@@ -31,9 +30,7 @@ impl<T: Real> Kernel<T> for Forward<'_, T> {
 
 /// Back through `tanh`.
 pub(super) struct Back<'a, T> {
-    pub t: usize,
-    pub n: usize,
-    pub lens: &'a [usize],
+    pub step: StepRows<'a>,
     pub h: &'a [T],
     pub dh: &'a mut [T],
     pub d: &'a mut [T],
@@ -43,18 +40,10 @@ impl<T: Real> Kernel<T> for Back<'_, T> {
     type Out = ();
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        let (n, zero, one, tiny) = (
-            self.n,
-            V::splat(T::ZERO),
-            V::splat(T::ONE),
-            V::splat(T::TINY),
-        );
-        for (b, d) in self.d.chunks_exact_mut(n).enumerate() {
-            let (h, dh) = (
-                &self.h[b * n..(b + 1) * n],
-                &mut self.dh[b * n..(b + 1) * n],
-            );
-            if self.t >= self.lens[b] {
+        let (zero, one, tiny) = (V::splat(T::ZERO), V::splat(T::ONE), V::splat(T::TINY));
+        for (b, d) in self.d.chunks_exact_mut(self.step.n).enumerate() {
+            let (h, dh) = (&self.h[self.step.row(b)], &mut self.dh[self.step.row(b)]);
+            if self.step.is_padding(b) {
                 d.fill(T::ZERO);
                 continue;
             }

@@ -5,19 +5,17 @@
 use super::backward::Backward;
 use super::kernels::Forward;
 use super::step::RnnStep;
-use super::weights::RnnWeights;
-use crate::autodiff::{Init, Layout, Params, Shape, Tape, Var};
-use crate::batch::{Lens, Side};
-use crate::layers::recurrent::{Direction, RecurrentCell, RecurrentWeights, States};
+use crate::autodiff::{Init, Layout, Params, Tape};
+use crate::layers::recurrent::{GateWeights, RecurrentCell, States, StepRows, Unrolled};
 use crate::layers::slices::split;
 use crate::numeric::Real;
-use crate::numeric::gemm::{Into, Mat, gemm};
+use crate::numeric::gemm::Mat;
 
 /// Vanilla recurrent layer.
 #[derive(Clone, Copy, Debug)]
 pub struct Rnn {
-    /// Places of its weights.
-    pub weights: RnnWeights,
+    /// Its weights.
+    pub weights: GateWeights,
 }
 
 impl RecurrentCell for Rnn {
@@ -26,81 +24,46 @@ impl RecurrentCell for Rnn {
 
     fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self {
         Rnn {
-            weights: RnnWeights::new(layout, name, inputs, units, init),
+            weights: GateWeights::new(layout, name, inputs, [units, 1], init),
         }
     }
 
-    fn units(&self) -> usize {
-        self.weights.units
-    }
-
-    fn inputs(&self) -> usize {
-        self.weights.input.rows
+    fn gates(&self) -> &GateWeights {
+        &self.weights
     }
 
     fn equations<T: Real>(&self, params: &Params<T>) -> RnnStep<T> {
         RnnStep::new(params, &self.weights)
     }
 
-    fn forward<T: Real>(
-        &self,
-        tape: &mut Tape<T>,
-        params: &Params<T>,
-        x: Var,
-        lens: &Lens,
-        initial: Option<(Var, Option<Var>)>,
-        direction: Direction,
-    ) -> States {
-        let initial = initial.map(|state| state.0);
-        let shape = tape.shape(x);
-        let Shape { time, batch, .. } = shape;
-        let (n, row) = (self.weights.units, batch * self.weights.units);
-        let inputs: Vec<Var> = [Some(x), initial].into_iter().flatten().collect();
-        let h = tape.output(shape.with_dim(n), &inputs, true);
-        let mut vh = tape.take(h);
-        gemm(
-            Into::Set,
-            &mut vh,
-            Mat::new(tape.get(x), shape.rows(), shape.dim),
-            params.mat(self.weights.input),
-        );
-        let u = RecurrentWeights::new(params.mat(self.weights.recurrent), time);
+    fn unroll<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, over: Unrolled) -> States {
+        let (n, weights) = (self.units(), self.weights);
+        let h = over.output(tape, n);
+        let (shape, mut vh) = (tape.shape(h), tape.take(h));
+        weights.map_input(tape, params, over.x, &mut vh);
+        let (u, row) = (weights.forward(params, shape.time), shape.batch * n);
         let zero = tape.zeros(row);
-        let h0 = initial.map_or(&zero[..], |h| tape.get(h));
-        for t in direction.steps(time) {
-            let before = direction.before(t, time);
+        let h0 = over.h0.map_or(&zero[..], |h| tape.get(h));
+        for (t, before) in over.steps(shape) {
             let (h_before, now) = split(&mut vh, before, t, row, h0);
-            if before.is_some() || initial.is_some() {
-                u.add(now, Mat::new(h_before, batch, n));
+            if over.recurs(before) {
+                u.add(now, Mat::new(h_before, shape.batch, n));
             }
             T::launch(Forward {
-                t,
-                n,
-                lens,
-                bias: params.get(self.weights.bias),
+                step: StepRows {
+                    t,
+                    n,
+                    lens: &over.lens,
+                },
+                bias: weights.input.bias_in(params),
                 before: h_before,
                 h: now,
             });
         }
         tape.recycle(zero);
         tape.put(h, vh);
-        tape.record(
-            h,
-            Backward {
-                weights: self.weights,
-                x,
-                h,
-                lens: lens.clone(),
-                initial,
-                direction,
-            },
-        );
-        States {
-            h,
-            c: None,
-            gates: Vec::new(),
-            direction,
-            side: Side::Source,
-        }
+        let states = States::new(h, None, Vec::new(), over.direction);
+        tape.record(h, Backward { weights, over, h });
+        states
     }
 }

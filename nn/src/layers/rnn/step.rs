@@ -1,9 +1,10 @@
-//! One step of an RNN layer. The move of the state is `dh' = (1 - h'^2) (dx W + dh U)`.
+//! One step of an RNN layer. The tangent of the state is `dh' = (1 - h'^2) (dx W + dh U)`.
 
 use super::kernels::{Back, Forward};
-use super::weights::RnnWeights;
 use crate::autodiff::Params;
-use crate::layers::recurrent::{PackedMap, StepEquations, StepMemory, repeat};
+use crate::layers::recurrent::{
+    GateWeights, InputTangent, PackedMap, StepEquations, StepMemory, StepRows, repeat,
+};
 use crate::numeric::Real;
 
 /// The equations with packed weights.
@@ -13,10 +14,10 @@ pub struct RnnStep<T> {
 }
 
 impl<T: Real> RnnStep<T> {
-    pub(super) fn new(params: &Params<T>, weights: &RnnWeights) -> Self {
+    pub(super) fn new(params: &Params<T>, weights: &GateWeights) -> Self {
         RnnStep {
-            maps: [weights.input, weights.recurrent].map(|span| PackedMap::new(params, span)),
-            bias: params.get(weights.bias).to_vec(),
+            maps: weights.pack(params),
+            bias: weights.input.bias_in(params).to_vec(),
         }
     }
 }
@@ -30,9 +31,7 @@ impl<T: Real> StepEquations<T> for RnnStep<T> {
         repeat(&mut memory.h, recurrent, copies);
         self.maps[0].add(&mut memory.h, x, memory.ones.len());
         T::launch(Forward {
-            t: 0,
-            n: memory.units,
-            lens: &memory.ones,
+            step: StepRows::single(memory.units, &memory.ones),
             bias: &self.bias,
             before: &memory.before.0,
             h: &mut memory.h,
@@ -41,25 +40,16 @@ impl<T: Real> StepEquations<T> for RnnStep<T> {
 
     fn backward(&mut self, memory: &mut StepMemory<T>, dh: &mut [T], _: &mut [T], _: &mut [T]) {
         T::launch(Back {
-            t: 0,
-            n: memory.units,
-            lens: &memory.ones,
+            step: StepRows::single(memory.units, &memory.ones),
             h: &memory.h,
             dh,
             d: &mut memory.slope,
         });
     }
 
-    fn tangent(
-        &self,
-        memory: &StepMemory<T>,
-        p: &[T],
-        _: &[T],
-        _: &[T],
-        dc: &[T],
-    ) -> (Vec<T>, Vec<T>) {
-        let pairs = memory.h.iter().zip(p);
-        let moved = pairs.map(|(h, p)| (T::ONE - *h * *h) * *p).collect();
-        (moved, vec![T::ZERO; dc.len()])
+    fn tangent(&self, memory: &StepMemory<T>, of: &InputTangent<'_, T>) -> (Vec<T>, Vec<T>) {
+        let pairs = memory.h.iter().zip(of.gates);
+        let dh = pairs.map(|(h, p)| (T::ONE - *h * *h) * *p).collect();
+        (dh, Vec::new())
     }
 }

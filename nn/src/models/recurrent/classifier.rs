@@ -8,14 +8,15 @@ use super::spec::{CellKind, RecurrentSpec};
 use super::stepper::RecurrentStepper;
 use crate::autodiff::{Init, Layout, Params, Tape, Var};
 use crate::batch::Batch;
-use crate::error::{Error, Result, setting};
+use crate::error::{Error, Result};
 use crate::layers::{
     Activation, AttentionPool, Dense, Direction, LearnedState, RecurrentCell, activate, concat,
     dropout, last,
 };
-use crate::models::network::{Forward, Network, StateSize, TargetKind, named};
+use crate::models::network::{Forward, Network, NetworkInfo, StateSize, TargetKind};
 use crate::models::output::{Attention, AttentionKind, Hidden, Output};
 use crate::models::reader::Reader;
+use crate::models::settings;
 use crate::models::step_by_step::StepByStep;
 use crate::numeric::Real;
 use std::sync::Arc;
@@ -41,15 +42,9 @@ pub(in crate::models) const fn cell_kind<C: RecurrentCell>(name: &'static str) -
 
 impl<C: RecurrentCell> Recurrent<C> {
     fn new(layout: &mut Layout, spec: &RecurrentSpec) -> Result<Self> {
-        setting("units", spec.units > 0, "above 0", spec.units)?;
-        setting("layers", spec.layers > 0, "above 0", spec.layers)?;
-        setting("classes", spec.classes > 1, "above 1", spec.classes)?;
-        setting(
-            "dropout",
-            (0.0..1.0).contains(&spec.dropout),
-            "in [0, 1)",
-            spec.dropout,
-        )?;
+        settings::sizes(&[("units", spec.units), ("layers", spec.layers)])?;
+        settings::classes(spec.classes)?;
+        settings::dropout(spec.dropout)?;
         let reader = Reader::new(layout, &spec.reads, Init::Uniform(0.1))?;
         let directions: &[Direction] = if spec.bidirectional {
             &[Direction::Forward, Direction::Backward]
@@ -117,32 +112,18 @@ impl<C: RecurrentCell> Recurrent<C> {
 }
 
 impl<C: RecurrentCell> Network for Recurrent<C> {
-    fn spec(&self) -> String {
-        named("recurrent", &self.spec)
-    }
-
-    fn outputs(&self) -> usize {
-        self.spec.classes
-    }
-
-    fn targets(&self) -> TargetKind {
-        TargetKind::Class
-    }
-
-    fn carried_states(&self) -> Vec<StateSize> {
-        let size = |cell: &C| StateSize {
+    fn info(&self) -> NetworkInfo {
+        let (spec, targets) = (&self.spec, TargetKind::Class);
+        let state = |cell: &C| StateSize {
             units: cell.units(),
             cell_state: C::CELL_STATE,
         };
-        self.cells().map(size).collect()
-    }
-
-    fn reads_forward(&self) -> bool {
-        self.forward_only().is_ok()
-    }
-
-    fn ignores_padding(&self) -> bool {
-        !self.spec.run_through_padding
+        NetworkInfo {
+            carried_states: self.cells().map(state).collect(),
+            reads_forward: self.forward_only().is_ok(),
+            ignores_padding: !spec.run_through_padding,
+            ..NetworkInfo::new("recurrent", spec, targets, spec.classes)
+        }
     }
 }
 
@@ -199,12 +180,11 @@ impl<C: RecurrentCell, T: Real> Forward<T> for Recurrent<C> {
         };
         let logits = self.head_of(tape, params, sentence);
         Ok(Output {
-            logits,
-            input,
             states,
             attention,
             sentence: Some(sentence),
             hidden: vec![Hidden::source(x)],
+            ..Output::new(input, logits)
         })
     }
 

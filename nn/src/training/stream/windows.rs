@@ -74,5 +74,5 @@ pub(super) fn zero_states(model: &Model) -> Result<Zero> {
             what: "next token to predict: it is not a language model",
         });
     }
-    Ok(Zero(model.carried_states()))
+    Ok(Zero(model.carried_states().to_vec()))
 }
