@@ -18,13 +18,13 @@ const WIDTH: Param = Param::int(
     "width",
     6,
     1,
-    "For char-cnn: the width of the convolution kernels, in characters.",
+    "The width of the convolution kernels, in characters.",
 );
 const HIGHWAYS: Param = Param::int(
     "highways",
     2,
     0,
-    "For char-cnn: number of highway layers between characters and words.",
+    "Number of highway layers between characters and words.",
 );
 
 /// The model.

@@ -21,20 +21,15 @@ const WIDTHS: Param = Param {
     ty: Type::Ints,
     presence: Presence::Default(|| Value::List([3, 4, 5].map(Value::Int).to_vec())),
     range: Range::Ints(1, 1000),
-    help: "For kim-cnn: the widths of the convolution kernels, in words.",
+    help: "The widths of the convolution kernels, in words.",
     ..Param::PLAIN
 };
-const PADDING: Param = Param::int(
-    "padding",
-    4,
-    0,
-    "For kim-cnn: zero vectors before and after each text.",
-);
+const PADDING: Param = Param::int("padding", 4, 0, "Zero vectors before and after each text.");
 const MAX_NORM: Param = Param::float(
     "max_norm",
     3.0,
     (0.0, 1e9),
-    "For kim-cnn: the maximum L2 norm of an output unit's weights; 0 = off.",
+    "The maximum L2 norm of an output unit's weights; 0 = off.",
 );
 
 /// The model.

@@ -16,7 +16,7 @@ const FORGET_BIAS: Param = Param::float(
     "forget_bias",
     1.0,
     (-10.0, 10.0),
-    "For lstm: the initial bias of the forget gate.",
+    "The initial bias of the forget gate.",
 );
 
 const LSTM_PARAMS: &[Param] = &[

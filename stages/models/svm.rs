@@ -20,31 +20,26 @@ const ALPHA: Param = Param::float(
     "alpha",
     1e-4,
     (1e-12, 1e3),
-    "For svm: the strength of the L2 regularisation.",
+    "The strength of the L2 regularisation.",
 );
 const STEPS: Param = Param::choice(
     "steps",
     &["optimal", "pegasos", "constant"],
-    "For svm: the learning rate schedule.",
+    "The learning rate schedule.",
 );
 const FEATURES: Param = Param::choice(
     "features",
     &["words", "mean", "concatenated"],
-    "For svm: a bag of words, or the mean or the concatenation of the words' vectors.",
+    "A bag of words, or the mean or the concatenation of the words' vectors.",
 );
 const BAG: Param = Param::choice(
     "bag",
     &["binary", "count"],
-    "For svm with words: whether a word counts once or as often as it occurs.",
+    "With a bag of words: whether a word counts once or as often as it occurs.",
 )
 .when("features", &["words"]);
-const LENGTH: Param = Param::int(
-    "length",
-    250,
-    1,
-    "For svm with concatenated vectors: how many words.",
-)
-.when("features", &["concatenated"]);
+const LENGTH: Param = Param::int("length", 250, 1, "How many words are concatenated.")
+    .when("features", &["concatenated"]);
 
 /// The model.
 pub struct Svm;

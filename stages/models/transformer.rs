@@ -13,24 +13,19 @@ use crate::contract::expected::ExpectedRows;
 use crate::params::settings::Settings;
 use crate::tables::model_card::ModelCard;
 
-const HEADS: Param = Param::int("heads", 4, 1, "For transformer: attention heads.");
-const INNER: Param = Param::int(
-    "inner",
-    1,
-    1,
-    "For transformer: feed-forward dimension; default: 4 x dim.",
-)
-.optional();
+const HEADS: Param = Param::int("heads", 4, 1, "Attention heads.");
+const INNER: Param =
+    Param::int("inner", 1, 1, "Feed-forward dimension; default: 4 x dim.").optional();
 const POSITIONS: Param = Param::int(
     "positions",
     512,
     1,
-    "For transformer: the maximum length of a text, in tokens.",
+    "The maximum length of a text, in tokens.",
 );
 const POOLER: Param = Param::flag(
     "pooler",
     false,
-    "For transformer: whether a tanh layer comes before the logits, as in BERT.",
+    "Whether a tanh layer comes before the logits, as in BERT.",
 );
 
 /// The model.

@@ -11,3 +11,8 @@ pub mod sequences;
 pub mod summary;
 pub mod vocabulary;
 pub mod weights;
+
+use schema::TableSchema;
+
+/// The tables whose columns are listed here, by the kind that makes them.
+pub static TABLES: &[&TableSchema] = &[&examples::SCHEMA, &summary::SCHEMA];

@@ -2,4 +2,5 @@
 
 mod documented;
 mod effects;
+mod readmes;
 pub mod trial;

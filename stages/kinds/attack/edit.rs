@@ -37,7 +37,7 @@ impl<T> Change<T> {
     }
 
     /// What was there, if something was.
-    pub fn old(&self) -> Option<T>
+    pub fn before(&self) -> Option<T>
     where
         T: Clone,
     {
@@ -48,7 +48,7 @@ impl<T> Change<T> {
     }
 
     /// What is there now, if something is.
-    pub fn new(&self) -> Option<T>
+    pub fn after(&self) -> Option<T>
     where
         T: Clone,
     {
@@ -183,7 +183,7 @@ impl Edit {
 }
 
 fn in_list<T: Copy + PartialEq>(list: &mut Vec<T>, at: usize, change: Change<T>) -> Option<()> {
-    if let Some(old) = change.old()
+    if let Some(old) = change.before()
         && *list.get(at)? != old
     {
         return None;
@@ -199,7 +199,7 @@ fn in_list<T: Copy + PartialEq>(list: &mut Vec<T>, at: usize, change: Change<T>)
 
 fn in_word(word: &mut [u32], slot: usize, change: Change<u32>, pad: u32) -> Option<()> {
     let there = *word.get(slot)?;
-    if change.old().is_some_and(|old| old != there) {
+    if change.before().is_some_and(|old| old != there) {
         return None;
     }
     match change {
@@ -255,11 +255,11 @@ mod tests {
             let change = fitting(change, text.get(position).copied());
             let edit = Edit::Word { position, change };
             let mut row = Sequence::Tokens(text.clone());
-            let fits = position < text.len() || position == text.len() && change.old().is_none();
+            let fits = position < text.len() || position == text.len() && change.before().is_none();
             prop_assert_eq!(edit.apply(&mut row).is_ok(), fits);
             if fits {
-                let len = text.len() as i64 + i64::from(change.new().is_some())
-                    - i64::from(change.old().is_some());
+                let len = text.len() as i64 + i64::from(change.after().is_some())
+                    - i64::from(change.before().is_some());
                 prop_assert_eq!(row.len() as i64, len);
                 edit.inverse().apply(&mut row).unwrap();
             }

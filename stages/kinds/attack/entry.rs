@@ -16,6 +16,8 @@ pub struct AttackEntry {
     pub file: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
+    /// More of it, for its README.
+    pub details: &'static str,
     /// Its own parameters.
     pub params: &'static [Param],
     /// What it changes.
@@ -39,6 +41,7 @@ impl AttackEntry {
         name: "",
         file: "",
         summary: "",
+        details: "",
         params: &[],
         changes: Changes::Nothing,
         victims: Victims::All,
@@ -99,6 +102,17 @@ pub enum Changes {
 }
 
 impl Changes {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Changes::Nothing => "nothing",
+            Changes::Words => "words",
+            Changes::WordEdits => "words, also inserted and deleted",
+            Changes::Characters => "characters",
+            Changes::Numbers => "numbers",
+        }
+    }
+
     /// Whether edits are more than replaced words.
     pub fn edited(self) -> bool {
         matches!(self, Changes::WordEdits | Changes::Characters)
@@ -114,6 +128,17 @@ pub enum Victims {
     Networks,
     /// Recurrent networks that read one step after the other.
     Recurrent,
+}
+
+impl Victims {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Victims::All => "all",
+            Victims::Networks => "networks",
+            Victims::Recurrent => "recurrent networks that read forward only",
+        }
+    }
 }
 
 /// An attack.

@@ -117,8 +117,8 @@ fn edit_row(edit: &Edit, symbols: Option<&StringArray>) -> EditRow {
         operation: change.operation(),
         position,
         slot,
-        old: change.old().unwrap_or_default(),
-        new: change.new().unwrap_or_default(),
+        old: change.before().unwrap_or_default(),
+        new: change.after().unwrap_or_default(),
     };
     match *edit {
         Edit::Word { position, change } => row(position, 0, change.map(symbol)),

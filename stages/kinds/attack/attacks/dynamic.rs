@@ -1,7 +1,7 @@
 //! Dynamic fixed-point (P1, equation 18): the perturbation follows the fixed point instead of solving for it.
 //!
 //! Paper: Deka, Stipanovic, Tomlin, "Dynamically computed adversarial perturbations for recurrent
-//! neural networks": `eps dd/dt = alpha B(h2, x, d)^T v - d`, by Euler's method with one step a sample.
+//! neural networks": `eps dd/dt = alpha B(h2, x, d)^T v - d`, by Euler's method with one step per sample.
 //!
 //! ```text
 //! h2 = h(0), d = 0;  for each sample x(k):
@@ -33,19 +33,19 @@ const RHO: Param = Param::float(
     "rho",
     1.0,
     (1e-9, 1e9),
-    "For dynamic: the time of a sample divided by the eps of equation 18.",
+    "The time of a sample divided by the eps of equation 18.",
 );
 const SUBSTEPS: Param = Param::int(
     "substeps",
     0,
     0,
-    "For dynamic: 0 takes one step for the next sample; more are taken on the sample itself.",
+    "0 takes one step for the next sample; more are taken on the sample itself.",
 );
 const START: Param = Param::float(
     "start",
     0.0,
     (0.0, 1e9),
-    "For dynamic: the initial perturbation is drawn from (-start, start).",
+    "The initial perturbation is drawn from (-start, start).",
 );
 
 /// The attack.
@@ -153,7 +153,7 @@ impl Attack for Dynamic {
         AttackEntry {
             name: "dynamic",
             file: "stages/kinds/attack/attacks/dynamic.rs",
-            summary: "Every sample of a signal gets a perturbation that follows the fixed point, one step a sample.",
+            summary: "Every sample of a signal gets a perturbation that follows the fixed point, one step per sample.",
             params: const {
                 &[
                     ALPHA,

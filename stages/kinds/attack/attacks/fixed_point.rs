@@ -38,6 +38,7 @@ impl Attack for FixedPoint {
             name: "fixed-point",
             file: "stages/kinds/attack/attacks/fixed_point.rs",
             summary: "Every sample of a signal gets the perturbation that solves d = alpha B(d)^T v.",
+            details: "The whole equation is `d = alpha B(h2, x, d)^T v`.",
             params: const {
                 &[
                     ALPHA,

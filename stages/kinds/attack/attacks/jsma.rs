@@ -24,12 +24,12 @@ const MAX_WORDS: Param = Param::int(
     "max_words",
     35,
     1,
-    "For jsma: the maximum number of words that are replaced.",
+    "The maximum number of words that are replaced.",
 );
 const DIRECTION: Param = Param::choice(
     "direction",
     &["sign", "gradient"],
-    "For jsma: follow the sign of the gradient, or the gradient itself.",
+    "Follow the sign of the gradient, or the gradient itself.",
 );
 
 const DIRECTIONS: &[(&str, Direction)] =
@@ -50,6 +50,7 @@ impl Attack for Jsma {
             name: "jsma",
             file: "stages/kinds/attack/attacks/jsma.rs",
             summary: "Word by word from the end, by the sign of the gradient and the whole dictionary.",
+            details: "Each becomes the one that pushes the logit of the predicted class down most, until the prediction changes or `max_words` are changed. No place is changed twice. Rows that the model misclassifies are left alone.",
             params: &[MAX_WORDS, DIRECTION],
             changes: Changes::Words,
             victims: Victims::Networks,

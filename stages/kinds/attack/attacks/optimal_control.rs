@@ -31,14 +31,9 @@ const PENALTY: Param = Param::float(
     "penalty",
     1.0,
     (0.0, 1e9),
-    "For optimal-control: R, the weight of the squared control.",
+    "R, the weight of the squared control.",
 );
-const RATE: Param = Param::float(
-    "rate",
-    0.05,
-    (1e-9, 1e3),
-    "For optimal-control: Adam's learning rate.",
-);
+const RATE: Param = Param::float("rate", 0.05, (1e-9, 1e3), "Adam's learning rate.");
 const STEPS: Param = ITERATIONS.or(Constant::Int(300));
 
 /// The attack.
@@ -58,6 +53,7 @@ impl Attack for OptimalControl {
             name: "optimal-control",
             file: "stages/kinds/attack/attacks/optimal_control.rs",
             summary: "The whole signal's perturbation by optimal control: it sees the future.",
+            details: "By shooting: the only attack on signals that does.",
             params: &[EPS, TARGET, CLIP01, PENALTY, STEPS, RATE],
             changes: Changes::Numbers,
             victims: Victims::Networks,

@@ -15,7 +15,7 @@ use crate::kinds::attack::trace::Trace;
 use crate::models::sway::Sway;
 use crate::params::settings::{Settings, failure};
 
-const N: Param = Param::int("n", 1, 1, "For swap: how many words are swapped.");
+const N: Param = Param::int("n", 1, 1, "How many words are swapped.");
 
 /// The attack.
 pub struct Swap;
@@ -33,6 +33,7 @@ impl Attack for Swap {
             name: "swap",
             file: "stages/kinds/attack/attacks/swap.rs",
             summary: "The words that speak most for the true class become words of another.",
+            details: "Occurrences count, not words; a text shorter than `n` is changed everywhere.",
             params: &[N, STRONGEST],
             changes: Changes::Words,
             needs: &["bayes", "vocab"],

@@ -25,6 +25,7 @@ impl Attack for TackOn {
             name: "tack-on",
             file: "stages/kinds/attack/attacks/tack_on.rs",
             summary: "The first word becomes one of the strongest words of another class.",
+            details: "It replaces; nothing is put before the text.",
             params: &[STRONGEST],
             changes: Changes::Words,
             needs: &["bayes", "vocab"],

@@ -39,25 +39,25 @@ const NAME: &str = "word-mapping";
 const RULE: Param = Param::choice(
     "rule",
     &["direction", "exhaustive", "random"],
-    "For word-mapping: the candidate that the perturbation points at, the worst of all candidates for the model, or any of them.",
+    "The candidate that the perturbation points at, the worst of all candidates for the model, or any of them.",
 );
 const NEAREST_TO: Param = Param::choice(
     "nearest_to",
     &["adversarial", "original"],
-    "For word-mapping by direction: the candidate nearest to the adversarial vector or to the original one.",
+    "The candidate nearest to the adversarial vector or to the original one.",
 )
 .when("rule", BY_DIRECTION);
 const CANDIDATES: Param = Param::int(
     "candidates",
     20,
     1,
-    "For word-mapping: the maximum number of candidates for a word.",
+    "The maximum number of candidates for a word.",
 );
 const SIMILARITY: Param = Param::float(
     "similarity",
     0.4,
     (-1.0, 1.0),
-    "For word-mapping: the cosine that a candidate's vector must be above.",
+    "The cosine that a candidate's vector must be above.",
 );
 const BY_DIRECTION: &[&str] = &["direction"];
 
@@ -118,6 +118,7 @@ impl Attack for WordMapping {
             name: NAME,
             file: "stages/kinds/attack/attacks/word_mapping.rs",
             summary: "Word by word as a text arrives, each becomes a fitting one where the perturbation points.",
+            details: "The candidate nearest to its vector after the perturbation of fixed-point, among those that lie where it went; or with `rule = \"exhaustive\"` the candidate that is worst for the true class, or with `rule = \"random\"` any candidate.",
             params: const {
                 &[
                     RULE,

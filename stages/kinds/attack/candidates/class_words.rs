@@ -14,7 +14,7 @@ pub const STRONGEST: Param = Param::int(
     "strongest",
     5,
     1,
-    "For tack-on and swap: how many of a class's strongest words are sampled from.",
+    "How many of a class's strongest words are sampled from.",
 );
 
 /// The strongest words of every class.

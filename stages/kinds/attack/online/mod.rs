@@ -26,21 +26,21 @@ pub const ALPHA: Param = Param::float(
     "alpha",
     1.0,
     HUGE,
-    "For attacks on signals: the step size of gradient-sign, the gain of fixed-point, dynamic and word-mapping.",
+    "The size of a perturbation: the step of gradient-sign, the gain of the others.",
 );
 /// The bound on a perturbation.
 pub const EPS: Param = Param::float(
     "eps",
     0.15,
     HUGE,
-    "For attacks on signals: the maximum change of a number (L-infinity norm).",
+    "The maximum change of a number (L-infinity norm).",
 );
 /// The class to reach.
 pub const TARGET: Param = Param::int(
     "target",
     0,
     0,
-    "For attacks on signals: the class to reach; default: any wrong one.",
+    "The class to reach; default: any wrong one.",
 )
 .optional();
 /// Where the objective rests.
@@ -48,14 +48,14 @@ pub const THRESHOLD: Param = Param::float(
     "threshold",
     0.5,
     (1e-9, 1.0),
-    "For gradient-sign, fixed-point and dynamic: V = max(0, threshold - y)^2, which is 0 where the model is more confident; default: V = -ln y.",
+    "V = max(0, threshold - y)^2, which is 0 where the model is more confident; default: V = -ln y.",
 )
 .optional();
 /// Whether numbers are intensities.
 pub const CLIP01: Param = Param::flag(
     "clip01",
     false,
-    "For attacks on signals: whether perturbed numbers are clipped to [0, 1].",
+    "Whether perturbed numbers are clipped to [0, 1].",
 );
 /// The quadrature's size.
 pub const POINTS: Param = Param {
@@ -64,7 +64,7 @@ pub const POINTS: Param = Param {
         "points",
         4,
         1,
-        "For fixed-point, dynamic and word-mapping: points of the quadrature over the perturbation.",
+        "Points of the quadrature over the perturbation.",
     )
 };
 /// Iterations of a solver.
@@ -72,13 +72,13 @@ pub const ITERATIONS: Param = Param::int(
     "iterations",
     30,
     1,
-    "For fixed-point and word-mapping: maximum iterations with one alpha; for optimal-control: steps of Adam.",
+    "Maximum iterations with one alpha; of optimal-control, steps of Adam.",
 );
 /// The direction of the push.
 pub const V: Param = Param::choice(
     "v",
     &["gradient", "error"],
-    "For fixed-point and dynamic: the direction, the gradient of V or the error h2 - h1.",
+    "The direction, the gradient of V or the error h2 - h1.",
 );
 
 /// The bound that `eps` declares.
