@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use store::Environment;
 
 /// Looks at the machine and at the repository that holds the pipeline file.
-pub fn look(file: &Path, threads: usize) -> Environment {
+pub fn capture(file: &Path, threads: usize) -> Environment {
     let (git_commit, git_dirty) = git(file).unzip();
     let system = rustix::system::uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();

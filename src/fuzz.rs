@@ -112,7 +112,7 @@ fn changed(seed: &[u8], other: &[u8], dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// Tries a reader with changed seeds, for a fixed number of tries or for the time that is asked for.
+/// Tries a reader with changed seeds, for a fixed number of tries or for a given time.
 fn fuzz(name: &str, seeds: &[Vec<u8>], tries: u64, read: impl Fn(&[u8])) {
     let seconds = std::env::var("ABLATE_FUZZ_SECONDS").ok();
     let seconds: Option<u64> = seconds.and_then(|text| text.parse().ok());
@@ -274,7 +274,7 @@ fn queries_of_claims() {
     fuzz("claims SQL", &seeds, 600, |bytes| {
         let query = String::from_utf8_lossy(bytes);
         let tables = BTreeMap::from([("t".to_owned(), table.clone())]);
-        let _ = stages::kinds::sql::query(tables, &query, || false);
+        let _ = stages::sql::query(tables, &query, || false);
     });
 }
 

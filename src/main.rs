@@ -44,7 +44,7 @@ fn worker() -> Option<std::process::ExitCode> {
     }
     let budget = arguments.next()?.to_str()?.parse().ok()?;
     let ended = stages::isolated::serve(budget, |request, tables| match request {
-        Request::Query(text) => stages::kinds::sql::query_here(tables, &text, || false),
+        Request::Query(text) => stages::sql::query_here(tables, &text, || false),
         Request::Parquet(path) => {
             store::read_foreign(&path).map_err(|error| Failure::new(error.to_string()))
         }

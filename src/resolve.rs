@@ -88,7 +88,7 @@ pub fn resolve(
             choose(&metrics, select.best).ok_or_else(|| {
                 let name = &select.metric.name;
                 Unresolved::Metric(Failure::new(format!(
-                    "`{}` is not a number in any instance of `{name}`: there is no best",
+                    "`{}` is not a number in any instance of `{name}`: none can be selected",
                     select.column
                 )))
             })?

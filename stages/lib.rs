@@ -1,13 +1,17 @@
 //! Everything that a stage kind is made of. `kinds/` lists them, one folder each; the other folders are
 //! what they share. `contract/` is what the engine knows of all this.
 
+pub mod attack_stream;
 mod collect;
 pub mod contract;
+pub mod data;
 mod fingerprint;
 pub mod isolated;
 pub mod kinds;
 mod models;
 mod params;
+pub mod programs;
+pub mod sql;
 pub mod tables;
 #[cfg(test)]
 mod tests;

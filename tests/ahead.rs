@@ -50,9 +50,13 @@ attack = "swap"
 fn wrong(more: &str) -> String {
     let lab = Lab::new(&format!("{}{more}", BASE.trim_start()));
     for command in ["plan", "run"] {
-        let said = lab.ablate(&[command]);
-        assert_eq!(said.code, 2, "{command}: {}\n{}", said.stdout, said.stderr);
-        assert_eq!(said.stdout, "", "{command}");
+        let printed = lab.ablate(&[command]);
+        assert_eq!(
+            printed.code, 2,
+            "{command}: {}\n{}",
+            printed.stdout, printed.stderr
+        );
+        assert_eq!(printed.stdout, "", "{command}");
     }
     assert!(!lab.path(".ablate").exists(), "nothing is left behind");
     lab.ablate(&["plan"]).stderr
@@ -366,11 +370,11 @@ fn pairs_of_texts_are_refused_wherever_the_second_would_be_ignored() {
         let lab = pairs(&format!(
             "[stage.x]\n{more}inputs = {{ {reader} = \"tokens\" }}\n"
         ));
-        let said = lab.ablate(&["run"]);
-        assert_eq!(said.code, 2, "{more}{}", said.stderr);
+        let printed = lab.ablate(&["run"]);
+        assert_eq!(printed.code, 2, "{more}{}", printed.stderr);
         let message =
             "the rows are pairs of texts, and the second text (column `ids_b`) would be ignored";
-        assert!(said.stderr.contains(message), "{}", said.stderr);
+        assert!(printed.stderr.contains(message), "{}", printed.stderr);
         assert!(!lab.path(".ablate").exists());
     }
     let lab = pairs(
@@ -381,9 +385,9 @@ fn pairs_of_texts_are_refused_wherever_the_second_would_be_ignored() {
     let lab = pairs(
         "[stage.again]\nkind = \"sql\"\ninputs = { p = \"pairs\" }\nquery = \"SELECT * FROM p\"\n[stage.t]\nkind = \"tokenize\"\ninputs = { rows = \"again\" }\nscheme = \"words\"\n[stage.x]\nkind = \"train\"\ninputs = { rows = \"t\" }\nmodel = \"svm\"\n",
     );
-    let said = lab.ablate(&["run"]);
-    assert_eq!(said.code, 1, "{}", said.stderr);
-    insta::assert_snapshot!(said.stderr);
+    let printed = lab.ablate(&["run"]);
+    assert_eq!(printed.code, 1, "{}", printed.stderr);
+    insta::assert_snapshot!(printed.stderr);
 }
 
 #[test]
@@ -391,7 +395,7 @@ fn joined_pairs_are_learnt_from() {
     let lab = pairs(
         "[stage.joined]\nkind = \"sql\"\ninputs = { t = \"pairs\" }\nquery = \"SELECT id, split, label, text || ' ' || text_b AS text FROM t\"\n[stage.t]\nkind = \"tokenize\"\ninputs = { rows = \"joined\" }\nscheme = \"words\"\n[stage.x]\nkind = \"train\"\ninputs = { rows = \"t\" }\nmodel = \"svm\"\n",
     );
-    assert_eq!(lab.run().said.code, 0);
+    assert_eq!(lab.run().printed.code, 0);
     let model = &lab.rows("x.model")[0];
     assert_eq!(model["train_accuracy"], 1.0, "{model}");
 }

@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::lab::{Lab, text};
 
 /// Digests, times and machines differ; all else is compared.
-pub fn redact(said: &str) -> String {
+pub fn redact(printed: &str) -> String {
     let mut lines = Vec::new();
-    for line in said.lines() {
+    for line in printed.lines() {
         let line = match line.split_once("machine A: ") {
             Some((before, _)) => format!("{before}machine A: [machine]"),
             None => line.to_owned(),
@@ -45,8 +45,8 @@ pub fn redact(said: &str) -> String {
 fn the_tree_goes_from_a_cell_to_the_beginning() {
     let lab = Lab::demo();
     lab.run();
-    let said = lab.ablate(&["audit", "summary[scale=2]"]).good().stdout;
-    let shown = redact(&said);
+    let printed = lab.ablate(&["audit", "summary[scale=2]"]).good().stdout;
+    let shown = redact(&printed);
     let expected = r#"audit of summary[scale=2]
 cell     total = 6 (row 1)
 
@@ -71,7 +71,7 @@ cell     total = 6 (row 1)
              t = [3] scaled[scale=3] [digest]
     outputs  rows [digest] (3 rows, "#;
     assert!(shown.contains(last), "{shown}");
-    assert!(said.contains("stages/kinds/sql/mod.rs "), "{said}");
+    assert!(printed.contains("stages/kinds/sql/mod.rs "), "{printed}");
     let end = "\nmachine A: [machine]\nablate: 5 steps, 1 machines, 0 doubts";
     assert!(shown.ends_with(end), "{shown}");
 }
@@ -85,8 +85,8 @@ fn json_has_every_field_and_defaults_are_marked() {
     );
     lab.write("a.txt", "data\n");
     lab.run();
-    let said = lab.ablate(&["audit", "c", "--json"]).good().stdout;
-    let audit: Value = serde_json::from_str(&said).unwrap();
+    let printed = lab.ablate(&["audit", "c", "--json"]).good().stdout;
+    let audit: Value = serde_json::from_str(&printed).unwrap();
     let step = &audit["steps"][1];
     assert_eq!(step["stage"], "c");
     assert_eq!(
@@ -130,7 +130,7 @@ fn a_dirty_tree_and_damaged_bytes_are_doubts() {
             .unwrap();
         assert!(done.status.success());
     };
-    let doubt = "doubt: numbers: made from a working tree with changes that no commit has\n";
+    let doubt = "doubt: numbers: made from a working tree with uncommitted changes\n";
     let doubted = || {
         lab.ablate(&["audit", "numbers"])
             .good()
@@ -155,14 +155,14 @@ fn a_dirty_tree_and_damaged_bytes_are_doubts() {
     let mut bytes = std::fs::read(&object).unwrap();
     bytes[40] ^= 1;
     crate::crash::overwrite(&object, &bytes);
-    let said = lab.ablate(&["audit", "numbers"]);
-    assert_eq!(said.code, 1);
-    let said = said.stdout;
+    let printed = lab.ablate(&["audit", "numbers"]);
+    assert_eq!(printed.code, 1);
+    let printed = printed.stdout;
     assert!(
-        said.contains("doubt: numbers.rows: the stored result is damaged: "),
-        "{said}"
+        printed.contains("doubt: numbers.rows: the stored result is damaged: "),
+        "{printed}"
     );
-    assert!(said.contains("bytes, DAMAGED)"), "{said}");
+    assert!(printed.contains("bytes, DAMAGED)"), "{printed}");
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn a_past_run_can_be_audited() {
     lab.run();
     lab.edit("SUM(x)", "MAX(x)").run();
     let cell = |run: &str| {
-        let said = lab.ablate(&["audit", "summary[scale=3].total", "--run", run, "--json"]);
-        let audit: Value = serde_json::from_str(&said.good().stdout).unwrap();
+        let printed = lab.ablate(&["audit", "summary[scale=3].total", "--run", run, "--json"]);
+        let audit: Value = serde_json::from_str(&printed.good().stdout).unwrap();
         text(&audit["cell"]["value"]).to_owned()
     };
     assert_eq!((cell("1"), cell("2")), ("9".to_owned(), "6".to_owned()));
@@ -197,38 +197,38 @@ fn a_proof_holds_here_and_elsewhere() {
     let lab = Lab::demo();
     lab.run();
     let proof = ["audit", "summary[scale=2].total", "--proof", "p.json"];
-    let said = lab.ablate(&proof).good().stdout;
+    let printed = lab.ablate(&proof).good().stdout;
     assert!(
-        said.starts_with("proof of 5 stages in p.json: root "),
-        "{said}"
+        printed.starts_with("proof of 5 stages in p.json: root "),
+        "{printed}"
     );
-    let said = lab.ablate(&["audit", "--check", "p.json"]).good().stdout;
+    let printed = lab.ablate(&["audit", "--check", "p.json"]).good().stdout;
     let expected =
         "ablate: holds: 5 of 5 stages confirmed, 0 unknown, 0 mismatched, 5 objects hashed\n";
-    assert!(said.ends_with(expected), "{said}");
+    assert!(printed.ends_with(expected), "{printed}");
     assert!(
-        said.starts_with("proof of summary[scale=2].total, root "),
-        "{said}"
+        printed.starts_with("proof of summary[scale=2].total, root "),
+        "{printed}"
     );
     let value = "\nvalue    6 in `total`, row 1 (scale=2) of summary.rows\n";
-    assert!(said.contains(value), "{said}");
+    assert!(printed.contains(value), "{printed}");
     // Another store, as on another machine.
     lab.run_with(&["--store", "other"]);
-    let said = lab.ablate(&["audit", "--check", "p.json", "--store", "other"]);
-    assert!(said.good().stdout.ends_with(expected));
+    let printed = lab.ablate(&["audit", "--check", "p.json", "--store", "other"]);
+    assert!(printed.good().stdout.ends_with(expected));
     // A store that knows less confirms less.
     lab.run_with(&["scaled[scale=1]", "--store", "less"]);
-    let said = lab.ablate(&["audit", "--check", "p.json", "--store", "less"]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["audit", "--check", "p.json", "--store", "less"]);
+    assert_eq!(printed.code, 1);
     let expected = "unknown  `scaled[scale=2]`: not found in this store\n\
          unknown  `scaled[scale=3]`: not found in this store\n\
          unknown  `summary`: not found in this store\n\
          ablate: NOT confirmed: 2 of 5 stages confirmed, 3 unknown, 0 mismatched, 2 objects hashed\n";
-    assert!(said.stdout.ends_with(expected), "{}", said.stdout);
-    let said = lab.ablate(&["audit", "--check", "p.json", "--store", "none"]);
-    assert_eq!(said.code, 1);
+    assert!(printed.stdout.ends_with(expected), "{}", printed.stdout);
+    let printed = lab.ablate(&["audit", "--check", "p.json", "--store", "none"]);
+    assert_eq!(printed.code, 1);
     let alone = "ablate: internally consistent, not verified against a store: 0 of 5";
-    assert!(said.stdout.contains(alone), "{}", said.stdout);
+    assert!(printed.stdout.contains(alone), "{}", printed.stdout);
     assert!(!lab.path("none").exists(), "looking makes no store");
 }
 
@@ -242,9 +242,9 @@ fn a_proof_that_was_changed_does_not_hold() {
     let against = |from: &str, to: &str| {
         assert!(sound.contains(from), "{from}");
         lab.write("q.json", &sound.replacen(from, to, 1));
-        let said = lab.ablate(&["audit", "--check", "q.json"]);
-        assert_eq!(said.code, 1, "{}", said.stdout);
-        let lines = said
+        let printed = lab.ablate(&["audit", "--check", "q.json"]);
+        assert_eq!(printed.code, 1, "{}", printed.stdout);
+        let lines = printed
             .stdout
             .lines()
             .filter_map(|line| line.strip_prefix("mismatch "));
@@ -294,11 +294,11 @@ fn a_proof_that_was_changed_does_not_hold() {
         ),
     ] {
         lab.write("q.json", text);
-        let said = lab.ablate(&["audit", "--check", "q.json"]);
+        let printed = lab.ablate(&["audit", "--check", "q.json"]);
         let expected = format!(
             "error: `q.json` is not a proof: {why}\n |\n = help: `ablate audit RESULT --proof FILE` writes one\n"
         );
-        assert_eq!((said.code, said.stderr), (2, expected));
+        assert_eq!((printed.code, printed.stderr), (2, expected));
     }
 }
 
@@ -322,11 +322,11 @@ fn a_store_that_made_other_bytes_contradicts_a_proof() {
     lab.ablate(&["audit", "--check", "p.json"]).good();
     lab.write("outside.txt", "b");
     lab.run_with(&["--store", "other"]);
-    let said = lab.ablate(&["audit", "--check", "p.json", "--store", "other"]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["audit", "--check", "p.json", "--store", "other"]);
+    assert_eq!(printed.code, 1);
     let expected = "mismatch `c`: the store has different bytes for the same key\n\
          ablate: does NOT hold: 2 of 3 stages confirmed, 0 unknown, 1 mismatched, 3 objects hashed\n";
-    assert!(said.stdout.ends_with(expected), "{}", said.stdout);
+    assert!(printed.stdout.ends_with(expected), "{}", printed.stdout);
 }
 
 #[test]

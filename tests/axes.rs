@@ -34,7 +34,7 @@ fn readers_inherit_axes_and_two_axes_make_a_product() {
         "#,
     );
     let ran = lab.run();
-    assert_eq!(ran.said.code, 0, "{}", ran.said.stderr);
+    assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
     assert_eq!(
         ran.with("ran"),
         [
@@ -90,7 +90,7 @@ query = "SELECT * FROM m"
 fn select_picks_the_best_instance_for_each_other_axis() {
     let lab = Lab::new(SELECT);
     let ran = lab.run();
-    assert_eq!(ran.with("ran").len(), 6 + 6 + 2, "{}", ran.said.stderr);
+    assert_eq!(ran.with("ran").len(), 6 + 6 + 2, "{}", ran.printed.stderr);
     assert_eq!(
         lab.rows("best[fold=1]"),
         [json!({ "fold": 1, "weight": 0.5 })]
@@ -122,9 +122,9 @@ fn a_metric_that_cannot_be_used_fails_the_stage_with_the_reason() {
     let lab = Lab::new(SELECT);
     lab.edit("column = \"loss\"", "column = \"lost\"");
     let ran = lab.run_with(&["--keep-going"]);
-    assert_eq!(ran.said.code, 1);
+    assert_eq!(ran.printed.code, 1);
     assert_eq!(ran.with("failed"), ["best[fold=1]", "best[fold=2]"]);
-    assert!(ran.said.stderr.is_empty(), "errors are events in JSON");
+    assert!(ran.printed.stderr.is_empty(), "errors are events in JSON");
     let error = ran
         .events
         .iter()
@@ -175,7 +175,7 @@ fn numbers_of_an_axis_are_safe_in_queries_and_texts_in_commands() {
         "#,
     );
     let ran = lab.run();
-    assert_eq!(ran.said.code, 0, "{}", ran.said.stderr);
+    assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
     assert_eq!(lab.rows("b[i=-1]"), [json!({ "y": 11 })]);
     assert_eq!(lab.rows("b[i=2]"), [json!({ "y": 8 })]);
     let log = lab.ablate(&["show", "c[i=-1]", "--log"]).good().stdout;

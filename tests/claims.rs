@@ -81,8 +81,8 @@ fn lab(claims: &str) -> Lab {
 
 /// The verdict of each claim, in order.
 fn verdicts(lab: &Lab, arguments: &[&str]) -> Vec<(String, String)> {
-    let said = lab.ablate(&[&["claims", "--json"], arguments].concat());
-    let lines = said.good().stdout;
+    let printed = lab.ablate(&[&["claims", "--json"], arguments].concat());
+    let lines = printed.good().stdout;
     let each = lines.lines().map(|line| {
         let claim: Value = serde_json::from_str(line).unwrap();
         let text = |key: &str| claim[key].as_str().unwrap().to_owned();
@@ -95,27 +95,27 @@ fn verdicts(lab: &Lab, arguments: &[&str]) -> Vec<(String, String)> {
 fn verdicts_come_with_our_numbers_and_the_papers() {
     let lab = lab(CLAIMS);
     lab.run();
-    let said = lab.ablate(&["claims"]).good();
-    insta::assert_snapshot!(said.stdout);
-    assert_eq!(said.stderr, "");
+    let printed = lab.ablate(&["claims"]).good();
+    insta::assert_snapshot!(printed.stdout);
+    assert_eq!(printed.stderr, "");
 }
 
 #[test]
 fn before_any_run_nothing_is_judged_and_nothing_is_made() {
     let lab = lab(CLAIMS);
-    let said = lab.ablate(&["claims"]).good();
-    insta::assert_snapshot!(said.stdout);
+    let printed = lab.ablate(&["claims"]).good();
+    insta::assert_snapshot!(printed.stdout);
     assert!(!lab.path(".ablate").exists(), "looking makes no store");
-    let said = lab.ablate(&["claims", "--check"]).good();
-    assert_eq!(said.stdout, "ablate: 6 claims, nothing wrong\n");
+    let printed = lab.ablate(&["claims", "--check"]).good();
+    assert_eq!(printed.stdout, "ablate: 6 claims, nothing wrong\n");
 }
 
 #[test]
 fn programs_get_numbers_at_full_precision() {
     let lab = lab(CLAIMS);
     lab.run();
-    let said = lab.ablate(&["claims", "--json"]).good();
-    let first: Value = serde_json::from_str(said.stdout.lines().next().unwrap()).unwrap();
+    let printed = lab.ablate(&["claims", "--json"]).good();
+    let first: Value = serde_json::from_str(printed.stdout.lines().next().unwrap()).unwrap();
     let expected = serde_json::json!({
         "claim": "A-1", "verdict": "reproduced", "level": "must",
         "text": "Three swaps cost more than 5 points.", "paper": "82.24 -> 68.17",
@@ -183,23 +183,23 @@ fn a_past_run_is_judged_by_its_own_results() {
     ];
     assert_eq!(of(&["--run", "1"]), first);
     assert_eq!(of(&["--run", "last"]), second);
-    let said = lab.ablate(&["claims", "--run", "2"]).good();
+    let printed = lab.ablate(&["claims", "--run", "2"]).good();
     let why = "why    run 2 has no stored result of `jsma[seed=1]`";
-    assert!(said.stdout.contains(why), "{}", said.stdout);
+    assert!(printed.stdout.contains(why), "{}", printed.stdout);
     lab.ablate(&["claims", "--run", "2", "--profile", "paper"])
         .good();
-    let said = lab.ablate(&["claims", "--run", "1", "--profile", "paper"]);
-    assert_eq!(said.code, 2);
-    insta::assert_snapshot!(said.stderr);
+    let printed = lab.ablate(&["claims", "--run", "1", "--profile", "paper"]);
+    assert_eq!(printed.code, 2);
+    insta::assert_snapshot!(printed.stderr);
 }
 
 #[test]
 fn a_run_ends_with_the_count_once_all_is_there() {
     let lab = lab(CLAIMS);
-    let said = lab.ablate(&["run", "results"]).good();
-    assert!(!said.stdout.contains("claims"), "{}", said.stdout);
-    let said = lab.ablate(&["run"]).good();
-    let last = said.stdout.lines().last().unwrap();
+    let printed = lab.ablate(&["run", "results"]).good();
+    assert!(!printed.stdout.contains("claims"), "{}", printed.stdout);
+    let printed = lab.ablate(&["run"]).good();
+    let last = printed.stdout.lines().last().unwrap();
     let counts = "1 reproduced, 1 not reproduced, 3 not run, 1 reported";
     assert_eq!(last, format!("claims: {counts} (ablate claims)"));
     let ran = lab.run();
@@ -216,15 +216,15 @@ fn a_run_ends_with_the_count_once_all_is_there() {
 #[test]
 fn a_broken_file_is_a_note_of_the_run() {
     let wrong = CLAIMS.replace("AS n FROM results", "AS n FROM result");
-    let said = lab(&wrong).ablate(&["run"]).good();
+    let printed = lab(&wrong).ablate(&["run"]).good();
     assert_eq!(
-        said.stderr,
+        printed.stderr,
         "ablate: the claims cannot be judged: `ablate claims` says why\n"
     );
     let wrong = CLAIMS.replace("COUNT(acc)", "COUNT(ac)");
-    let said = lab(&wrong).ablate(&["run"]).good();
+    let printed = lab(&wrong).ablate(&["run"]).good();
     assert_eq!(
-        said.stderr,
+        printed.stderr,
         "ablate: the claims cannot be judged (ablate claims): \
          the query of claim `A-3` failed: no column is called `ac`\n"
     );
@@ -237,8 +237,12 @@ fn a_nan_reproduces_nothing() {
         query = \"SELECT x > 0.5 AS holds, x FROM (SELECT MAX(acc - acc) / 0.0 AS x FROM r)\"\n";
     let lab = lab(claims);
     lab.run();
-    let said = lab.ablate(&["claims"]).good();
-    assert!(said.stdout.contains("why    `x` is NaN"), "{}", said.stdout);
+    let printed = lab.ablate(&["claims"]).good();
+    assert!(
+        printed.stdout.contains("why    `x` is NaN"),
+        "{}",
+        printed.stdout
+    );
 }
 
 #[test]
@@ -249,9 +253,9 @@ fn the_pipeline_may_name_the_file() {
     lab.run();
     assert_eq!(verdicts(&lab, &[]).len(), 6);
     lab.edit("mine.toml", "yours.toml");
-    let said = lab.ablate(&["claims"]);
-    assert_eq!((said.code, said.stdout.as_str()), (2, ""));
-    insta::assert_snapshot!(said.stderr);
+    let printed = lab.ablate(&["claims"]);
+    assert_eq!((printed.code, printed.stdout.as_str()), (2, ""));
+    insta::assert_snapshot!(printed.stderr);
 }
 
 /// The message for a claims.toml in which `from` was written as `to`.
@@ -262,14 +266,14 @@ fn wrong(from: &str, to: &str) -> String {
     assert!(claims.contains(from), "no {from:?}");
     let lab = lab(&claims.replace(from, to));
     lab.run();
-    let said = lab.ablate(&["claims"]);
+    let printed = lab.ablate(&["claims"]);
     assert_eq!(
-        (said.code, said.stdout.as_str()),
+        (printed.code, printed.stdout.as_str()),
         (2, ""),
         "{}",
-        said.stderr
+        printed.stderr
     );
-    said.stderr
+    printed.stderr
 }
 
 macro_rules! case {
@@ -305,9 +309,9 @@ case!(
 
 #[test]
 fn no_file() {
-    let said = Lab::new(PIPELINE).ablate(&["claims"]);
-    assert_eq!(said.code, 2);
-    insta::assert_snapshot!(said.stderr);
+    let printed = Lab::new(PIPELINE).ablate(&["claims"]);
+    assert_eq!(printed.code, 2);
+    insta::assert_snapshot!(printed.stderr);
 }
 
 /// The example in docs/pipeline.md, on the pipeline above it there.
@@ -343,7 +347,7 @@ query = "SELECT COUNT(b) - COUNT(a) > 0 AS holds, COUNT(b) - COUNT(a) AS lead FR
 "#,
     );
     lab.ablate(&["run"]).good();
-    let said = lab.ablate(&["claims"]).stdout;
-    assert!(said.starts_with("not reproduced  lead"), "{said}");
-    assert!(said.contains("lead -1"), "{said}");
+    let printed = lab.ablate(&["claims"]).stdout;
+    assert!(printed.starts_with("not reproduced  lead"), "{printed}");
+    assert!(printed.contains("lead -1"), "{printed}");
 }

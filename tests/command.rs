@@ -54,9 +54,9 @@ fn its_script_is_in_the_key_and_its_output_in_the_log() {
 #[test]
 fn failures_are_messages_with_the_last_lines_of_output() {
     let lab = script("echo first\necho it broke >&2\nexit 3\n");
-    let said = lab.ablate(&["run"]);
-    assert_eq!(said.code, 1);
-    insta::assert_snapshot!(said.stderr);
+    let printed = lab.ablate(&["run"]);
+    assert_eq!(printed.code, 1);
+    insta::assert_snapshot!(printed.stderr);
 
     let lab = script("echo forgot to write\n");
     insta::assert_snapshot!(lab.ablate(&["run"]).stderr);
@@ -73,14 +73,18 @@ fn failures_are_messages_with_the_last_lines_of_output() {
 
     let lab = script(GOOD);
     lab.edit("run = [\"sh\"", "run = [\"no-such-program\"");
-    let said = lab.ablate(&["run"]);
-    assert!(said.stderr.contains("no-such-program"), "{}", said.stderr);
+    let printed = lab.ablate(&["run"]);
+    assert!(
+        printed.stderr.contains("no-such-program"),
+        "{}",
+        printed.stderr
+    );
 }
 
 #[test]
 fn a_failed_command_leaves_nothing_that_counts_as_a_result() {
     let lab = script("cp $ABLATE_IN/t.parquet $ABLATE_OUT/points.parquet\nexit 1\n");
-    assert_eq!(lab.run().said.code, 1);
+    assert_eq!(lab.run().printed.code, 1);
     let plan = lab.ablate(&["plan"]).good().stdout;
     assert!(plan.contains("will run  plot: never run before"), "{plan}");
     assert_eq!(lab.files("tmp").len(), 0);

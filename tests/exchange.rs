@@ -27,8 +27,8 @@ fn lab() -> Lab {
 #[test]
 fn a_crate_names_every_table_parameter_and_execution() {
     let lab = lab();
-    let said = lab.ablate(&["export", "--ro-crate", "crate"]).good().stdout;
-    assert_eq!(said, "run 1: 5 executions and 4 tables in crate\n");
+    let printed = lab.ablate(&["export", "--ro-crate", "crate"]).good().stdout;
+    assert_eq!(printed, "run 1: 5 executions and 4 tables in crate\n");
     let metadata = std::fs::read_to_string(lab.path("crate/ro-crate-metadata.json")).unwrap();
     let metadata: Value = serde_json::from_str(&metadata).unwrap();
     let graph = metadata["@graph"].as_array().unwrap();
@@ -63,9 +63,7 @@ fn a_crate_names_every_table_parameter_and_execution() {
     let again = lab.ablate(&["export", "--ro-crate", "crate"]);
     assert_eq!(again.code, 2);
     assert!(
-        again
-            .stderr
-            .starts_with("error: `crate` is there already\n"),
+        again.stderr.starts_with("error: `crate` already exists\n"),
         "{}",
         again.stderr
     );
@@ -106,8 +104,8 @@ fn a_crate_of_a_past_run_has_its_pipeline_and_who_accepted_what() {
         "p.json",
     ])
     .good();
-    let said = lab.ablate(&["audit", "--check", "p.json"]).good().stdout;
-    assert!(said.contains("\naccepted numbers: made by code "), "{said}");
+    let text = lab.ablate(&["audit", "--check", "p.json"]).good().stdout;
+    assert!(text.contains("\naccepted numbers: made by code "), "{text}");
 }
 
 #[test]
@@ -134,16 +132,16 @@ assert "https://w3id.org/ro/wfrun/workflow/0.5" in profiles, profiles
 assert "ComputationalWorkflow" in again.mainEntity.type
 print(len(again.get_by_type("CreateAction")), len(again.data_entities), again.mainEntity.id)
 "#;
-    let said = Command::new(python)
+    let text = Command::new(python)
         .args(["-c", script])
         .current_dir(lab.dir())
         .output()
         .unwrap();
-    let printed = String::from_utf8_lossy(&said.stdout);
+    let printed = String::from_utf8_lossy(&text.stdout);
     assert!(
-        said.status.success(),
+        text.status.success(),
         "{}",
-        String::from_utf8_lossy(&said.stderr)
+        String::from_utf8_lossy(&text.stderr)
     );
     assert_eq!(printed.trim_end(), "6 5 pipeline.toml");
 }
@@ -151,8 +149,8 @@ print(len(again.get_by_type("CreateAction")), len(again.data_entities), again.ma
 #[test]
 fn events_tell_of_every_execution() {
     let lab = lab();
-    let said = lab.ablate(&["export", "--openlineage"]).good().stdout;
-    let events: Vec<Value> = said
+    let printed = lab.ablate(&["export", "--openlineage"]).good().stdout;
+    let events: Vec<Value> = printed
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();

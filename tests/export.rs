@@ -13,15 +13,15 @@ fn what_people_wrote_and_stores_are_not_replaced() {
     lab.run();
     let before = std::fs::read(lab.path("pipeline.toml")).unwrap();
     for (file, why) in [
-        ("pipeline.toml", "is there already"),
+        ("pipeline.toml", "already exists"),
         (".ablate/provenance.db", "is inside a store"),
         (".ablate/objects/x.csv", "is inside a store"),
     ] {
-        let said = lab.ablate(&["export", "summary", "--csv", "-o", file]);
+        let printed = lab.ablate(&["export", "summary", "--csv", "-o", file]);
         let expected = format!(
-            "error: `{file}` {why}, and would be replaced\n |\n = help: -o names another file\n"
+            "error: `{file}` {why} and would be overwritten\n |\n = help: -o names another file\n"
         );
-        assert_eq!((said.code, said.stderr), (2, expected));
+        assert_eq!((printed.code, printed.stderr), (2, expected));
         assert_eq!(lab.ablate(&["report", "-o", file]).code, 2);
     }
     assert_eq!(std::fs::read(lab.path("pipeline.toml")).unwrap(), before);
@@ -32,21 +32,21 @@ fn what_people_wrote_and_stores_are_not_replaced() {
 fn tables_are_written_as_papers_print_them() {
     let lab = Lab::new(RESULTS);
     lab.run();
-    let said = |arguments: &[&str]| {
+    let printed = |arguments: &[&str]| {
         lab.ablate(&[&["export", "results"], arguments].concat())
             .good()
             .stdout
     };
     assert_eq!(
-        said(&["--markdown"]),
+        printed(&["--markdown"]),
         "**accuracy (P)**\n\n|  | clean | jsma |\n|---|---:|---:|\n| lstm | 0.850 ± 0.071 (0.820) | 0.100 |\n| svm | 0.750 (0.750) |  |\n"
     );
     assert_eq!(
-        said(&["--latex", "--table", "accuracy"]),
+        printed(&["--latex", "--table", "accuracy"]),
         "% accuracy (P)\n\\begin{tabular}{lrr}\n\\toprule\n & clean & jsma \\\\\n\\midrule\n\
          lstm & 0.850 $\\pm$ 0.071 (0.820) & 0.100 \\\\\nsvm & 0.750 (0.750) &  \\\\\n\\bottomrule\n\\end{tabular}\n"
     );
-    let csv = said(&["--csv"]);
+    let csv = printed(&["--csv"]);
     let mut lines = csv.lines();
     assert_eq!(
         lines.next(),
@@ -66,7 +66,7 @@ fn tables_are_written_as_papers_print_them() {
     );
     lab.run();
     assert_eq!(
-        said(&["--csv", "--table", "other"]),
+        printed(&["--csv", "--table", "other"]),
         "paper,table,row,col,seed,value,n,paper_value\nP,other,svm,clean,1,0.75,10,0.75\n"
     );
     lab.ablate(&[
@@ -84,7 +84,7 @@ fn tables_are_written_as_papers_print_them() {
             .unwrap()
             .starts_with(b"PAR1")
     );
-    let both = said(&["--markdown"]);
+    let both = printed(&["--markdown"]);
     assert!(
         both.starts_with("**accuracy (P)**\n\n|") && both.contains("\n\n**other (P)**\n\n|"),
         "{both}"
@@ -189,11 +189,11 @@ fn examples_are_in_the_layout_of_textattacks_log() {
 fn a_run_has_the_layout_of_mlflows_files() {
     let lab = Lab::new(RESULTS);
     lab.run();
-    let said = lab.ablate(&["export", "--mlflow"]).good();
+    let printed = lab.ablate(&["export", "--mlflow"]).good();
     assert!(
-        said.stdout.starts_with("run 1: ") && said.stdout.ends_with(" files in mlruns\n"),
+        printed.stdout.starts_with("run 1: ") && printed.stdout.ends_with(" files in mlruns\n"),
         "{}",
-        said.stdout
+        printed.stdout
     );
     let run = only_run(&lab.path("mlruns"));
     let read = |name: &str| std::fs::read_to_string(run.join(name)).unwrap();

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::lab::{DEMO, Lab, Ran, Said};
+use crate::lab::{CommandOutput, DEMO, Lab, Ran};
 use crate::schedule::{signal, wait_until};
 
 /// One stage that two others read.
@@ -76,9 +76,9 @@ fn objects(lab: &Lab) -> BTreeSet<String> {
 }
 
 /// A run of one stage at a time with a fault in it.
-fn faulty(lab: &Lab, fault: &str, jobs: &str) -> Said {
+fn faulty(lab: &Lab, fault: &str, jobs: &str) -> CommandOutput {
     let mut command = lab.command(&["run", "--json", "--jobs", jobs]);
-    Said::of(command.env("ABLATE_FAULT", fault).output().unwrap())
+    CommandOutput::of(command.env("ABLATE_FAULT", fault).output().unwrap())
 }
 
 /// How many operations an undisturbed run has, and what it records.
@@ -120,7 +120,7 @@ fn point(pipeline: &str, mode: &str, number: usize, jobs: &str, expected: &Recor
         );
     }
     let second = Ran::of(lab.ablate(&["run", "--json", "--jobs", jobs]));
-    assert_eq!(second.said.code, 0, "{fault}: {}", second.said.stderr);
+    assert_eq!(second.printed.code, 0, "{fault}: {}", second.printed.stderr);
     assert_eq!(recorded(&lab), *expected, "{fault}");
     assert!(
         objects(&lab).is_superset(&kept),
@@ -202,7 +202,7 @@ fn a_full_disk_is_said_and_loses_nothing() {
     lab.edit("{ x = 2 }", "{ x = 20 }");
     let with = |fault: &str, store: &str| {
         let mut command = lab.command(&["run", "--jobs", "1", "--store", store]);
-        Said::of(command.env("ABLATE_FAULT", fault).output().unwrap())
+        CommandOutput::of(command.env("ABLATE_FAULT", fault).output().unwrap())
     };
     let file = lab.path("operations");
     with(&format!("count@{}", file.display()), "copy").good();
@@ -210,10 +210,10 @@ fn a_full_disk_is_said_and_loses_nothing() {
     let write = names
         .lines()
         .position(|line| line.ends_with(" write a file"));
-    let said = with(&format!("full@{}+", write.unwrap() + 1), ".ablate");
-    assert_eq!(said.code, 1);
-    let advice = "; free some space (`ablate gc --dry-run` shows what can be freed)";
-    assert!(said.stderr.contains(advice), "{}", said.stderr);
+    let printed = with(&format!("full@{}+", write.unwrap() + 1), ".ablate");
+    assert_eq!(printed.code, 1);
+    let advice = "; free some space (`ablate gc --dry-run` shows what can be removed)";
+    assert!(printed.stderr.contains(advice), "{}", printed.stderr);
     assert!(objects(&lab).is_superset(&kept));
     lab.edit("{ x = 20 }", "{ x = 2 }").run().ran([]);
 }
@@ -245,17 +245,17 @@ fn a_cut_off_database_is_said_and_the_objects_are_kept() {
         .unwrap();
     file.set_len(size / 2 / 4096 * 4096).unwrap();
     drop(file);
-    let said = lab.ablate(&["run"]);
-    assert_eq!(said.code, 1, "{}", said.stdout);
+    let printed = lab.ablate(&["run"]);
+    assert_eq!(printed.code, 1, "{}", printed.stdout);
     assert!(
-        said.stderr.contains("the file is damaged: move it"),
+        printed.stderr.contains("the file is damaged: move it"),
         "{}",
-        said.stderr
+        printed.stderr
     );
     for name in ["provenance.db", "provenance.db-wal", "provenance.db-shm"] {
         let _ = std::fs::remove_file(lab.path(".ablate").join(name));
     }
-    assert_eq!(lab.run().said.code, 0);
+    assert_eq!(lab.run().printed.code, 0);
     assert_eq!((recorded(&lab), objects(&lab)), (digests, kept));
 }
 
@@ -271,8 +271,8 @@ fn a_database_that_another_program_has_locked_is_waited_for() {
     assert!(child.try_wait().unwrap().is_none(), "it waits");
     other.execute_batch("COMMIT").unwrap();
     drop(other);
-    let said = Said::of(child.wait_with_output().unwrap());
-    assert_eq!(said.code, 0, "{}", said.stderr);
+    let printed = CommandOutput::of(child.wait_with_output().unwrap());
+    assert_eq!(printed.code, 0, "{}", printed.stderr);
     lab.run().ran([]);
 }
 
@@ -343,8 +343,8 @@ fn of_two_or_eight_processes_one_is_killed_and_nothing_is_done_twice_but_its_sta
         signal(victim.id(), "KILL");
         victim.wait().unwrap();
         for other in others {
-            let said = Said::of(other.wait_with_output().unwrap());
-            assert_eq!(said.code, 0, "{} {}", said.stdout, said.stderr);
+            let printed = CommandOutput::of(other.wait_with_output().unwrap());
+            assert_eq!(printed.code, 0, "{} {}", printed.stdout, printed.stderr);
         }
         let text = read();
         let mut done: Vec<&str> = text.lines().collect();

@@ -62,11 +62,15 @@ fn nobody_believes(lab: &Lab, word: &str) {
         &["audit", "scores"],
         &["verify", "scores"],
     ] {
-        let said = lab.ablate(command);
-        assert_eq!(said.code, 1, "{command:?}: {} {}", said.stdout, said.stderr);
-        let told = format!("{}{}", said.stdout, said.stderr);
+        let printed = lab.ablate(command);
+        assert_eq!(
+            printed.code, 1,
+            "{command:?}: {} {}",
+            printed.stdout, printed.stderr
+        );
+        let told = format!("{}{}", printed.stdout, printed.stderr);
         assert!(told.contains(word), "{command:?}: {told}");
-        let shown = said
+        let shown = printed
             .stdout
             .replace("has 0.9375", "")
             .replace(": 0.9375 ", "");
@@ -100,17 +104,18 @@ fn a_row_that_names_another_object_is_told_and_made_again() {
         shown.contains("| 0.3125 ") || shown.contains("| 0.3125"),
         "{shown}"
     );
-    let said = lab.ablate(&["lint", "paper.md"]);
+    let printed = lab.ablate(&["lint", "paper.md"]);
     assert!(
-        said.stdout
+        printed
+            .stdout
             .contains("0.9375 is stale: scores[model=lstm] was that in run 1, and is 0.3125 now"),
         "{}",
-        said.stdout
+        printed.stdout
     );
     // The old run's own record is still the altered one.
-    let said = lab.ablate(&["show", "scores", "--run", "2"]);
-    assert_eq!(said.code, 1);
-    assert!(said.stderr.contains(fault), "{}", said.stderr);
+    let printed = lab.ablate(&["show", "scores", "--run", "2"]);
+    assert_eq!(printed.code, 1);
+    assert!(printed.stderr.contains(fault), "{}", printed.stderr);
 }
 
 #[test]
@@ -120,15 +125,15 @@ fn there_is_no_proof_of_an_altered_record_and_none_is_confirmed_by_one() {
     proof("good.json").good();
     lab.ablate(&["audit", "--check", "good.json"]).good();
     assert_eq!(database(&lab).execute(COPIED, []).unwrap(), 1);
-    let said = proof("bad.json");
-    assert_ne!(said.code, 0);
+    let printed = proof("bad.json");
+    assert_ne!(printed.code, 0);
     let why = "cannot prove it: the store's record is altered (execution 4 was changed after it was recorded)";
-    assert!(said.stderr.contains(why), "{}", said.stderr);
+    assert!(printed.stderr.contains(why), "{}", printed.stderr);
     assert!(!lab.path("bad.json").exists());
-    let said = lab.ablate(&["audit", "--check", "good.json"]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["audit", "--check", "good.json"]);
+    assert_eq!(printed.code, 1);
     let why = "`scores`: this store's record is altered (";
-    assert!(said.stdout.contains(why), "{}", said.stdout);
+    assert!(printed.stdout.contains(why), "{}", printed.stdout);
 }
 
 #[test]
@@ -137,10 +142,10 @@ fn what_reads_an_altered_result_is_not_shown_either() {
     // The forged input has a result of its own, which is genuine: for other settings.
     let change = COPIED.replace("'scores'", "'base'");
     assert_eq!(database(&lab).execute(&change, []).unwrap(), 1);
-    let said = lab.ablate(&["show", "scores"]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["show", "scores"]);
+    assert_eq!(printed.code, 1);
     let why = "error: the stored result of `base` is altered (execution 3 was changed after it was recorded)\n";
-    assert!(said.stderr.starts_with(why), "{}", said.stderr);
+    assert!(printed.stderr.starts_with(why), "{}", printed.stderr);
     lab.run().ran(["base"]);
     let shown = lab.ablate(&["show", "scores"]).good().stdout;
     assert!(shown.contains("0.3125"), "{shown}");
@@ -178,9 +183,13 @@ fn other_forgeries_are_noticed_too() {
     ] {
         let lab = lab();
         database(&lab).execute_batch(forgery).unwrap();
-        let said = lab.ablate(&["show", "scores"]);
-        assert_eq!(said.code, 1, "{forgery}: {}", said.stdout);
-        assert!(said.stderr.contains(why), "{forgery}: {}", said.stderr);
+        let printed = lab.ablate(&["show", "scores"]);
+        assert_eq!(printed.code, 1, "{forgery}: {}", printed.stdout);
+        assert!(
+            printed.stderr.contains(why),
+            "{forgery}: {}",
+            printed.stderr
+        );
         let ran = lab.run();
         assert_eq!(ran.with("ran"), ["scores"], "{forgery}");
         let shown = lab.ablate(&["show", "scores"]).good().stdout;
@@ -200,10 +209,14 @@ fn a_run_that_says_it_used_something_else_is_not_shown() {
         &["runs", "2"],
         &["diff", "1", "2"],
     ] {
-        let said = lab.ablate(command);
-        assert_eq!(said.code, 1, "{command:?}: {}", said.stdout);
+        let printed = lab.ablate(command);
+        assert_eq!(printed.code, 1, "{command:?}: {}", printed.stdout);
         let why = "error: the record of run 2 is altered (the end of run 2 was changed after it was recorded)\n";
-        assert!(said.stderr.contains(why), "{command:?}: {}", said.stderr);
+        assert!(
+            printed.stderr.contains(why),
+            "{command:?}: {}",
+            printed.stderr
+        );
     }
     // The results themselves are as they were.
     lab.ablate(&["show", "scores"]).good();
@@ -235,10 +248,10 @@ fn a_tag_that_was_moved_beside_the_log_names_no_run() {
         &["claims", "--run", "paper"],
         &["export", "scores", "--csv", "--run", "paper"],
     ] {
-        let said = lab.ablate(command);
-        assert_eq!(said.code, 1, "{command:?}: {}", said.stdout);
+        let printed = lab.ablate(command);
+        assert_eq!(printed.code, 1, "{command:?}: {}", printed.stdout);
         let expected = "the tag `paper` was altered: it was not given to run 1";
-        assert!(said.stderr.contains(expected), "{}", said.stderr);
+        assert!(printed.stderr.contains(expected), "{}", printed.stderr);
     }
     // Moved by the program, it names the other run.
     lab.ablate(&["tag", "paper", "1"]).good();
@@ -255,9 +268,13 @@ fn a_tag_is_never_mistaken_for_a_run() {
         ("", "a tag needs a name"),
     ] {
         for command in [&["run", "--tag", name][..], &["tag", name, "1"]] {
-            let said = lab.ablate(command);
-            assert_eq!(said.code, 2, "{command:?}");
-            assert!(said.stderr.contains(why), "{command:?}: {}", said.stderr);
+            let printed = lab.ablate(command);
+            assert_eq!(printed.code, 2, "{command:?}");
+            assert!(
+                printed.stderr.contains(why),
+                "{command:?}: {}",
+                printed.stderr
+            );
         }
     }
 }

@@ -24,8 +24,8 @@ fn golden_folders_give_their_results() {
                     .unwrap();
             }
         }
-        let said = lab.ablate(&["run"]);
-        assert_eq!(said.code, 0, "{}: {}", case.display(), said.stderr);
+        let printed = lab.ablate(&["run"]);
+        assert_eq!(printed.code, 0, "{}: {}", case.display(), printed.stderr);
         let expected = case.join("expected");
         std::fs::create_dir_all(&expected).unwrap();
         let results = std::fs::read_to_string(case.join("results")).unwrap();

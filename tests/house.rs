@@ -23,7 +23,7 @@ fn gc_says_what_goes_and_keeps_recent_and_tagged_runs() {
     let dry: Value = serde_json::from_str(&dry.stdout).unwrap();
     let wet = lab.ablate(&["gc", "--keep", "1", "--json"]).good();
     let wet: Value = serde_json::from_str(&wet.stdout).unwrap();
-    assert_eq!(dry["removed"], wet["removed"], "it does what it said");
+    assert_eq!(dry["removed"], wet["removed"], "it does what it printed");
     let removed = wet["removed"].as_array().unwrap().len();
     assert!(removed > 0);
     assert_eq!(lab.files("objects").len(), before - removed);
@@ -43,12 +43,12 @@ fn gc_refuses_while_a_run_is_going_on() {
     );
     let mut child = lab.start(&[]);
     crate::schedule::wait_until(|| crate::schedule::running_children(child.id()) > 0);
-    let said = lab.ablate(&["gc"]);
+    let printed = lab.ablate(&["gc"]);
     crate::schedule::signal(child.id(), "INT");
     child.wait().unwrap();
-    assert_eq!(said.code, 1);
+    assert_eq!(printed.code, 1);
     assert_eq!(
-        said.stderr,
+        printed.stderr,
         "error: the store `.ablate` is in use by a run or another command: \
          wait until it has ended, then try again\n"
     );

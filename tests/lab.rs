@@ -94,14 +94,14 @@ impl Lab {
     }
 
     /// Runs the program with arguments.
-    pub fn ablate(&self, arguments: &[&str]) -> Said {
-        Said::of(self.command(arguments).output().unwrap())
+    pub fn ablate(&self, arguments: &[&str]) -> CommandOutput {
+        CommandOutput::of(self.command(arguments).output().unwrap())
     }
 
     /// `ablate run --json` with more arguments.
     pub fn run_with(&self, arguments: &[&str]) -> Ran {
-        let said = self.ablate(&[&["run", "--json"], arguments].concat());
-        Ran::of(said)
+        let text = self.ablate(&[&["run", "--json"], arguments].concat());
+        Ran::of(text)
     }
 
     /// `ablate run --json`.
@@ -125,17 +125,17 @@ impl Lab {
 
     /// The rows of a result, as JSON objects.
     pub fn rows(&self, result: &str) -> Vec<Value> {
-        let said = self
+        let text = self
             .ablate(&["show", result, "--json", "-n", "1000"])
             .good();
-        let shown: Value = serde_json::from_str(&said.stdout).unwrap();
+        let shown: Value = serde_json::from_str(&text.stdout).unwrap();
         shown["head"].as_array().unwrap().clone()
     }
 
     /// The file behind a result.
     pub fn object(&self, result: &str) -> PathBuf {
-        let said = self.ablate(&["show", result, "--json"]).good();
-        let shown: Value = serde_json::from_str(&said.stdout).unwrap();
+        let printed = self.ablate(&["show", result, "--json"]).good();
+        let shown: Value = serde_json::from_str(&printed.stdout).unwrap();
         self.path(text(&shown["artifacts"][0]["path"]))
     }
 
@@ -161,17 +161,17 @@ impl Lab {
     }
 }
 
-/// What the program said.
+/// What the program printed.
 #[derive(Debug)]
-pub struct Said {
+pub struct CommandOutput {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Said {
-    pub fn of(output: Output) -> Said {
-        Said {
+impl CommandOutput {
+    pub fn of(output: Output) -> CommandOutput {
+        CommandOutput {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
@@ -179,7 +179,7 @@ impl Said {
     }
 
     /// It went well.
-    pub fn good(self) -> Said {
+    pub fn good(self) -> CommandOutput {
         assert_eq!(self.code, 0, "{}\n{}", self.stdout, self.stderr);
         self
     }
@@ -188,17 +188,17 @@ impl Said {
 /// What a run did.
 #[derive(Debug)]
 pub struct Ran {
-    pub said: Said,
+    pub printed: CommandOutput,
     pub events: Vec<Value>,
 }
 
 impl Ran {
-    pub fn of(said: Said) -> Ran {
-        let lines = said.stdout.lines();
+    pub fn of(printed: CommandOutput) -> Ran {
+        let lines = printed.stdout.lines();
         let events = lines
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
-        Ran { said, events }
+        Ran { printed, events }
     }
 
     /// The stages with this status, sorted.
@@ -216,12 +216,12 @@ impl Ran {
     pub fn ran<'a>(&self, stages: impl IntoIterator<Item = &'a str>) -> &Ran {
         let mut expected: Vec<&str> = stages.into_iter().collect();
         expected.sort_unstable();
-        assert_eq!(self.said.code, 0, "{}", self.said.stderr);
-        assert_eq!(self.with("ran"), expected, "{}", self.said.stderr);
+        assert_eq!(self.printed.code, 0, "{}", self.printed.stderr);
+        assert_eq!(self.with("ran"), expected, "{}", self.printed.stderr);
         self
     }
 
-    /// What was said besides.
+    /// Notes.
     pub fn notes(&self) -> Vec<&str> {
         let notes = self
             .events

@@ -40,11 +40,15 @@ query = "SELECT SUM(u.x) AS total FROM t JOIN t AS u ON t.x = u.x"
 #[test]
 fn a_query_over_the_limit_is_one_failed_stage() {
     let lab = Lab::new(CROSS);
-    let said = lab.ablate(&["run", "--keep-going", "--memory", "300MB"]);
-    assert_eq!(said.code, 1, "{}", said.stderr);
+    let printed = lab.ablate(&["run", "--keep-going", "--memory", "300MB"]);
+    assert_eq!(printed.code, 1, "{}", printed.stderr);
     let expected = "the query needs more memory than its limit of 300.0 MiB";
-    assert!(said.stderr.contains(expected), "{}", said.stderr);
-    assert!(said.stderr.contains("--memory 8GB"), "{}", said.stderr);
+    assert!(printed.stderr.contains(expected), "{}", printed.stderr);
+    assert!(
+        printed.stderr.contains("--memory 8GB"),
+        "{}",
+        printed.stderr
+    );
     assert_eq!(lab.rows("other")[0]["total"], 499_500);
 }
 
@@ -78,16 +82,16 @@ outputs = ["rows"]
     bomb(&lab.path("bomb.parquet"));
     let size = std::fs::metadata(lab.path("bomb.parquet")).unwrap().len();
     assert!(size < 100_000, "{size} bytes");
-    let said = lab.ablate(&["run", "--memory", "300MB"]);
-    assert_eq!(said.code, 1, "{}", said.stderr);
+    let printed = lab.ablate(&["run", "--memory", "300MB"]);
+    assert_eq!(printed.code, 1, "{}", printed.stderr);
     let expected = "reading the Parquet file needs more memory than its limit of 300.0 MiB";
-    assert!(said.stderr.contains(expected), "{}", said.stderr);
+    assert!(printed.stderr.contains(expected), "{}", printed.stderr);
 }
 
 #[test]
 fn a_limit_that_is_not_a_size_is_refused() {
-    let said = Lab::demo().ablate(&["run", "--memory", "lots"]);
-    assert_eq!(said.code, 2);
+    let printed = Lab::demo().ablate(&["run", "--memory", "lots"]);
+    assert_eq!(printed.code, 2);
     let expected = "`lots` is not a size: write 4GB or 512MB";
-    assert!(said.stderr.contains(expected), "{}", said.stderr);
+    assert!(printed.stderr.contains(expected), "{}", printed.stderr);
 }

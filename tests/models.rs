@@ -57,10 +57,10 @@ epochs = 5
 
 fn export(lab: &Lab, stage: &str) -> String {
     let file = format!("{stage}.safetensors");
-    let said = lab.ablate(&["show", stage, "--safetensors", &file]).good();
+    let printed = lab.ablate(&["show", stage, "--safetensors", &file]).good();
     let bytes = std::fs::metadata(lab.path(&file)).unwrap().len();
     assert_eq!(
-        said.stdout,
+        printed.stdout,
         format!("{stage}.weights: {bytes} bytes in {file}\n")
     );
     file
@@ -111,13 +111,14 @@ fn weights_come_back_from_a_safetensors_file_bit_by_bit() {
         "epochs = 0\nstart = \"svm.safetensors\"",
         "epochs = 5\nstart = \"svm.safetensors\"",
     );
-    let said = lab.ablate(&["plan"]);
-    assert_eq!(said.code, 2);
+    let printed = lab.ablate(&["plan"]);
+    assert_eq!(printed.code, 2);
     assert!(
-        said.stderr
+        printed
+            .stderr
             .contains("`svm` is fitted in one call, and cannot continue from weights"),
         "{}",
-        said.stderr
+        printed.stderr
     );
 }
 
@@ -132,23 +133,24 @@ fn the_file_is_part_of_the_key_and_must_hold_the_model_asked_for() {
     );
     lab.run().ran(["own"]);
     lab.edit("units = 3\ndim = 4", "units = 5\ndim = 4");
-    let said = lab.ablate(&["run", "own"]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["run", "own"]);
+    assert_eq!(printed.code, 1);
     assert!(
-        said.stderr
+        printed
+            .stderr
             .contains("own.safetensors holds another model than the parameters describe"),
         "{}",
-        said.stderr
+        printed.stderr
     );
     // Other bytes, another key, and no guess at what they might mean.
     lab.edit("units = 5\ndim = 4", "units = 3\ndim = 4");
     std::fs::write(lab.path(&file), b"no tensors").unwrap();
-    let said = lab.ablate(&["run", "own"]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["run", "own"]);
+    assert_eq!(printed.code, 1);
     assert!(
-        said.stderr.contains("not a safetensors file of ablate"),
+        printed.stderr.contains("not a safetensors file of ablate"),
         "{}",
-        said.stderr
+        printed.stderr
     );
 }
 
@@ -161,7 +163,7 @@ fn what_cannot_be_exported_is_refused_with_a_next_step() {
     assert!(
         no_weights
             .stderr
-            .starts_with("error: `tokens.tokens` holds no weights\n"),
+            .starts_with("error: `tokens.tokens` has no weights\n"),
         "{}",
         no_weights.stderr
     );
@@ -173,7 +175,7 @@ fn what_cannot_be_exported_is_refused_with_a_next_step() {
     assert_eq!(again.code, 2);
     assert_eq!(
         again.stderr,
-        "error: `own.safetensors` is there already\n |\n \
+        "error: `own.safetensors` already exists\n |\n \
          = help: pipelines may depend on it: give another name, or remove it first\n"
     );
     assert_eq!(
@@ -212,8 +214,8 @@ fn what_cannot_be_exported_is_refused_with_a_next_step() {
         "one.safetensors",
         "--json",
     ];
-    let said: serde_json::Value = serde_json::from_str(&lab.ablate(&one).good().stdout).unwrap();
-    assert_eq!(said["file"], "one.safetensors");
+    let printed: serde_json::Value = serde_json::from_str(&lab.ablate(&one).good().stdout).unwrap();
+    assert_eq!(printed["file"], "one.safetensors");
     // The same weights are the same file.
     assert_eq!(std::fs::read(lab.path("one.safetensors")).unwrap(), there);
     // No stray temporary file.

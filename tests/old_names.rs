@@ -65,7 +65,7 @@ fn both_names_at_once_are_refused() {
         "victim = \"lstm\", weights = \"lstm\",",
     );
     let both = both.replace("pad = true", "pad = true\nfill = true");
-    let said = Lab::new(&both).ablate(&["plan"]);
-    assert_eq!(said.code, 2);
-    insta::assert_snapshot!(said.stderr);
+    let printed = Lab::new(&both).ablate(&["plan"]);
+    assert_eq!(printed.code, 2);
+    insta::assert_snapshot!(printed.stderr);
 }

@@ -24,20 +24,21 @@ fn events_have_the_documented_form() {
 #[test]
 fn lines_when_piped_and_silence_when_asked() {
     let lab = Lab::demo();
-    let said = lab.ablate(&["run"]).good();
-    let first = said.stdout.lines().next().unwrap();
+    let printed = lab.ablate(&["run"]).good();
+    let first = printed.stdout.lines().next().unwrap();
     assert!(first.starts_with("ran  numbers  "), "{first}");
     assert!(
-        said.stdout
+        printed
+            .stdout
             .lines()
             .last()
             .unwrap()
             .starts_with("ablate: 5 ran in ")
     );
-    assert_eq!(said.stderr, "");
+    assert_eq!(printed.stderr, "");
     lab.edit("{ x = 2 }", "{ x = 3 }");
-    let said = lab.ablate(&["run", "--quiet"]).good();
-    assert_eq!((said.stdout.as_str(), said.stderr.as_str()), ("", ""));
+    let printed = lab.ablate(&["run", "--quiet"]).good();
+    assert_eq!((printed.stdout.as_str(), printed.stderr.as_str()), ("", ""));
 }
 
 #[test]
@@ -86,8 +87,8 @@ fn graphs() {
     insta::assert_snapshot!(lab.ablate(&["graph", "--dot"]).good().stdout);
     insta::assert_snapshot!(lab.ablate(&["graph", "--mermaid"]).good().stdout);
     let json = |arguments: &[&str]| -> serde_json::Value {
-        let said = lab.ablate(&[&["graph", "--json"], arguments].concat());
-        serde_json::from_str(&said.good().stdout).unwrap()
+        let printed = lab.ablate(&[&["graph", "--json"], arguments].concat());
+        serde_json::from_str(&printed.good().stdout).unwrap()
     };
     let dot = lab.ablate(&["graph", "--dot"]).good().stdout;
     assert_eq!(json(&["--dot"])["dot"], dot.trim_end());

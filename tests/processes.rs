@@ -1,6 +1,6 @@
 //! Several processes on one store.
 
-use crate::lab::{Lab, Ran, Said};
+use crate::lab::{CommandOutput, Lab, Ran};
 use crate::schedule::{running_children, signal, wait_until};
 
 /// One slow stage that leaves a mark each time it is executed.
@@ -35,9 +35,9 @@ fn two_runs_at_once_share_the_work() {
     let children: Vec<_> = (0..4).map(|_| lab.start(&[])).collect();
     let mut ran = 0;
     for child in children {
-        let said = Ran::of(Said::of(child.wait_with_output().unwrap()));
-        assert_eq!(said.said.code, 0, "{}", said.said.stderr);
-        ran += said.done()["ran"].as_u64().unwrap();
+        let printed = Ran::of(CommandOutput::of(child.wait_with_output().unwrap()));
+        assert_eq!(printed.printed.code, 0, "{}", printed.printed.stderr);
+        ran += printed.done()["ran"].as_u64().unwrap();
     }
     assert_eq!(executions(&marks), 1, "the slow stage was executed once");
     assert_eq!(ran, 3, "each stage was executed by one of them");
@@ -58,8 +58,8 @@ fn the_lease_of_a_killed_process_is_taken_over() {
     assert_eq!(executions(&marks), 1);
     signal(first.id(), "KILL");
     first.wait().unwrap();
-    let second = Ran::of(Said::of(second.wait_with_output().unwrap()));
-    assert_eq!(second.said.code, 0, "{}", second.said.stderr);
+    let second = Ran::of(CommandOutput::of(second.wait_with_output().unwrap()));
+    assert_eq!(second.printed.code, 0, "{}", second.printed.stderr);
     assert_eq!(executions(&marks), 2);
     assert!(second.with("ran").contains(&"slow".to_owned()));
     lab.run().ran([]);

@@ -82,19 +82,19 @@ fn the_quick_start_prints_what_the_readme_says() {
     let mut commands = 0;
     for step in block.split("$ ablate ").skip(1) {
         let (command, expected) = step.split_once('\n').unwrap();
-        let said = lab.ablate(&command.split(' ').collect::<Vec<_>>());
-        let printed: Vec<&str> = said.stdout.split_whitespace().collect();
+        let text = lab.ablate(&command.split(' ').collect::<Vec<_>>());
+        let printed: Vec<&str> = text.stdout.split_whitespace().collect();
         let expected: Vec<&str> = expected.split_whitespace().collect();
         // `show` prints the table's columns, digest and file first.
         let printed = &printed[printed.len().saturating_sub(expected.len())..];
-        assert_eq!(printed.len(), expected.len(), "{}", said.stdout);
+        assert_eq!(printed.len(), expected.len(), "{}", text.stdout);
         for (ours, written) in printed.iter().zip(&expected) {
             let number = |word: &str| word.trim_end_matches(',').parse::<f64>();
             let same = match (number(ours), number(written)) {
                 (Ok(a), Ok(b)) => (a - b).abs() <= 0.03,
                 _ => ours == written,
             };
-            assert!(same, "{ours} is {written} in README\n{}", said.stdout);
+            assert!(same, "{ours} is {written} in README\n{}", text.stdout);
         }
         commands += 1;
     }

@@ -48,13 +48,13 @@ pub fn report(lab: &Lab, arguments: &[&str]) -> String {
 fn it_is_one_file_with_all_parts_and_says_so() {
     let lab = Lab::demo();
     lab.run();
-    let said = lab.ablate(&["report"]).good();
+    let printed = lab.ablate(&["report"]).good();
     let file = std::fs::metadata(lab.path("report.html")).unwrap().len();
     assert_eq!(
-        said.stdout,
+        printed.stdout,
         format!("run 1: report.html ({} kB)\n", file.div_ceil(1000))
     );
-    assert_eq!(said.stderr, "");
+    assert_eq!(printed.stderr, "");
     let html = std::fs::read_to_string(lab.path("report.html")).unwrap();
     for part in ["summary", "results", "graph", "provenance"] {
         assert!(html.contains(&format!("<section id=\"{part}\"")), "{part}");
@@ -94,13 +94,16 @@ fn it_is_one_file_with_all_parts_and_says_so() {
 fn programs_get_json_and_a_report_can_have_any_name() {
     let lab = Lab::demo();
     lab.run();
-    let said = lab
+    let printed = lab
         .ablate(&["report", "--run", "1", "-o", "a.html", "--json"])
         .good();
-    let said: Value = serde_json::from_str(&said.stdout).unwrap();
-    assert_eq!((&said["run"], &said["file"]), (&1.into(), &"a.html".into()));
+    let printed: Value = serde_json::from_str(&printed.stdout).unwrap();
     assert_eq!(
-        said["bytes"],
+        (&printed["run"], &printed["file"]),
+        (&1.into(), &"a.html".into())
+    );
+    assert_eq!(
+        printed["bytes"],
         std::fs::metadata(lab.path("a.html")).unwrap().len()
     );
     // No temporary name leaks out, whatever is wrong with the place.
@@ -110,11 +113,11 @@ fn programs_get_json_and_a_report_can_have_any_name() {
         ("file/a.html", "`file` is not a folder"),
         ("folder", "it is a folder"),
     ] {
-        let said = lab.ablate(&["report", "-o", place]);
+        let printed = lab.ablate(&["report", "-o", place]);
         let expected = format!(
-            "error: cannot write `{place}`: {why}\n |\n = help: -o names another file, in a folder that is there\n"
+            "error: cannot write `{place}`: {why}\n |\n = help: -o names another file, in a folder that exists\n"
         );
-        assert_eq!((said.code, said.stderr), (2, expected));
+        assert_eq!((printed.code, printed.stderr), (2, expected));
     }
 }
 
@@ -129,22 +132,25 @@ fn a_profile_and_settings_choose_the_run() {
     lab.run_with(&["--profile", "small"]);
     lab.run_with(&set);
     lab.run();
-    let said = |arguments: &[&str]| {
-        let said = lab.ablate(&[&["report"], arguments].concat());
-        let size = said.stdout.rfind(" (").unwrap_or(said.stdout.len());
-        (said.code, said.stdout[..size].to_owned() + &said.stderr)
+    let printed = |arguments: &[&str]| {
+        let printed = lab.ablate(&[&["report"], arguments].concat());
+        let size = printed.stdout.rfind(" (").unwrap_or(printed.stdout.len());
+        (
+            printed.code,
+            printed.stdout[..size].to_owned() + &printed.stderr,
+        )
     };
     let good = |text: &str| (0, format!("{text}: report.html"));
-    assert_eq!(said(&[]), good("run 3"));
+    assert_eq!(printed(&[]), good("run 3"));
     assert_eq!(
-        said(&["--profile", "small"]),
+        printed(&["--profile", "small"]),
         good("run 1 (--profile small)")
     );
-    let named = said(&["-q", "--run", "1"]);
+    let named = printed(&["-q", "--run", "1"]);
     assert_eq!(named, (0, String::new()), "a name needs no profile");
-    assert_eq!(said(&set), good("run 2 (--set numbers.rows=[{x = 9}])"));
+    assert_eq!(printed(&set), good("run 2 (--set numbers.rows=[{x = 9}])"));
     assert_eq!(
-        said(&["--run", "2", "--profile", "small"]),
+        printed(&["--run", "2", "--profile", "small"]),
         (
             2,
             "error: run 2 was made with --set numbers.rows=[{x = 9}], not with --profile small\n |\n \
@@ -153,7 +159,7 @@ fn a_profile_and_settings_choose_the_run() {
         )
     );
     assert_eq!(
-        said(&["--run", "prev", "--profile", "small"]),
+        printed(&["--run", "prev", "--profile", "small"]),
         (
             2,
             "error: the store has no second run of `pipeline.toml` made with --profile small\n |\n \
@@ -240,7 +246,7 @@ query = "SELECT * FROM paper"
     lab.run_with(&["paper"]);
     let html = report(&lab, &[]);
     assert_eq!(data(&html)["cells"], serde_json::json!([]));
-    assert!(html.contains("1 row · typed in the pipeline file"));
+    assert!(html.contains("1 row · entered in the pipeline file"));
     lab.ablate(&["export", "--mlflow"]).good();
     let metrics = lab.files("../mlruns");
     assert!(
@@ -256,16 +262,16 @@ fn claims_are_judged_by_their_own_pipeline() {
     let lab = Lab::new(RESULTS);
     lab.write("claims.toml", CLAIM).write("other.toml", DEMO);
     lab.ablate(&["-f", "other.toml", "run"]).good();
-    let said = lab.ablate(&["report"]);
+    let printed = lab.ablate(&["report"]);
     assert_eq!(
-        (said.code, said.stderr.lines().next()),
+        (printed.code, printed.stderr.lines().next()),
         (2, Some("error: the store has no run of `pipeline.toml`"))
     );
-    let said = lab.ablate(&["report", "--run", "1"]).good();
+    let printed = lab.ablate(&["report", "--run", "1"]).good();
     let why = "ablate: the claims cannot be judged: run 1 is of other.toml, not of pipeline.toml (-f names the file)\n";
-    assert!(said.stderr.ends_with(why), "{}", said.stderr);
-    let said = lab.ablate(&["-f", "other.toml", "report"]).good();
-    assert!(!said.stderr.contains("not of"), "{}", said.stderr);
+    assert!(printed.stderr.ends_with(why), "{}", printed.stderr);
+    let printed = lab.ablate(&["-f", "other.toml", "report"]).good();
+    assert!(!printed.stderr.contains("not of"), "{}", printed.stderr);
 }
 
 #[test]
@@ -279,13 +285,13 @@ fn numbers_of_small_data_are_not_shaded() {
     assert!(html.contains("<span class=\"difference\">+0.030</span>"));
     assert!(!html.contains("<td class=\"shade-"), "no colour");
     assert!(!html.contains("Differences from the paper's numbers: <span"));
-    assert!(html.contains("Not the paper's data: results of the profile smoke"));
-    assert!(html.contains("The profile smoke is not on the paper&#x27;s data."));
-    let said = lab.ablate(&["export", "results", "--markdown"]).good();
-    let first = said.stdout.lines().next();
+    assert!(html.contains("Not the paper's data: the profile smoke"));
+    assert!(html.contains("The profile smoke does not use the paper&#x27;s data."));
+    let printed = lab.ablate(&["export", "results", "--markdown"]).good();
+    let first = printed.stdout.lines().next();
     assert_eq!(
         first,
-        Some("**accuracy (P, profile smoke: not on the paper's data)**")
+        Some("**accuracy (P, profile smoke: not the paper's data)**")
     );
     // A run that was asked for by that name is no other.
     let lab = Lab::new(&format!("{RESULTS}\n[profile.smoke]\n"));
@@ -313,16 +319,17 @@ fn a_past_run_is_shown_as_it_was() {
     assert_eq!(rows, "[{ x = 1 }, { x = 2 }]");
     // A pipeline file that is gone or broken takes the claims with it, and nothing else.
     lab.write("pipeline.toml", "[stage");
-    let said = lab.ablate(&["report", "--run", "2", "-q"]).good();
+    let printed = lab.ablate(&["report", "--run", "2", "-q"]).good();
     assert!(
-        said.stderr
+        printed
+            .stderr
             .starts_with("ablate: the claims cannot be judged: not valid TOML"),
         "{}",
-        said.stderr
+        printed.stderr
     );
-    let said = lab.ablate(&["report", "--run", "7"]);
+    let printed = lab.ablate(&["report", "--run", "7"]);
     assert_eq!(
-        (said.code, said.stderr.lines().next()),
+        (printed.code, printed.stderr.lines().next()),
         (2, Some("error: no run `7`"))
     );
 }
@@ -396,16 +403,16 @@ x = "scale"
 y = "totals"
 "#,
     );
-    let said = lab.ablate(&["report"]).good();
+    let printed = lab.ablate(&["report"]).good();
     assert_eq!(
-        said.stderr,
+        printed.stderr,
         "ablate: figure `gone` is not drawn: run 1 has no stage `nothing`\n\
          ablate: figure `wrong` is not drawn: its table has no column `totals` of numbers; it has scale, total\n"
     );
     let html = std::fs::read_to_string(lab.path("report.html")).unwrap();
     assert!(html.contains("<figcaption>Totals &lt;by&gt; scale</figcaption>"));
     assert_eq!(html.matches("class=\"chart scroll\"").count(), 2);
-    assert!(html.contains("<summary>2 of the figures that were asked for are not drawn</summary>"));
+    assert!(html.contains("<summary>2 requested figures are not drawn</summary>"));
     assert!(html.contains("run 1 has no stage `nothing`</li>"));
     // Many are not all named on the terminal, and one that is for another profile is not missed.
     let mut many = String::from(
@@ -417,9 +424,9 @@ y = "totals"
         ));
     }
     lab.write("figures.toml", &many);
-    let said = lab.ablate(&["report"]).good();
-    let last = said.stderr.lines().next_back();
-    assert_eq!(said.stderr.lines().count(), 5, "{}", said.stderr);
+    let printed = lab.ablate(&["report"]).good();
+    let last = printed.stderr.lines().next_back();
+    assert_eq!(printed.stderr.lines().count(), 5, "{}", printed.stderr);
     assert_eq!(
         last,
         Some("ablate: 2 more figures are not drawn: the page says why")
@@ -434,7 +441,7 @@ fn mistakes_in_the_figures_are_shown_where_they_are() {
         "figures.toml",
         "[figure.a]\ntable = \"summary\"\nkind = \"line\"\nx = 3\n\n[figure.b]\ntable = \"summary\"\nkind = \"images\"\ncolumns = [\"x\"]\n\n[figures]\n",
     );
-    let said = lab.ablate(&["report"]);
-    assert_eq!(said.code, 2);
-    insta::assert_snapshot!(said.stderr);
+    let printed = lab.ablate(&["report"]);
+    assert_eq!(printed.code, 2);
+    insta::assert_snapshot!(printed.stderr);
 }

@@ -70,7 +70,7 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
         "{body}"
     );
     assert!(
-        !body.contains("lstm-swap[n=3]") || body.contains("And put into the table by"),
+        !body.contains("lstm-swap[n=3]") || body.contains("Put into the table by"),
         "{body}"
     );
     browser.screenshot("report-derivation");

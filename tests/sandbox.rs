@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::lab::{Lab, Said, text};
+use crate::lab::{CommandOutput, Lab, text};
 
 fn confined() -> bool {
     let lab = Lab::new(&command("true", ""));
@@ -30,9 +30,9 @@ fn sandbox(audit: &Value) -> String {
 impl Lab {
     fn run_and_audit(&self) -> Value {
         let ran = self.run();
-        assert_eq!(ran.said.code, 0, "{:?}", ran.said);
-        let said = self.ablate(&["audit", "c", "--json"]).good().stdout;
-        serde_json::from_str(&said).unwrap()
+        assert_eq!(ran.printed.code, 0, "{:?}", ran.printed);
+        let printed = self.ablate(&["audit", "c", "--json"]).good().stdout;
+        serde_json::from_str(&printed).unwrap()
     }
 }
 
@@ -48,16 +48,20 @@ fn a_file_that_is_not_declared_cannot_be_read() {
         "pipeline.toml",
         &command(&format!("cat {}", file.display()), ""),
     );
-    let said = lab.ablate(&["run"]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["run"]);
+    assert_eq!(printed.code, 1);
     let help = format!(
         "a program sees its declared files, its inputs and system folders only, and writes to its \
          own folders: if it needs {}, name it in `files`, or its folder in `environment`, make it an \
          input, or run with --no-sandbox",
         file.display()
     );
-    assert!(said.stderr.contains("Permission denied"), "{}", said.stderr);
-    assert!(said.stderr.contains(&help), "{}", said.stderr);
+    assert!(
+        printed.stderr.contains("Permission denied"),
+        "{}",
+        printed.stderr
+    );
+    assert!(printed.stderr.contains(&help), "{}", printed.stderr);
     // A PATH that names the folder, or one inside it, does not open it.
     std::fs::create_dir(lab.path("bin")).unwrap();
     for more in [
@@ -67,9 +71,12 @@ fn a_file_that_is_not_declared_cannot_be_read() {
         lab.path("bin").to_str().unwrap(),
     ] {
         let path = format!("{more}:{}", std::env::var("PATH").unwrap());
-        let said = lab.command(&["run"]).env("PATH", path).output().unwrap();
-        let said = String::from_utf8(said.stderr).unwrap();
-        assert!(said.contains("Permission denied"), "PATH={more}: {said}");
+        let printed = lab.command(&["run"]).env("PATH", path).output().unwrap();
+        let printed = String::from_utf8(printed.stderr).unwrap();
+        assert!(
+            printed.contains("Permission denied"),
+            "PATH={more}: {printed}"
+        );
     }
     // Declared, it can be read where it is then.
     lab.write(
@@ -86,7 +93,7 @@ fn a_file_that_is_not_declared_cannot_be_read() {
     let audit = lab.ablate(&["audit", "c", "--json"]).good().stdout;
     let audit: Value = serde_json::from_str(&audit).unwrap();
     assert_eq!(sandbox(&audit), "none (--no-sandbox)");
-    let doubt = "c: its program could read what it did not declare: sandbox none (--no-sandbox)";
+    let doubt = "c: its program could read undeclared files: sandbox none (--no-sandbox)";
     assert_eq!(audit["doubts"][0], doubt);
 }
 
@@ -142,17 +149,25 @@ fn the_pipelines_folder_is_closed_from_wherever_it_is_run() {
         let mut run = lab.command(&["-f", file.to_str().unwrap(), "run"]);
         run.current_dir("/").env("PATH", &path).env_remove("HOME");
         run.envs(home.map(|home| ("HOME", home)));
-        let said = Said::of(run.output().unwrap());
-        assert_eq!(said.code, 1, "HOME={home:?}: {said:?}");
-        assert!(said.stderr.contains("Permission denied"), "{}", said.stderr);
+        let printed = CommandOutput::of(run.output().unwrap());
+        assert_eq!(printed.code, 1, "HOME={home:?}: {printed:?}");
+        assert!(
+            printed.stderr.contains("Permission denied"),
+            "{}",
+            printed.stderr
+        );
     }
     // A PATH of the stage's own opens nothing either.
     let more = format!("env = {{ PATH = \"{path}\" }}");
     let cat = format!("cat {}", lab.path("secret.txt").display());
     lab.write("pipeline.toml", &command(&cat, &more));
-    let said = lab.ablate(&["run"]);
-    assert!(said.stderr.contains("Permission denied"), "{}", said.stderr);
-    assert!(!said.stdout.contains("42"));
+    let printed = lab.ablate(&["run"]);
+    assert!(
+        printed.stderr.contains("Permission denied"),
+        "{}",
+        printed.stderr
+    );
+    assert!(!printed.stdout.contains("42"));
 }
 
 fn script(lab: &Lab, name: &str, text: &str) {
@@ -184,17 +199,17 @@ fn a_program_of_the_pipelines_folder_must_be_declared() {
         lab.path("bin").display(),
         std::env::var("PATH").unwrap()
     );
-    let said = Said::of(lab.command(&["run"]).env("PATH", &path).output().unwrap());
-    assert_eq!(said.code, 1);
+    let printed = CommandOutput::of(lab.command(&["run"]).env("PATH", &path).output().unwrap());
+    assert_eq!(printed.code, 1);
     assert!(
-        said.stderr.contains(
+        printed.stderr.contains(
             "the program `tool` is bin/tool in the pipeline's folder, which is not declared"
         ),
         "{}",
-        said.stderr
+        printed.stderr
     );
     let help = "write files = [\"bin/tool\"] and run it as \"./bin/tool\"";
-    assert!(said.stderr.contains(help), "{}", said.stderr);
+    assert!(printed.stderr.contains(help), "{}", printed.stderr);
     lab.write(
         "pipeline.toml",
         &runs("[\"./bin/tool\"]", "files = [\"bin/tool\"]"),
@@ -225,10 +240,10 @@ fn a_declared_environment_is_open_and_in_the_key() {
         std::env::var("PATH").unwrap()
     );
     lab.write("pipeline.toml", &runs("[\"tool\"]", ""));
-    let said = Said::of(lab.command(&["run"]).env("PATH", &path).output().unwrap());
-    assert_eq!(said.code, 1, "{said:?}");
+    let printed = CommandOutput::of(lab.command(&["run"]).env("PATH", &path).output().unwrap());
+    assert_eq!(printed.code, 1, "{printed:?}");
     let help = format!("write environment = [\"{}\"]", outside.display());
-    assert!(said.stderr.contains(&help), "{}", said.stderr);
+    assert!(printed.stderr.contains(&help), "{}", printed.stderr);
     // By its folder, by the folder's name, or found in it as if it were activated.
     let absolute = format!("environment = [\"{}\"]", outside.display());
     for (run, more) in [
@@ -238,7 +253,7 @@ fn a_declared_environment_is_open_and_in_the_key() {
     ] {
         lab.write("pipeline.toml", &runs(run, more));
         let ran = lab.run();
-        assert_eq!(ran.said.code, 0, "{run} {more}: {:?}", ran.said);
+        assert_eq!(ran.printed.code, 0, "{run} {more}: {:?}", ran.printed);
         lab.run().ran([]);
     }
     lab.write(
@@ -247,8 +262,8 @@ fn a_declared_environment_is_open_and_in_the_key() {
     );
     lab.run().ran([]);
     lab.write("env/share/data.txt", "two\n");
-    let said = lab.ablate(&["explain", "c"]).good().stdout;
-    assert!(said.contains("files env/ was "), "{said}");
+    let printed = lab.ablate(&["explain", "c"]).good().stdout;
+    assert!(printed.contains("files env/ was "), "{printed}");
     lab.run().ran(["c"]);
     let log = lab.ablate(&["show", "c", "--log"]).good().stdout;
     assert!(log.contains("two"), "{log}");
@@ -296,15 +311,15 @@ fn a_virtual_environment_counts_by_its_packages() {
         lab.path(".venv/bin").display(),
         std::env::var("PATH").unwrap()
     );
-    let said = Said::of(lab.command(&["run"]).env("PATH", &path).output().unwrap());
+    let printed = CommandOutput::of(lab.command(&["run"]).env("PATH", &path).output().unwrap());
     assert!(
-        said.stderr.contains("write environment = [\".venv\"]"),
+        printed.stderr.contains("write environment = [\".venv\"]"),
         "{}",
-        said.stderr
+        printed.stderr
     );
     lab.write("pipeline.toml", &runs(program, "environment = [\".venv\"]"));
     let ran = lab.run();
-    assert_eq!(ran.said.code, 0, "{:?}", ran.said);
+    assert_eq!(ran.printed.code, 0, "{:?}", ran.printed);
     // Used outside, it is compiled: nothing that a program could see has changed.
     let used = std::process::Command::new(lab.path(".venv/bin/python"))
         .args(["-c", "import mine"])
@@ -335,8 +350,11 @@ fn whether_a_file_may_be_run_is_in_the_key() {
         std::fs::set_permissions(lab.path("note"), mode).unwrap();
     };
     mode(0o755);
-    let said = lab.ablate(&["explain", "c"]).good().stdout;
-    assert!(said.contains("files note is new: executable"), "{said}");
+    let printed = lab.ablate(&["explain", "c"]).good().stdout;
+    assert!(
+        printed.contains("files note is new: executable"),
+        "{printed}"
+    );
     lab.run().ran(["c"]);
     let log = lab.ablate(&["show", "c", "--log"]).good().stdout;
     assert!(log.contains("runs"), "{log}");
@@ -358,9 +376,9 @@ fn limits_are_not_in_the_key() {
     );
     lab.run().ran([]);
     lab.edit("processes = 512", "processes = 0");
-    let said = lab.ablate(&["plan"]);
-    assert_eq!(said.code, 2);
-    assert!(said.stderr.contains("the program may have 0 processes"));
+    let printed = lab.ablate(&["plan"]);
+    assert_eq!(printed.code, 2);
+    assert!(printed.stderr.contains("the program may have 0 processes"));
 }
 
 #[test]
@@ -384,13 +402,14 @@ fn the_network_is_closed_unless_it_is_asked_for() {
          s.sendto(b\"x\", (\"127.0.0.1\", {udp_port}))'"
     );
     let lab = Lab::new(&command(&connect, ""));
-    let said = lab.ablate(&["run"]);
-    assert_eq!(said.code, 1, "{said:?}");
+    let printed = lab.ablate(&["run"]);
+    assert_eq!(printed.code, 1, "{printed:?}");
     assert!(
-        said.stderr
+        printed
+            .stderr
             .contains("or write network = true, which audits name"),
         "{}",
-        said.stderr
+        printed.stderr
     );
     // Nobody hears what is sent, whatever the program believes.
     lab.write(
@@ -424,7 +443,7 @@ fn the_network_is_closed_unless_it_is_asked_for() {
     let audit = lab.run_and_audit();
     assert!(udp.recv(&mut [0; 8]).is_ok());
     assert_eq!(sandbox(&audit), "landlock, network open (network = true)");
-    let doubt = "c: its program was not shut off from other programs: \
+    let doubt = "c: its program was not isolated from other programs: \
                  sandbox landlock, network open (network = true)";
     assert_eq!(audit["doubts"][0], doubt);
 }
@@ -452,7 +471,7 @@ fn descriptors_are_not_inherited() {
         .current_dir(lab.dir())
         .output()
         .unwrap();
-    let ran = Said::of(ran);
+    let ran = CommandOutput::of(ran);
     assert_eq!(ran.code, 0, "{ran:?}");
     let log = lab.ablate(&["show", "c", "--log"]).good().stdout;
     assert!(log.contains("closed") && !log.contains("42"), "{log}");
@@ -465,10 +484,10 @@ fn memory_has_a_limit_that_is_named() {
     };
     let big = format!("{python} -c 'x = bytearray(1_000_000_000)'");
     let lab = Lab::new(&command(&big, "memory = 0.5"));
-    let said = lab.ablate(&["run"]);
-    assert_eq!(said.code, 1, "{said:?}");
+    let printed = lab.ablate(&["run"]);
+    assert_eq!(printed.code, 1, "{printed:?}");
     let help = "it may have 0.5 GB, and `memory` sets another limit";
-    assert!(said.stderr.contains(help), "{}", said.stderr);
+    assert!(printed.stderr.contains(help), "{}", printed.stderr);
     lab.edit("memory = 0.5", "memory = 4");
     lab.run().ran(["c"]);
 }
@@ -491,10 +510,10 @@ fn processes_have_a_limit() {
     }
     let many = "for n in 1 2 3 4 5 6 7 8 9 10; do sleep 5 & done";
     let lab = Lab::new(&command(&format!("{{ {many}; }}"), "processes = 6"));
-    let said = lab.ablate(&["run"]);
-    assert_eq!(said.code, 1, "{said:?}");
+    let printed = lab.ablate(&["run"]);
+    assert_eq!(printed.code, 1, "{printed:?}");
     let help = "it may have 6 processes and threads at once, and `processes` sets another limit";
-    assert!(said.stderr.contains(help), "{}", said.stderr);
+    assert!(printed.stderr.contains(help), "{}", printed.stderr);
     lab.edit("processes = 6", "processes = 60");
     lab.run().ran(["c"]);
 }
@@ -544,7 +563,7 @@ fn a_killed_run_leaves_nothing_behind() {
     assert!(!lives(), "its program lives on");
     lab.edit("exec sleep 60", "true");
     let ran = lab.run();
-    assert_eq!(ran.said.code, 0, "{:?}", ran.said);
+    assert_eq!(ran.printed.code, 0, "{:?}", ran.printed);
     assert_eq!(lab.files(".ablate/tmp"), Vec::<std::path::PathBuf>::new());
     lab.ablate(&["verify"]).good();
     assert_eq!(lab.files(".ablate/tmp"), Vec::<std::path::PathBuf>::new());
@@ -562,9 +581,9 @@ fn a_pipe_in_the_place_of_a_lock_stops_nobody() {
     assert!(made.unwrap().success());
     lab.edit("true", "true && true");
     lab.run().ran(["c"]);
-    let said = lab.ablate(&["gc"]).good();
+    let printed = lab.ablate(&["gc"]).good();
     let expected = ".ablate/tmp/strange/lock: it is a named pipe, not a file: remove it";
-    assert!(said.stderr.contains(expected), "{}", said.stderr);
+    assert!(printed.stderr.contains(expected), "{}", printed.stderr);
 }
 
 /// Interpreters lie in many places; the one that is found must work.

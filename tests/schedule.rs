@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
-use crate::lab::{Lab, Ran, Said, text};
+use crate::lab::{CommandOutput, Lab, Ran, text};
 
 /// A chain of this many stages: a table, then queries that add one.
 fn chain(length: usize) -> String {
@@ -49,7 +49,7 @@ query = "SELECT * FROM t"
 fn a_failure_stops_the_run_and_what_was_running_is_kept() {
     let lab = Lab::new(HALF_BAD);
     let ran = lab.run_with(&["--jobs", "2"]);
-    assert_eq!(ran.said.code, 1);
+    assert_eq!(ran.printed.code, 1);
     assert_eq!(ran.with("failed"), ["bad"]);
     assert_eq!(ran.with("skipped"), ["after_bad", "after_good"]);
     assert_eq!(ran.with("ran"), ["good", "t"]);
@@ -61,7 +61,7 @@ fn a_failure_stops_the_run_and_what_was_running_is_kept() {
 fn keep_going_runs_all_that_does_not_need_the_failed_stage() {
     let lab = Lab::new(HALF_BAD);
     let ran = lab.run_with(&["--keep-going"]);
-    assert_eq!(ran.said.code, 1);
+    assert_eq!(ran.printed.code, 1);
     assert_eq!(ran.with("failed"), ["bad"]);
     assert_eq!(ran.with("skipped"), ["after_bad"]);
     assert_eq!(ran.with("ran"), ["after_good", "good", "t"]);
@@ -177,8 +177,8 @@ fn interrupting_keeps_what_is_finished_and_ends_the_children() {
         signal(child.id(), name);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.signal(), None);
-        let ran = Ran::of(Said::of(output));
-        assert_eq!(ran.said.code, 130, "{}", ran.said.stderr);
+        let ran = Ran::of(CommandOutput::of(output));
+        assert_eq!(ran.printed.code, 130, "{}", ran.printed.stderr);
         assert_eq!(ran.with("ran"), ["quick"]);
         assert_eq!(ran.with("skipped"), ["after", "slow"]);
         assert_eq!(ran.done()["interrupted"], true);
@@ -222,8 +222,8 @@ fn a_slow_query_can_be_interrupted() {
     let child = lab.start(&[]);
     std::thread::sleep(Duration::from_millis(700));
     signal(child.id(), "INT");
-    let ran = Ran::of(Said::of(child.wait_with_output().unwrap()));
-    assert_eq!(ran.said.code, 130, "{}", ran.said.stderr);
+    let ran = Ran::of(CommandOutput::of(child.wait_with_output().unwrap()));
+    assert_eq!(ran.printed.code, 130, "{}", ran.printed.stderr);
     assert_eq!(ran.with("skipped"), ["slow"]);
 }
 

@@ -200,11 +200,11 @@ fn a_large_graph_is_shown_in_parts() {
     let first = server.get("/run/1");
     assert_eq!(shown(&first), 500);
     assert!(first.contains("Stages 1 to 500 of 501."));
-    assert!(first.contains("<a href=\"?part=1#graph\">After</a>"));
+    assert!(first.contains("<a href=\"?part=1#graph\">Next</a>"));
     let second = server.get("/run/1?part=1");
     assert_eq!(shown(&second), 1);
     assert!(second.contains("Stages 501 to 501 of 501."));
-    assert!(second.contains("<a href=\"?part=0#graph\">Before</a>"));
+    assert!(second.contains("<a href=\"?part=0#graph\">Previous</a>"));
     lab.ablate(&["report", "-o", "page.html"]).good();
     let page = std::fs::read_to_string(lab.path("page.html")).unwrap();
     assert!(shown(&page) >= 501 && !page.contains("id=\"graph-parts\""));
@@ -215,15 +215,16 @@ fn a_port_that_is_taken_is_said() {
     let lab = Lab::demo();
     let server = Server::start(&lab);
     let port = server.host.split(':').next_back().unwrap();
-    let said = lab.ablate(&["serve", "--port", port]);
-    assert_eq!(said.code, 2);
-    let first = said.stderr.lines().next().unwrap();
+    let printed = lab.ablate(&["serve", "--port", port]);
+    assert_eq!(printed.code, 2);
+    let first = printed.stderr.lines().next().unwrap();
     assert!(
         first.starts_with(&format!("error: cannot serve at {}: ", server.host)),
         "{first}"
     );
     assert!(
-        said.stderr
+        printed
+            .stderr
             .contains("--port names another port; 0 takes any that is free")
     );
 }
@@ -299,9 +300,9 @@ fn equal_means_of_other_seeds_are_not_the_same() {
     lab.edit("seed = 1, value = 0.80", "seed = 1, value = 0.85");
     lab.edit("seed = 2, value = 0.90", "seed = 2, value = 0.85");
     lab.run();
-    let said = lab.ablate(&["compare"]).good().stdout;
+    let printed = lab.ablate(&["compare"]).good().stdout;
     let expected = "table accuracy, lstm, clean: was 0.850 ± 0.071, now 0.850 ± 0.000\n";
-    assert!(said.starts_with(expected), "{said}");
+    assert!(printed.starts_with(expected), "{printed}");
 }
 
 #[test]
@@ -313,23 +314,27 @@ fn two_runs_are_compared_on_a_page_and_on_the_terminal() {
     // The same number on fewer rows is not the same.
     lab.edit("value = 0.10, n = 10", "value = 0.10, n = 5");
     lab.run();
-    let said = lab.ablate(&["compare"]).good();
+    let printed = lab.ablate(&["compare"]).good();
     assert_eq!(
-        said.stdout,
+        printed.stdout,
         "claim good: was reproduced, now not reproduced\n\
          table accuracy, lstm, clean: was 0.850 ± 0.071, now 0.820 ± 0.028 (−0.030)\n\
          table accuracy, lstm, jsma: was 0.100, now 0.100; n was 10, now 5\n\
          ablate: 0 stages the same, 1 not in runs 1 and 2 (ablate diff 1 2)\n"
     );
-    let said = lab.ablate(&["compare", "1", "2", "--html"]).good();
-    assert!(said.stdout.starts_with("compare.html ("), "{}", said.stdout);
+    let printed = lab.ablate(&["compare", "1", "2", "--html"]).good();
+    assert!(
+        printed.stdout.starts_with("compare.html ("),
+        "{}",
+        printed.stdout
+    );
     let html = std::fs::read_to_string(lab.path("compare.html")).unwrap();
     assert!(
         html.contains("It is &lt;good&gt;.") && html.contains("was 0.850"),
         "{html}"
     );
-    let said = lab.ablate(&["compare", "-o", "x.html"]);
-    assert_eq!(said.code, 2, "-o without --html");
+    let printed = lab.ablate(&["compare", "-o", "x.html"]);
+    assert_eq!(printed.code, 2, "-o without --html");
 
     let Some(mut browser) = Browser::start() else {
         return;

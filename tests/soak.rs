@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-use crate::lab::{DEMO, Lab, Said};
+use crate::lab::{CommandOutput, DEMO, Lab};
 use crate::schedule::signal;
 
 /// How much is asked for: nothing without the flag.
@@ -69,7 +69,7 @@ fn kills() {
         child.wait().unwrap();
         if n % 3 == 2 {
             let ran = lab.run();
-            assert_eq!(ran.said.code, 0, "{}", ran.said.stderr);
+            assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
             assert_eq!(lab.digests(), expected, "after {n} kills");
             start_over(&lab);
         }
@@ -97,7 +97,7 @@ fn flips() {
         // What is cached is not read; a stage that has to read it must notice.
         lab.ablate(&["fsck", "--repair"]);
         let ran = lab.run();
-        assert_eq!(ran.said.code, 0, "{}", ran.said.stderr);
+        assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
         rebuilt += ran.with("ran").len();
         assert_eq!(lab.digests(), expected, "after flip {n}");
     }
@@ -141,15 +141,15 @@ fn forged_rows() {
         assert_eq!(changed, 1);
         drop(rows);
         for command in ["show", "audit"] {
-            let said = lab.ablate(&[command, &victim.1]);
+            let printed = lab.ablate(&[command, &victim.1]);
             assert_eq!(
-                said.code, 1,
+                printed.code, 1,
                 "forgery {n}: {command} believed it: {}",
-                said.stdout
+                printed.stdout
             );
         }
         let ran = lab.run();
-        assert_eq!(ran.said.code, 0, "{}", ran.said.stderr);
+        assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
         assert_eq!(lab.digests(), expected, "forgery {n}");
     }
     println!("{forgeries} forged rows: none was believed, the same digests");
@@ -169,8 +169,8 @@ fn sixteen_processes() {
         signal(victim.id(), "KILL");
         let _ = victim.wait_with_output();
         for child in children {
-            let said = Said::of(child.wait_with_output().unwrap());
-            assert_eq!(said.code, 0, "round {round}: {}", said.stderr);
+            let printed = CommandOutput::of(child.wait_with_output().unwrap());
+            assert_eq!(printed.code, 0, "round {round}: {}", printed.stderr);
         }
         let rows = Connection::open(lab.path(".ablate/provenance.db")).unwrap();
         let twice: i64 = rows
@@ -290,8 +290,8 @@ fn power_cuts() {
         };
         let store = disk.mounted.join("store");
         kept += usize::from(store.join("provenance.db").exists());
-        let said = Said::of(run(&store).output().unwrap());
-        assert_eq!(said.code, 0, "cut {n}: {}", said.stderr);
+        let printed = CommandOutput::of(run(&store).output().unwrap());
+        assert_eq!(printed.code, 0, "cut {n}: {}", printed.stderr);
         let store = store.to_str().unwrap();
         let listed = lab.ablate(&["runs", "last", "--json", "--store", store]);
         assert_eq!(crate::lab::digests_of(&listed.stdout), expected, "cut {n}");

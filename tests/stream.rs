@@ -109,24 +109,24 @@ fn a_stream_gives_what_the_stage_gives() {
         let label = row["label"].to_string();
         let (x, expected) = (numbers(row, "original"), numbers(row, "adversarial"));
         let json = x.iter().map(|x| format!("[{x}]"));
-        let (said, _) = piped(&lab, &["sign", "--label", &label], json);
-        let said: Vec<f32> = said[..100]
+        let (printed, _) = piped(&lab, &["sign", "--label", &label], json);
+        let printed: Vec<f32> = printed[..100]
             .iter()
             .map(|line| serde_json::from_str::<Vec<f32>>(line).unwrap()[0])
             .collect();
-        assert_eq!(said, expected);
+        assert_eq!(printed, expected);
         let twice = x.iter().map(f32::to_string);
         let twice = twice
             .chain([String::new()])
             .chain(x.iter().map(f32::to_string));
-        let (said, _) = piped(
+        let (printed, _) = piped(
             &lab,
             &["sign", "--label", &label],
             twice.collect::<Vec<_>>().into_iter(),
         );
-        assert_eq!(said[201], "201", "an empty line begins anew");
-        assert_eq!(said[..100], said[101..201]);
-        let plain: Vec<f32> = said[..100].iter().map(|x| x.parse().unwrap()).collect();
+        assert_eq!(printed[201], "201", "an empty line begins anew");
+        assert_eq!(printed[..100], printed[101..201]);
+        let plain: Vec<f32> = printed[..100].iter().map(|x| x.parse().unwrap()).collect();
         assert_eq!(plain, expected);
     }
 }
@@ -161,9 +161,9 @@ fn a_stream_says_what_is_wrong() {
         let mut child = command.spawn().unwrap();
         // It may have ended before it reads.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-        let said = child.wait_with_output().unwrap();
-        assert_eq!(said.status.code(), Some(2));
-        String::from_utf8(said.stderr).unwrap()
+        let printed = child.wait_with_output().unwrap();
+        assert_eq!(printed.status.code(), Some(2));
+        String::from_utf8(printed.stderr).unwrap()
     };
     lab.run_with(&["signals"]);
     assert_eq!(
@@ -181,7 +181,7 @@ fn a_stream_says_what_is_wrong() {
     );
     assert_eq!(
         fail(&["gru", "--label", "0"], ""),
-        "error: `gru` is not an attack stage\n |\n = help: name one with attack = \"gradient-sign\", \"fixed-point\" or \"dynamic\"\n"
+        "error: `gru` is not an attack stage\n |\n = help: `ablate kinds attack` describes those that perturb samples as they arrive\n"
     );
     assert_eq!(
         fail(&["whole", "--label", "0"], ""),
@@ -193,7 +193,7 @@ fn a_stream_says_what_is_wrong() {
     );
     assert_eq!(
         fail(&["targeted", "--label", "0"], ""),
-        "error: `targeted` has a target, so --label would have no effect\n |\n = help: leave --label out\n"
+        "error: `targeted` has a target, so --label would have no effect\n |\n = help: omit --label\n"
     );
     assert_eq!(
         fail(&["sign", "--label", "7"], ""),
@@ -201,7 +201,7 @@ fn a_stream_says_what_is_wrong() {
     );
     assert_eq!(
         fail(&["sign", "--label", "0"], &"1".repeat((1 << 24) + 9)),
-        "error: line 1: it goes on for more than 16777216 bytes\n |\n = help: each sample is on its own line\n"
+        "error: line 1: it is longer than 16777216 bytes\n |\n = help: put each sample on its own line\n"
     );
     assert_eq!(
         fail(
@@ -223,7 +223,7 @@ fn a_stream_says_what_is_wrong() {
     );
     assert_eq!(
         fail(&["sign", "--label", "0"], "0.1\n[1e39]\n"),
-        "error: line 2: 1e39 does not fit into 32 bits\n |\n = help: numbers are between -3.4e38 and 3.4e38: scale the samples as the training data was\n"
+        "error: line 2: 1e39 does not fit in 32 bits\n |\n = help: numbers are between -3.4e38 and 3.4e38: scale the samples as the training data was\n"
     );
     assert_eq!(
         fail(&["sign", "--label", "0"], "NaN\n"),
@@ -240,9 +240,9 @@ fn a_stream_names_the_byte_that_is_no_text() {
     command.stdin(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let _ = child.stdin.take().unwrap().write_all(b"0.1\n0.2\xff\n");
-    let said = child.wait_with_output().unwrap();
+    let printed = child.wait_with_output().unwrap();
     assert_eq!(
-        String::from_utf8(said.stderr).unwrap(),
+        String::from_utf8(printed.stderr).unwrap(),
         "error: line 2: byte 4 is 0xff, which is not UTF-8\n |\n = help: samples are text: 0.1,0.2 or [0.1, 0.2]\n"
     );
 }
@@ -255,22 +255,22 @@ fn a_stream_in_json_is_objects() {
     let lines = ["0.5", "[0.25]", "", "0.5"].map(str::to_owned);
     let (plain, _) = piped(&lab, &["sign", "--label", "0"], lines.clone().into_iter());
     let asked = ["--json", "sign", "--label", "0", "--probabilities"];
-    let (said, _) = piped(&lab, &asked, lines.into_iter());
+    let (printed, _) = piped(&lab, &asked, lines.into_iter());
     let read = |line: &String| serde_json::from_str::<serde_json::Value>(line).unwrap();
-    let said: Vec<_> = said[..3].iter().map(read).collect();
-    let places = said
+    let printed: Vec<_> = printed[..3].iter().map(read).collect();
+    let places = printed
         .iter()
         .map(|o| (o["sequence"].as_u64(), o["step"].as_u64()));
     let expected = [(0, 0), (0, 1), (1, 0)].map(|(a, b)| (Some(a), Some(b)));
     assert!(places.eq(expected));
     assert_eq!(
         plain[0].parse::<f32>().unwrap(),
-        said[0]["x"][0].as_f64().unwrap() as f32
+        printed[0]["x"][0].as_f64().unwrap() as f32
     );
-    assert_eq!(read(&plain[1]), said[1]["x"]);
+    assert_eq!(read(&plain[1]), printed[1]["x"]);
     assert_eq!(
-        (plain[2].as_str(), said[2]["x"][0].clone()),
-        ("", said[0]["x"][0].clone())
+        (plain[2].as_str(), printed[2]["x"][0].clone()),
+        ("", printed[0]["x"][0].clone())
     );
-    assert_eq!(said[0]["p"].as_array().unwrap().len(), 2);
+    assert_eq!(printed[0]["p"].as_array().unwrap().len(), 2);
 }

@@ -1,7 +1,7 @@
 //! What is printed may come from anybody: cells, names of columns, logs, tags, axes, messages. None of
 //! it is obeyed by a terminal, whichever command prints it.
 
-use crate::lab::{Lab, Said};
+use crate::lab::{CommandOutput, Lab};
 
 /// Clears the screen, by one byte and by two; sets the title; goes back; turns the direction.
 const EVIL: &str = "\u{1b}[2J\u{9b}2J\u{1b}]0;owned\u{7}\u{8}\u{202e}";
@@ -24,8 +24,8 @@ fn hidden(c: char) -> bool {
     c.is_control() && !matches!(c, '\n' | '\t') || matches!(c, '\u{202a}'..='\u{202e}')
 }
 
-fn is_clean(what: &str, said: &Said) {
-    for text in [&said.stdout, &said.stderr] {
+fn is_clean(what: &str, text: &CommandOutput) {
+    for text in [&text.stdout, &text.stderr] {
         assert!(!text.contains(hidden), "{what}: {text:?}");
     }
 }
@@ -69,16 +69,16 @@ fn nothing_that_is_printed_is_obeyed_by_a_terminal() {
         is_clean(&command.join(" "), &lab.ablate(command));
     }
     // JSON still says what there is.
-    let said = lab.ablate(&["show", "t", "--json"]).good().stdout;
-    let first: serde_json::Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
+    let text = lab.ablate(&["show", "t", "--json"]).good().stdout;
+    let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     assert!(first.to_string().contains("owned"), "{first}");
     let cell = &first["head"][0][format!("c{EVIL}")];
     assert_eq!(cell, &format!("v{EVIL}"), "{first}");
     // A program that fails is quoted.
     lab.edit("cp $ABLATE_IN", "exit 3; cp $ABLATE_IN");
-    let said = lab.ablate(&["run"]);
-    assert_eq!(said.code, 1);
-    is_clean("a failed run", &said);
+    let text = lab.ablate(&["run"]);
+    assert_eq!(text.code, 1);
+    is_clean("a failed run", &text);
     is_clean("its log", &lab.ablate(&["show", "c", "--log"]));
     is_clean("its run", &lab.ablate(&["runs", "last"]));
     // A mistake in the file is shown with its line.
@@ -86,7 +86,7 @@ fn nothing_that_is_printed_is_obeyed_by_a_terminal() {
         "pipeline.toml",
         "[stage.t]\nkind = \"table\u{9b}2J\u{202e}\"\nrows = [{ x = 1 }]\n",
     );
-    let said = lab.ablate(&["plan"]);
-    assert_eq!(said.code, 2);
-    is_clean("a mistake", &said);
+    let text = lab.ablate(&["plan"]);
+    assert_eq!(text.code, 2);
+    is_clean("a mistake", &text);
 }

@@ -32,17 +32,18 @@ fn the_example_of_tokenize_makes_what_its_readme_says() {
 fn neighbours_of_a_word_are_printed() {
     let lab = example("embed");
     lab.run().ran(["reviews", "tokens", "vectors"]);
-    let said = lab
+    let printed = lab
         .ablate(&["show", "vectors", "--nearest", "film", "-n", "3"])
         .good();
-    assert_eq!(said.stdout.lines().count(), 3, "{}", said.stdout);
+    assert_eq!(printed.stdout.lines().count(), 3, "{}", printed.stdout);
     let json = lab
         .ablate(&["show", "vectors", "--nearest", "film", "--json"])
         .good();
     let first: serde_json::Value =
         serde_json::from_str(json.stdout.lines().next().unwrap()).unwrap();
     assert!(
-        said.stdout
+        printed
+            .stdout
             .lines()
             .next()
             .unwrap()
@@ -56,7 +57,7 @@ fn neighbours_of_a_word_are_printed() {
     );
     let none = lab.ablate(&["show", "reviews", "--nearest", "film"]);
     assert!(
-        none.code == 2 && none.stderr.contains("holds no vectors"),
+        none.code == 2 && none.stderr.contains("has no vectors"),
         "{}",
         none.stderr
     );

@@ -11,10 +11,10 @@ fn database(lab: &Lab) -> Connection {
 
 /// What fsck says of the log.
 fn broken(lab: &Lab) -> Vec<String> {
-    let said = lab.ablate(&["fsck", "--json"]);
-    let found: Value = serde_json::from_str(&said.stdout).unwrap();
+    let printed = lab.ablate(&["fsck", "--json"]);
+    let found: Value = serde_json::from_str(&printed.stdout).unwrap();
     let list = found["log"]["broken"].as_array().unwrap();
-    assert_eq!(said.code == 0, list.is_empty(), "{}", said.stdout);
+    assert_eq!(printed.code == 0, list.is_empty(), "{}", printed.stdout);
     list.iter().map(|one| text(one).to_owned()).collect()
 }
 
@@ -25,9 +25,9 @@ fn the_log_shows_what_was_changed_after_it_was_recorded() {
     lab.run();
     lab.edit("{ x = 2 }", "{ x = 20 }").run();
     assert_eq!(broken(&lab), [""; 0]);
-    let said = lab.ablate(&["fsck"]).good().stdout;
+    let printed = lab.ablate(&["fsck"]).good().stdout;
     // Three runs and their ends, a tag, and ten executions.
-    assert!(said.contains("log: 17 entries, head "), "{said}");
+    assert!(printed.contains("log: 17 entries, head "), "{printed}");
 
     let with = |change: &str, back: &str| {
         let rows = database(&lab);
@@ -121,7 +121,7 @@ fn the_log_shows_what_was_changed_after_it_was_recorded() {
         "DELETE FROM acceptances",
     );
     assert_eq!(found, ["acceptance 1 is not in the log"]);
-    // A row that cannot be read ends nothing: what else is wrong is said too.
+    // A row that cannot be read ends nothing: other faults are reported too.
     let key: String = database(&lab)
         .query_row("SELECT key_json FROM executions WHERE id = 3", [], |row| {
             row.get(0)
@@ -177,15 +177,15 @@ fn fsck_forgets_rows_that_point_nowhere_and_touches_no_good_object() {
     rows.execute_batch("INSERT INTO outputs VALUES (999, 0, 'x', 'abc', 1, 1, 'x: Int64')")
         .unwrap();
     drop(rows);
-    let said = lab.ablate(&["fsck"]);
-    assert_eq!(said.code, 1);
-    let fault = "database a row of `outputs` names a row of `executions` that is not there\n";
-    assert!(said.stdout.contains(fault), "{}", said.stdout);
-    let said = lab.ablate(&["fsck", "--repair"]);
+    let printed = lab.ablate(&["fsck"]);
+    assert_eq!(printed.code, 1);
+    let fault = "database a row of `outputs` refers to a missing row of `executions`\n";
+    assert!(printed.stdout.contains(fault), "{}", printed.stdout);
+    let printed = lab.ablate(&["fsck", "--repair"]);
     assert!(
-        said.stdout.contains("removed 1 dangling rows"),
+        printed.stdout.contains("removed 1 dangling rows"),
         "{}",
-        said.stdout
+        printed.stdout
     );
     lab.ablate(&["fsck"]).good();
     assert_eq!(lab.files("objects"), objects);
@@ -201,13 +201,13 @@ fn a_fault_of_the_log_is_noted_and_the_next_one_is_news() {
         database(&lab).execute(change, [id]).unwrap();
     };
     alter(3);
-    let said = lab.ablate(&["fsck", "--repair"]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["fsck", "--repair"]);
+    assert_eq!(printed.code, 1);
     let noted = "noted 1 faults of the log: they stay in it, and no longer count\n";
-    assert!(said.stdout.ends_with(noted), "{}", said.stdout);
-    let said = lab.ablate(&["fsck"]).good().stdout;
+    assert!(printed.stdout.ends_with(noted), "{}", printed.stdout);
+    let printed = lab.ablate(&["fsck"]).good().stdout;
     let fault = "noted    execution 3 was changed after it was recorded\n";
-    assert!(said.starts_with(fault), "{said}");
+    assert!(printed.starts_with(fault), "{printed}");
     // Another change of the same row is another fault.
     let change = "UPDATE executions SET log = 'more' WHERE id = 3";
     database(&lab).execute(change, []).unwrap();
@@ -311,7 +311,7 @@ fn fsck_beside_runs_finds_nothing() {
                 let set = format!("numbers.rows=[{{x = {round}}}]");
                 let tag = format!("t{round}");
                 let ran = lab.run_with(&["--set", &set, "--tag", &tag]);
-                assert_eq!(ran.said.code, 0, "{}", ran.said.stderr);
+                assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
             }
             done.store(true, order);
         });
@@ -321,9 +321,9 @@ fn fsck_beside_runs_finds_nothing() {
                 true => &["fsck", "--json", "--repair"],
                 false => &["fsck", "--json"],
             };
-            let said = lab.ablate(arguments);
-            assert_eq!(said.code, 0, "{}", said.stdout);
-            let found: Value = serde_json::from_str(&said.stdout).unwrap();
+            let printed = lab.ablate(arguments);
+            assert_eq!(printed.code, 0, "{}", printed.stdout);
+            let found: Value = serde_json::from_str(&printed.stdout).unwrap();
             assert_eq!(found["log"]["noted"], serde_json::json!([]));
             assert_eq!(
                 found["missing"],
@@ -350,23 +350,23 @@ fn a_database_that_lost_its_rows_is_no_sound_store() {
     rows.execute_batch("DELETE FROM runs; DELETE FROM log WHERE what = 'run'")
         .unwrap();
     drop(rows);
-    let said = lab.ablate(&["audit", "summary"]);
+    let printed = lab.ablate(&["audit", "summary"]);
     assert_eq!(
-        (said.code, said.stderr.as_str()),
+        (printed.code, printed.stderr.as_str()),
         (
             2,
             "error: the record of how `summary` was made is no longer in the store\n |\n \
-             = help: `ablate fsck` says what is wrong with it\n"
+             = help: `ablate fsck` reports what is wrong with it\n"
         )
     );
     // A table that nobody made.
     database(&lab)
         .execute_batch("CREATE TABLE more (x)")
         .unwrap();
-    let said = lab.ablate(&["fsck"]).stdout;
+    let printed = lab.ablate(&["fsck"]).stdout;
     assert!(
-        said.contains("database the table `more` is unexpected\n"),
-        "{said}"
+        printed.contains("database the table `more` is unexpected\n"),
+        "{printed}"
     );
     // All of it is gone: gc must not take it for a store without runs.
     std::fs::write(lab.path(".ablate/provenance.db"), "").unwrap();
@@ -374,12 +374,12 @@ fn a_database_that_lost_its_rows_is_no_sound_store() {
         let _ = std::fs::remove_file(lab.path(".ablate").join(name));
     }
     for command in [&["fsck"][..], &["gc"], &["run"], &["show", "summary"]] {
-        let said = lab.ablate(command);
-        assert_eq!(said.code, 1, "{command:?}: {}", said.stdout);
+        let printed = lab.ablate(command);
+        assert_eq!(printed.code, 1, "{command:?}: {}", printed.stdout);
         let expected = "error: `.ablate/provenance.db` is empty though the store has objects: the \
              history is lost; put back a copy of it, or move it away and run again, which keeps the \
              objects\n";
-        assert_eq!(said.stderr, expected, "{command:?}");
+        assert_eq!(printed.stderr, expected, "{command:?}");
     }
     assert_eq!(lab.files("objects"), objects);
 }
@@ -399,17 +399,17 @@ fn damage_is_told_again_until_it_is_mended() {
     assert!(!lab.path("crate").exists());
     // Whoever only looks is told, each time, and moves nothing.
     for _ in 0..2 {
-        let said = lab.ablate(&["export", "--csv", "scores"]);
+        let printed = lab.ablate(&["export", "--csv", "scores"]);
         let told = "is damaged on disk: `ablate fsck --repair` sets it aside, and the next run recomputes it\n";
-        assert!(said.stderr.contains(told), "{}", said.stderr);
-        assert_eq!(said.code, 1);
+        assert!(printed.stderr.contains(told), "{}", printed.stderr);
+        assert_eq!(printed.code, 1);
         assert!(object.exists());
         assert_eq!(lab.ablate(&["fsck"]).code, 1);
     }
     assert_eq!(lab.ablate(&["fsck", "--repair"]).code, 1);
-    let said = lab.ablate(&["fsck"]).good().stdout;
+    let printed = lab.ablate(&["fsck"]).good().stdout;
     let aside = "missing  scores.rows of run 1: damaged, and set aside\n";
-    assert!(said.starts_with(aside), "{said}");
+    assert!(printed.starts_with(aside), "{printed}");
     lab.run().ran(["scores"]);
     assert!(!lab.ablate(&["fsck"]).good().stdout.contains("set aside"));
 }
@@ -483,13 +483,13 @@ fn a_change_of_code_can_be_accepted_and_every_audit_shows_it() {
     as_if_made_by_older_code(&lab, "table");
     let plan = lab.ablate(&["plan"]).good().stdout;
     assert!(plan.contains("will run  numbers: code"), "{plan}");
-    let said = lab
+    let printed = lab
         .ablate(&["accept", "numbers", "--reason", "a comment", "--by", "Ada"])
         .good()
         .stdout;
     assert!(
-        said.starts_with("numbers: code ") && said.ends_with(" by Ada\n"),
-        "{said}"
+        printed.starts_with("numbers: code ") && printed.ends_with(" by Ada\n"),
+        "{printed}"
     );
     lab.run().ran([]);
     assert_eq!(lab.digests(), digests, "the old results are in use");
@@ -502,23 +502,23 @@ fn a_change_of_code_can_be_accepted_and_every_audit_shows_it() {
         doubt.contains(", and Ada accepted ") && doubt.ends_with(": a comment"),
         "{doubt}"
     );
-    let said = lab.ablate(&["accept", "numbers", "--reason", "a\ndoubt: none"]);
+    let printed = lab.ablate(&["accept", "numbers", "--reason", "a\ndoubt: none"]);
     assert_eq!(
-        said.stderr,
-        "error: a reason or a name has '\\n' in it\n |\n = help: write it in one line: every audit \
+        printed.stderr,
+        "error: a reason or a name contains '\\n'\n |\n = help: write it in one line: every audit \
          shows it\n"
     );
     // The promise is put to the test.
-    let said = lab
+    let printed = lab
         .ablate(&["verify", "numbers", "--threads", "1"])
         .good()
         .stdout;
-    assert!(said.contains("1 bit-identical"), "{said}");
+    assert!(printed.contains("1 bit-identical"), "{printed}");
     // What else changed is not code.
     lab.edit("{ x = 2 }", "{ x = 20 }");
-    let said = lab.ablate(&["accept", "numbers", "--reason", "r"]);
+    let printed = lab.ablate(&["accept", "numbers", "--reason", "r"]);
     assert_eq!(
-        said.stderr,
+        printed.stderr,
         "error: `numbers` has no stored result that differs in its code alone\n |\n = help: \
          params.rows was [{ x = 1 }, { x = 2 }], now [{ x = 1 }, { x = 20 }]\n = help: ablate run 'numbers'\n"
     );
@@ -542,10 +542,10 @@ fn numbers_in_a_manuscript_are_held_to_the_store() {
          By note: 0.92<!-- ablate:scores[model=lstm] -->, 0.88<!-- ablate:scores[model=lstm] -->, \
          0.99<!-- ablate:scores[model=svm] -->, 0.1<!-- ablate:scores[model=cnn] -->.\n",
     );
-    let said = lab.ablate(&["lint", "paper.md"]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["lint", "paper.md"]);
+    assert_eq!(printed.code, 1);
     assert_eq!(
-        said.stdout,
+        printed.stdout,
         "paper.md:1:22: 91.6 is typed by hand: write {{ablate:scores[model=lstm]|%1}}\n\
          paper.md:1:40: 0.866 is typed by hand: write {{ablate:scores[model=svm]|.3}}\n\
          paper.md:2:16: 88.2 is stale: scores[model=lstm] was that in run 1, and is 0.9163 now\n\
@@ -566,10 +566,10 @@ fn what_lint_cannot_read_is_a_fault() {
         "| **0.93**<!-- ablate:scores[model=lstm] --> | 9.2e-1 <!-- ablate:scores[model=lstm] --> |\n\
          Ninety<!-- ablate:scores[model=svm] --> and {{ablate:scores[model=cnn]}}, {{ablate:scores\n",
     );
-    let said = lab.ablate(&["lint", "paper.md"]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["lint", "paper.md"]);
+    assert_eq!(printed.code, 1);
     assert_eq!(
-        said.stdout,
+        printed.stdout,
         "paper.md:1:5: 0.93 is wrong: scores[model=lstm] is 0.9163\n\
          paper.md:1:48: 9.2e-1 is right: scores[model=lstm]\n\
          paper.md:2:7: <!-- ablate:scores[model=svm] --> names scores[model=svm], but there is no number before it\n\
@@ -587,24 +587,28 @@ fn references_are_filled_in() {
         "p.tex",
         "LSTM: {{ablate:scores[model=lstm]|%1}}\\%, SVM: {{ablate:scores[model=svm]}}.\n",
     );
-    let said = lab.ablate(&["render", "p.tex"]).good().stdout;
-    assert_eq!(said, "LSTM: 91.6\\%, SVM: 0.8664.\n");
+    let printed = lab.ablate(&["render", "p.tex"]).good().stdout;
+    assert_eq!(printed, "LSTM: 91.6\\%, SVM: 0.8664.\n");
     lab.ablate(&["render", "p.tex", "-o", "out.tex"]).good();
-    assert_eq!(std::fs::read_to_string(lab.path("out.tex")).unwrap(), said);
+    assert_eq!(
+        std::fs::read_to_string(lab.path("out.tex")).unwrap(),
+        printed
+    );
     lab.write("q.md", "a\nIt is {{ablate:scores[model=cnn]}}.\n");
-    let said = lab.ablate(&["render", "q.md"]);
-    assert_eq!(said.code, 2);
+    let printed = lab.ablate(&["render", "q.md"]);
+    assert_eq!(printed.code, 2);
     assert!(
-        said.stderr
+        printed
+            .stderr
             .contains("error: this reference cannot be resolved"),
         "{}",
-        said.stderr
+        printed.stderr
     );
-    assert!(said.stderr.contains("q.md:2:7"), "{}", said.stderr);
+    assert!(printed.stderr.contains("q.md:2:7"), "{}", printed.stderr);
     assert!(
-        said.stderr.contains("no row has model=cnn"),
+        printed.stderr.contains("no row has model=cnn"),
         "{}",
-        said.stderr
+        printed.stderr
     );
 }
 

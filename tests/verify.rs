@@ -1,4 +1,4 @@
-//! The same comes out again, or it is said where not.
+//! Re-execution gives the same results, or the first difference is reported.
 
 use serde_json::Value;
 
@@ -29,16 +29,16 @@ fn what_was_made_comes_out_again_on_any_number_of_threads() {
     let lab = Lab::demo();
     lab.run();
     let (objects, digests) = (lab.files(""), lab.digests());
-    let said = lab.ablate(&["verify", "--threads", "1,2,8"]).good().stdout;
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 16, "{said}");
+    let printed = lab.ablate(&["verify", "--threads", "1,2,8"]).good().stdout;
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines.len(), 16, "{printed}");
     assert!(
         lines[0].starts_with("bit-identical     numbers  1 thread, "),
-        "{said}"
+        "{printed}"
     );
     assert!(
         lines[14].starts_with("bit-identical     summary  8 threads, "),
-        "{said}"
+        "{printed}"
     );
     assert_eq!(
         lines[15],
@@ -54,9 +54,9 @@ fn what_does_not_come_out_again_is_named_with_row_and_column() {
     lab.run();
     lab.ablate(&["verify"]).good();
     lab.write("outside.txt", "b");
-    let said = lab.ablate(&["verify", "--threads", "1"]);
-    assert_eq!(said.code, 1);
-    let rest: Vec<&str> = said
+    let printed = lab.ablate(&["verify", "--threads", "1"]);
+    assert_eq!(printed.code, 1);
+    let rest: Vec<&str> = printed
         .stdout
         .lines()
         .filter(|l| !l.starts_with("bit-"))
@@ -65,13 +65,13 @@ fn what_does_not_come_out_again_is_named_with_row_and_column() {
     assert_eq!(
         rest,
         [
-            "different         c  1 thread: o: row 1, column y: 6 -> 7 (an external program promises nothing)",
+            "different         c  1 thread: o: row 1, column y: 6 -> 7 (external programs make no promise)",
             "first divergent: c, output o, row 1, column y: 6 -> 7",
             "ablate: 4 of 4 stages executed 4 times: 3 bit-identical, 0 within tolerance, 1 different, 0 failed",
         ]
     );
-    let said = lab.ablate(&["verify", "--json", "c", "--threads", "1"]);
-    let lines: Vec<Value> = said
+    let printed = lab.ablate(&["verify", "--json", "c", "--threads", "1"]);
+    let lines: Vec<Value> = printed
         .stdout
         .lines()
         .map(|l| serde_json::from_str(l).unwrap())
@@ -96,14 +96,14 @@ fn stored_bytes_that_somebody_edited_are_different_though_the_stage_comes_out_ag
     bytes[half] ^= 1;
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, &bytes).unwrap();
-    let said = lab.ablate(&["verify", "numbers", "--threads", "1"]);
-    assert_eq!(said.code, 1, "{}", said.stdout);
+    let printed = lab.ablate(&["verify", "numbers", "--threads", "1"]);
+    assert_eq!(printed.code, 1, "{}", printed.stdout);
     let why = "the stored result is damaged: ";
-    assert!(said.stdout.contains(why), "{}", said.stdout);
-    let said = lab.ablate(&["audit", "numbers", "--proof", "p.json"]);
-    assert_ne!(said.code, 0);
+    assert!(printed.stdout.contains(why), "{}", printed.stdout);
+    let printed = lab.ablate(&["audit", "numbers", "--proof", "p.json"]);
+    assert_ne!(printed.code, 0);
     let why = "cannot prove it: the stored result of `numbers` is damaged";
-    assert!(said.stderr.contains(why), "{}", said.stderr);
+    assert!(printed.stderr.contains(why), "{}", printed.stderr);
     assert!(!lab.path("p.json").exists());
 }
 
@@ -112,10 +112,10 @@ fn a_sample_is_a_part_that_can_be_drawn_again() {
     let lab = Lab::demo();
     lab.run();
     let drawn = |arguments: &[&str]| {
-        let said = lab
+        let printed = lab
             .ablate(&[&["verify", "--json"], arguments].concat())
             .good();
-        let lines = said
+        let lines = printed
             .stdout
             .lines()
             .map(|l| serde_json::from_str::<Value>(l).unwrap());
@@ -141,14 +141,14 @@ fn a_sample_is_a_part_that_can_be_drawn_again() {
 fn what_is_not_made_cannot_be_verified() {
     let lab = Lab::demo();
     lab.run_with(&["numbers"]);
-    let said = lab.ablate(&["verify", "summary"]);
+    let printed = lab.ablate(&["verify", "summary"]);
     let expected = "error: `summary` has not been run\n |\n = help: ablate run 'summary'\n";
-    assert_eq!((said.code, said.stderr.as_str()), (2, expected));
+    assert_eq!((printed.code, printed.stderr.as_str()), (2, expected));
     // Without names, what there is.
-    let said = lab.ablate(&["verify"]).good().stdout;
+    let printed = lab.ablate(&["verify"]).good().stdout;
     assert!(
-        said.contains("ablate: 1 of 1 stages executed 1 times"),
-        "{said}"
+        printed.contains("ablate: 1 of 1 stages executed 1 times"),
+        "{printed}"
     );
 }
 
@@ -157,18 +157,18 @@ fn stores_that_agree_and_stores_that_do_not() {
     let lab = fickle();
     lab.run();
     lab.run_with(&["--store", "same"]);
-    let said = lab.ablate(&["challenge", "same"]).good().stdout;
+    let printed = lab.ablate(&["challenge", "same"]).good().stdout;
     assert_eq!(
-        said,
+        printed,
         "ablate: 4 keys agree, 0 disagree, 0 only here, 0 only there\n"
     );
     lab.write("outside.txt", "b");
     lab.run_with(&["--store", "other"]);
-    let said = lab.ablate(&["challenge", "other"]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["challenge", "other"]);
+    assert_eq!(printed.code, 1);
     // `d` read other contents, so its keys are not the same question.
     assert_eq!(
-        crate::audit::redact(&said.stdout),
+        crate::audit::redact(&printed.stdout),
         "disagree  c.o: [digest] here, [digest] there (key [digest])\n          \
          first at row 1, column y: 6 -> 7\n\
          ablate: 2 keys agree, 1 disagree, 1 only here, 1 only there"
@@ -176,23 +176,23 @@ fn stores_that_agree_and_stores_that_do_not() {
     // Stores that have nothing in common confirm nothing.
     let apart = Lab::demo();
     apart.run();
-    let said = lab.ablate(&["challenge", &apart.path(".ablate").display().to_string()]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["challenge", &apart.path(".ablate").display().to_string()]);
+    assert_eq!(printed.code, 1);
     assert_eq!(
-        said.stdout,
+        printed.stdout,
         "ablate: 0 keys agree, 0 disagree, 4 only here, 5 only there\n\
          nothing was compared: no key was executed by both. Keys have parameters, files, inputs \
-         and code: run the same pipeline by the same `ablate` there\n"
+         and code: run the same pipeline with the same `ablate` there\n"
     );
-    let said = lab.ablate(&["challenge", "."]);
+    let printed = lab.ablate(&["challenge", "."]);
     assert_eq!(
-        said.stderr,
+        printed.stderr,
         "error: `./.ablate` is the same store\n |\n = help: a store cannot confirm itself: \
          name one that was filled independently\n"
     );
-    let said = lab.ablate(&["challenge", "nowhere"]);
+    let printed = lab.ablate(&["challenge", "nowhere"]);
     let expected = "error: no store at `nowhere`: `ablate run` creates one\n";
-    assert_eq!((said.code, said.stderr.as_str()), (1, expected));
+    assert_eq!((printed.code, printed.stderr.as_str()), (1, expected));
 }
 
 #[test]
@@ -203,10 +203,10 @@ fn a_store_that_contradicts_itself_is_named() {
     std::fs::remove_file(lab.object("c")).unwrap();
     lab.write("outside.txt", "b");
     lab.run();
-    let said = lab.ablate(&["challenge", "same"]);
-    assert_eq!(said.code, 1);
+    let printed = lab.ablate(&["challenge", "same"]);
+    assert_eq!(printed.code, 1);
     let twice = "conflict  c: the store here has two different results for key ";
-    assert!(said.stdout.contains(twice), "{}", said.stdout);
+    assert!(printed.stdout.contains(twice), "{}", printed.stdout);
     let audit = lab.ablate(&["audit", "c"]).good().stdout;
     let doubt = "doubt: c: the store also has different bytes for the same key\n";
     assert!(audit.contains(doubt), "{audit}");
@@ -220,18 +220,18 @@ fn a_stored_attack_is_recomputed_by_another_process() {
         std::fs::read_to_string(format!("{root}/stages/kinds/attack/example.toml")).unwrap();
     let lab = Lab::new(&example);
     lab.run();
-    let said = lab.ablate(&["replay"]).good().stdout;
-    let lines: Vec<&str> = said.lines().collect();
-    assert!(lines[0].starts_with("ok       "), "{said}");
+    let printed = lab.ablate(&["replay"]).good().stdout;
+    let lines: Vec<&str> = printed.lines().collect();
+    assert!(lines[0].starts_with("ok       "), "{printed}");
     assert!(
         lines.last().unwrap().starts_with("ablate: all true: "),
-        "{said}"
+        "{printed}"
     );
-    assert!(said.ends_with(", 0 disagreements\n"), "{said}");
-    let said = lab.ablate(&["verify", "--threads", "1,2"]).good().stdout;
+    assert!(printed.ends_with(", 0 disagreements\n"), "{printed}");
+    let printed = lab.ablate(&["verify", "--threads", "1,2"]).good().stdout;
     assert!(
-        said.contains("0 within tolerance, 0 different, 0 failed"),
-        "{said}"
+        printed.contains("0 within tolerance, 0 different, 0 failed"),
+        "{printed}"
     );
 }
 
@@ -239,9 +239,9 @@ fn a_stored_attack_is_recomputed_by_another_process() {
 fn only_attacks_can_be_replayed() {
     let lab = Lab::demo();
     lab.run();
-    let said = lab.ablate(&["replay", "numbers"]);
+    let printed = lab.ablate(&["replay", "numbers"]);
     assert_eq!(
-        (said.code, said.stderr.as_str()),
+        (printed.code, printed.stderr.as_str()),
         (
             2,
             "error: `numbers` is of kind `table`, which has nothing to re-check\n |\n \

@@ -1,7 +1,7 @@
 //! One rule for every command that reads results: the pipeline, profile and settings given now, and
 //! a past run only if it is named.
 
-use crate::lab::{DEMO, Lab, Said};
+use crate::lab::{CommandOutput, DEMO, Lab};
 
 const CLAIMS: &str = r#"[claims]
 tables = { t = "summary" }
@@ -75,13 +75,17 @@ fn every_command_shows_the_settings_of_now_or_the_run_that_is_named() {
         &["audit", "summary"],
         &["export", "--openlineage"],
     ] {
-        let said = lab.ablate(command);
-        assert_eq!((said.code, said.stdout.as_str()), (2, ""), "{command:?}");
+        let printed = lab.ablate(command);
+        assert_eq!(
+            (printed.code, printed.stdout.as_str()),
+            (2, ""),
+            "{command:?}"
+        );
     }
-    let said = lab.ablate(&["claims"]).good().stdout;
+    let printed = lab.ablate(&["claims"]).good().stdout;
     assert!(
-        said.contains("why    `summary` has not been run\n"),
-        "{said}"
+        printed.contains("why    `summary` has not been run\n"),
+        "{printed}"
     );
     all_tell(&lab, &["--run", "base"], "3");
 }
@@ -91,8 +95,8 @@ fn a_past_run_is_named_on_standard_error() {
     let lab = lab();
     lab.run_with(&["--set", "numbers.rows=[{x = 9}]", "--tag", "nine"]);
     lab.run();
-    let line = |said: Said| {
-        let line = said.good().stderr;
+    let line = |printed: CommandOutput| {
+        let line = printed.good().stderr;
         // The time is between two commas.
         let mut parts: Vec<&str> = line.trim_end().split(", ").collect();
         assert!(
@@ -121,10 +125,10 @@ fn a_past_run_is_named_on_standard_error() {
     let quiet = lab.ablate(&["show", "summary", "--run", "1", "-q"]).good();
     assert_eq!(quiet.stderr, "");
     // The older spelling still works, and says what it is called now.
-    let said = lab.ablate(&["claims", "2"]).good().stderr;
+    let printed = lab.ablate(&["claims", "2"]).good().stderr;
     assert!(
-        said.starts_with("ablate: a run is now named with `--run 2`\n"),
-        "{said}"
+        printed.starts_with("ablate: a run is now named with `--run 2`\n"),
+        "{printed}"
     );
 }
 
@@ -153,8 +157,11 @@ fn pipelines_that_share_a_store_do_not_see_each_others_runs() {
     all_tell(&lab, &["-f", "other.toml", "--run", "prev"], "8");
     // Comparisons too, and names that are given.
     let ends = |arguments: &[&str], end: &str| {
-        let said = lab.ablate(arguments).good().stdout;
-        assert!(said.trim_end().ends_with(end), "{arguments:?}: {said}");
+        let printed = lab.ablate(arguments).good().stdout;
+        assert!(
+            printed.trim_end().ends_with(end),
+            "{arguments:?}: {printed}"
+        );
     };
     ends(&["diff"], "in runs 1 and 3");
     ends(&["compare"], "(ablate diff 1 3)");
@@ -169,31 +176,31 @@ fn pipelines_that_share_a_store_do_not_see_each_others_runs() {
         "{stages}"
     );
     // By number, the other's run is shown as what it is.
-    let said = lab
+    let printed = lab
         .ablate(&["export", "summary", "--csv", "--run", "4"])
         .good();
-    assert!(said.stdout.contains("\n1,8\n"), "{}", said.stdout);
+    assert!(printed.stdout.contains("\n1,8\n"), "{}", printed.stdout);
     let named = "ablate: showing run 4 of other.toml (`other`), ";
-    assert!(said.stderr.starts_with(named), "{}", said.stderr);
-    let said = lab.ablate(&["claims", "--run", "4"]);
-    assert_eq!(said.code, 2);
+    assert!(printed.stderr.starts_with(named), "{}", printed.stderr);
+    let printed = lab.ablate(&["claims", "--run", "4"]);
+    assert_eq!(printed.code, 2);
     let why = "error: run 4 is of other.toml, not of pipeline.toml\n";
-    assert!(said.stderr.contains(why), "{}", said.stderr);
+    assert!(printed.stderr.contains(why), "{}", printed.stderr);
     // A number of the other pipeline is not a stale one of ours.
     lab.write(
         "paper.md",
         "It is 8<!-- ablate:summary[scale=1].total -->.\n",
     );
-    let said = lab.ablate(&["lint", "paper.md"]).stdout;
-    assert!(said.contains("8 is wrong: "), "{said}");
+    let printed = lab.ablate(&["lint", "paper.md"]).stdout;
+    assert!(printed.contains("8 is wrong: "), "{printed}");
     // A pipeline without runs has none, whatever the store holds.
     lab.write(
         "third.toml",
         &DEMO.replace("name = \"demo\"", "name = \"third\""),
     );
-    let said = lab.ablate(&["-f", "third.toml", "report"]);
+    let printed = lab.ablate(&["-f", "third.toml", "report"]);
     assert_eq!(
-        (said.code, said.stderr.lines().next()),
+        (printed.code, printed.stderr.lines().next()),
         (2, Some("error: the store has no run of `third.toml`"))
     );
 }

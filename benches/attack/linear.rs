@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use nn::batch::Example;
-use nn::linear::{Bag, Features, LinearSvm, NaiveBayes, Steps, SvmSpec};
+use nn::linear::{Features, LinearSvm, NaiveBayes, StepSize, SvmSpec, TermWeighting};
 use nn::numeric::argmax;
 use nn::victim::Victim;
 use serde_json::{Value as Json, json};
@@ -26,9 +26,9 @@ pub fn svm(dir: &Path) -> Result<Json, String> {
         vocabulary,
         classes: 2,
         alpha: 1e-4,
-        steps: Steps::Optimal,
+        steps: StepSize::Optimal,
         epochs: 20,
-        features: Features::Words(Bag::Binary),
+        features: Features::Words(TermWeighting::Binary),
         seed,
     };
     let start = Instant::now();

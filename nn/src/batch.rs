@@ -52,7 +52,7 @@ impl Sequence {
     }
 }
 
-/// What a model should say.
+/// What a model should predict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// Nothing is known.
@@ -68,7 +68,7 @@ pub enum Target {
 pub struct Example {
     /// What the model reads.
     pub input: Sequence,
-    /// What it should say.
+    /// What it should predict.
     pub target: Target,
 }
 
@@ -102,7 +102,7 @@ pub type Carry<T> = Vec<(Vec<T>, Vec<T>)>;
 pub enum Side {
     /// What the model reads.
     Source,
-    /// What it should say, or says.
+    /// The target, or what was generated.
     Target,
 }
 
@@ -113,7 +113,7 @@ pub struct Batch<T> {
     pub input: Input<T>,
     /// The length of each item.
     pub lens: Lens,
-    /// What it should say.
+    /// What it should predict.
     pub targets: Targets,
     /// States to start from instead of the model's own.
     pub carry: Option<Carry<T>>,
@@ -139,12 +139,12 @@ impl<T: Real> Batch<T> {
             }
         }
         for e in examples {
-            same("numbers in a step", width, e.input.width())?;
+            same("values per step", width, e.input.width())?;
             let have = match &e.input {
                 Sequence::Tokens(ids) | Sequence::Chars { ids, .. } => ids.len(),
                 Sequence::Vectors { data, .. } => data.len(),
             };
-            same("numbers in a sequence", e.input.len() * width, have)?;
+            same("values in a sequence", e.input.len() * width, have)?;
         }
         let input = match &first.input {
             Sequence::Tokens(_) => Input::Tokens(pad(&ids, time, 1, 0, |id| id)),

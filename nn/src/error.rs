@@ -81,10 +81,10 @@ pub enum Error {
         /// What the checkpoint was made with.
         got: String,
     },
-    /// Whoever brings examples during a fit could not.
+    /// Examples that a fit is supplied with could not be generated.
     #[error("{why}")]
     ExtraExamples {
-        /// What the caller said.
+        /// The caller's message.
         why: String,
     },
     /// Bytes that are not what they should be.

@@ -38,18 +38,18 @@ fn logits_are_those_of_its_own_answer() {
         );
         let decoding = model.decoding().unwrap();
         let (eos, most) = (decoding.end, decoding.max_steps);
-        let said = victim.decode(&items, 28).unwrap();
+        let printed = victim.decode(&items, 28).unwrap();
         let mut lengths = std::collections::BTreeSet::new();
-        for ((item, z), mut said) in items.iter().zip(&logits).zip(said) {
+        for ((item, z), mut printed) in items.iter().zip(&logits).zip(printed) {
             let limit = (2 * item.len() + 10).min(most);
-            said.truncate(limit);
-            if said.len() < limit {
-                said.push(eos);
+            printed.truncate(limit);
+            if printed.len() < limit {
+                printed.push(eos);
             }
             let rows = z.rows().into_iter();
             let shown: Vec<u32> = rows.map(|z| argmax(z.as_slice().unwrap()) as u32).collect();
-            assert_eq!(shown, said, "{name}");
-            lengths.insert(said.len());
+            assert_eq!(shown, printed, "{name}");
+            lengths.insert(printed.len());
             assert_eq!(victim.logits(&[item]).unwrap()[0], *z, "{name}: alone");
         }
         assert!(lengths.len() > 1, "{name}: the answers differ {lengths:?}");

@@ -283,11 +283,11 @@ fn decoders_say_what_their_taught_logits_say() {
         for e in &examples {
             let mut b: Batch<f32> = batch(std::slice::from_ref(e));
             let mut tape = Tape::default();
-            let mut said = model.decode(&mut tape, &params, &b, 6).unwrap().remove(0);
-            if said.len() < 6 {
-                said.push(1);
+            let mut printed = model.decode(&mut tape, &params, &b, 6).unwrap().remove(0);
+            if printed.len() < 6 {
+                printed.push(1);
             }
-            b.targets = nn::batch::Targets::Tokens(said.clone(), vec![said.len()].into());
+            b.targets = nn::batch::Targets::Tokens(printed.clone(), vec![printed.len()].into());
             tape.reset(Want::NOTHING);
             let out = model.forward(&mut tape, &params, &b).unwrap();
             let best: Vec<u32> = tape
@@ -295,7 +295,7 @@ fn decoders_say_what_their_taught_logits_say() {
                 .chunks(7)
                 .map(|z| nn::numeric::argmax(z) as u32)
                 .collect();
-            assert_eq!(best, said, "{}", case.name);
+            assert_eq!(best, printed, "{}", case.name);
         }
     }
 }

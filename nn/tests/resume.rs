@@ -134,7 +134,7 @@ fn a_checkpoint_of_another_fit_is_refused_with_what_differs() {
     let mut relabelled = train.clone();
     relabelled[7].target = Target::Class(0);
     relabelled[8].target = Target::Class(1);
-    let said = refuse(&model, &relabelled, &dev, &spec());
-    assert!(said.contains("train: expected 40 with"), "{said}");
+    let printed = refuse(&model, &relabelled, &dev, &spec());
+    assert!(printed.contains("train: expected 40 with"), "{printed}");
     assert!(refuse(&model, &train, &dev[1..], &spec()).contains("dev: expected 19"));
 }

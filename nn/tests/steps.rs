@@ -171,17 +171,17 @@ fn a_step_refuses_what_is_not_a_state_or_an_input() {
     let mut stepper = Stepper::new(&model, &params).unwrap();
     let (n, s, x) = (stepper.state_len(), stepper.start(), vec![0.5; 3]);
     assert_eq!(n, 16);
-    let said = |e: Error| e.to_string();
+    let printed = |e: Error| e.to_string();
     assert_eq!(
-        said(stepper.step(&[], &[]).unwrap_err()),
+        printed(stepper.step(&[], &[]).unwrap_err()),
         "list of states is empty: give at least one"
     );
     assert_eq!(
-        said(stepper.step(&s[1..], &x).unwrap_err()),
+        printed(stepper.step(&s[1..], &x).unwrap_err()),
         "states: expected 16, got 15"
     );
     assert_eq!(
-        said(stepper.step(&s, &x[1..]).unwrap_err()),
+        printed(stepper.step(&s, &x[1..]).unwrap_err()),
         "inputs: expected 3, got 2"
     );
     for (bad, word) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
@@ -191,25 +191,31 @@ fn a_step_refuses_what_is_not_a_state_or_an_input() {
         let (mut s, mut x, mut v) = (s.clone(), x.clone(), vec![1.0; n]);
         x[1] = bad;
         assert_eq!(
-            said(stepper.step(&s, &x).unwrap_err()),
+            printed(stepper.step(&s, &x).unwrap_err()),
             expected("input", 1)
         );
         x[1] = 0.0;
         v[3] = bad;
-        assert_eq!(said(stepper.vjp(&s, &x, &v).unwrap_err()), expected("v", 3));
         assert_eq!(
-            said(stepper.jvp(&s, &x, &v, &x).unwrap_err()),
+            printed(stepper.vjp(&s, &x, &v).unwrap_err()),
+            expected("v", 3)
+        );
+        assert_eq!(
+            printed(stepper.jvp(&s, &x, &v, &x).unwrap_err()),
             expected("ds", 3)
         );
         s[2] = bad;
-        assert_eq!(said(stepper.logits(&s).unwrap_err()), expected("state", 2));
+        assert_eq!(
+            printed(stepper.logits(&s).unwrap_err()),
+            expected("state", 2)
+        );
     }
     assert_eq!(
-        said(stepper.vjp(&s, &x, &[1.0]).unwrap_err()),
+        printed(stepper.vjp(&s, &x, &[1.0]).unwrap_err()),
         "v: expected 16, got 1"
     );
     assert_eq!(
-        said(stepper.logits_vjp(&s, &[1.0]).unwrap_err()),
+        printed(stepper.logits_vjp(&s, &[1.0]).unwrap_err()),
         "d: expected 2, got 1"
     );
     assert_eq!(stepper.queries().backwards, 0);

@@ -371,11 +371,11 @@ fn decoders_learn_to_say_the_first_token_and_stop_whatever_the_company() {
         let right = together
             .iter()
             .zip(&test)
-            .filter(|(said, e)| e.target == Target::Tokens([said.as_slice(), &[1]].concat()))
+            .filter(|(printed, e)| e.target == Target::Tokens([printed.as_slice(), &[1]].concat()))
             .count();
         assert!(right >= 38, "{right} of 40 right: {spec:?}");
-        for (item, said) in items.iter().zip(together) {
-            assert_eq!(victim.decode(&[item], 5).unwrap()[0], said);
+        for (item, printed) in items.iter().zip(together) {
+            assert_eq!(victim.decode(&[item], 5).unwrap()[0], printed);
         }
         assert_eq!(
             victim.queries(),

@@ -33,7 +33,7 @@ fn vectors(dim: usize, data: Vec<f32>) -> Sequence {
     Sequence::Vectors { dim, data }
 }
 
-/// The mistake, the sequence that makes it, and what must be said.
+/// The mistake, the sequence that makes it, and what must be printed.
 fn mistakes(case: &Case) -> Vec<(&'static str, Sequence, String)> {
     let mut list = vec![(
         "zero length",
@@ -102,17 +102,21 @@ fn mistakes(case: &Case) -> Vec<(&'static str, Sequence, String)> {
     list.push((
         "half a step",
         vectors(size, vec![0.5; size + 1]),
-        format!("numbers in a sequence: expected {size}, got {}", size + 1),
+        format!("values in a sequence: expected {size}, got {}", size + 1),
     ));
-    let said = if slots == 1 {
-        format!("numbers in a step: expected {dim}, got {}", dim + 1)
+    let printed = if slots == 1 {
+        format!("values per step: expected {dim}, got {}", dim + 1)
     } else {
         format!(
-            "numbers in a word: expected a multiple of {dim}, got {}",
+            "values per word: expected a multiple of {dim}, got {}",
             size + 1
         )
     };
-    list.push(("wrong width", vectors(size + 1, vec![0.5; size + 1]), said));
+    list.push((
+        "wrong width",
+        vectors(size + 1, vec![0.5; size + 1]),
+        printed,
+    ));
     list
 }
 
@@ -137,12 +141,16 @@ fn every_model_refuses_every_wrong_sequence() {
             };
             let wrong = Example { input, target };
             let at = format!("{}, {name}", case.name);
-            let said = victim.gradients(&[&wrong], &Objective::CrossEntropy);
-            assert_eq!(said.unwrap_err().to_string(), expected, "{at}: gradients");
-            let said = victim.logits(&[&wrong.input]);
-            assert_eq!(said.unwrap_err().to_string(), expected, "{at}: logits");
-            let said = train(&model, params.clone(), &[wrong]);
-            assert_eq!(said.unwrap_err(), expected, "{at}: fit");
+            let printed = victim.gradients(&[&wrong], &Objective::CrossEntropy);
+            assert_eq!(
+                printed.unwrap_err().to_string(),
+                expected,
+                "{at}: gradients"
+            );
+            let printed = victim.logits(&[&wrong.input]);
+            assert_eq!(printed.unwrap_err().to_string(), expected, "{at}: logits");
+            let printed = train(&model, params.clone(), &[wrong]);
+            assert_eq!(printed.unwrap_err(), expected, "{at}: fit");
         }
         assert_eq!(
             victim.logits(&[]).unwrap_err().to_string(),
@@ -233,16 +241,16 @@ fn a_nan_in_any_weight_of_any_model_is_noticed() {
             let mut params = fresh.clone();
             params.get_mut(span).fill(f32::NAN);
             let at = format!("{}, {name}", case.name);
-            let said = train(&model, params.clone(), &examples).unwrap_err();
+            let printed = train(&model, params.clone(), &examples).unwrap_err();
             assert!(
-                said.starts_with("training stopped at step 0: the"),
-                "{at}: {said}"
+                printed.starts_with("training stopped at step 0: the"),
+                "{at}: {printed}"
             );
             let victim = Neural::new(&model, &params).unwrap();
-            let said = victim.logits(&items).unwrap_err().to_string();
+            let printed = victim.logits(&items).unwrap_err().to_string();
             assert!(
-                said.starts_with("logits holds NaN at index"),
-                "{at}: {said}"
+                printed.starts_with("logits holds NaN at index"),
+                "{at}: {printed}"
             );
             let evaluated = nn::training::evaluate(&model, &params, &examples);
             assert_eq!(

@@ -12,7 +12,7 @@ use super::print::out;
 use super::run_selection;
 use crate::diagnostic::Diagnostic;
 use crate::inspect::explain::{self, Reason};
-use crate::inspect::status::{Standing, survey};
+use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan::{self, Plan};
 use crate::results::find;
 use crate::results::recall;
@@ -34,15 +34,15 @@ pub struct Arguments {
 pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let reason = arguments.reason.trim();
     if reason.is_empty() {
-        let problem = Diagnostic::new("an acceptance needs a reason");
+        let problem = Diagnostic::new("accepting a result needs a reason");
         return Err(problem
-            .help("say why the result cannot change: it is shown by every audit")
+            .help("explain why the result cannot change: every audit shows it")
             .into());
     }
     let by = arguments.by.as_deref().unwrap_or_default();
     if let Some(c) = reason.chars().chain(by.chars()).find(|c| c.is_control()) {
         return Err(
-            Diagnostic::new(format!("a reason or a name has {c:?} in it"))
+            Diagnostic::new(format!("a reason or a name contains {c:?}"))
                 .help("write it in one line: every audit shows it")
                 .into(),
         );
@@ -54,28 +54,30 @@ pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         find::wanted(&plan, std::slice::from_ref(&arguments.stage)),
     )?;
     let store = global.needed_store()?;
-    let standings = survey(&plan, &wanted, Some(&store));
+    let statuses = instance_statuses(&plan, &wanted, Some(&store));
     let who = match &arguments.by {
         Some(name) => name.clone(),
         None => user(),
     };
     for n in find::find_instances(&plan, &arguments.stage)? {
         let label = &plan.instances[n].label;
-        let key = match &standings[n] {
-            Standing::WillRun(key) => key,
-            Standing::Unsound { .. } => return Err(run_selection::unshown(&plan, &standings, n)),
-            Standing::WaitsOn(other) => {
+        let key = match &statuses[n] {
+            InstanceStatus::WillRun(key) => key,
+            InstanceStatus::Unsound { .. } => {
+                return Err(run_selection::unshown(&plan, &statuses, n));
+            }
+            InstanceStatus::WaitsOn(other) => {
                 let other = &plan.instances[*other].label;
                 return Err(Diagnostic::new(format!("`{label}` waits on `{other}`"))
                     .help(format!("accept or run `{other}` first"))
                     .into());
             }
-            Standing::Broken(failure) => {
+            InstanceStatus::Broken(failure) => {
                 return Err(Diagnostic::new(format!("`{label}`: {}", failure.message)).into());
             }
-            Standing::Cached { .. } | Standing::Unwanted => {
+            InstanceStatus::Cached { .. } | InstanceStatus::NotTargeted => {
                 if !global.quiet {
-                    out!("{label}: its result is in use already");
+                    out!("{label}: its result is already in use");
                 }
                 continue;
             }

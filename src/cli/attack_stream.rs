@@ -6,14 +6,14 @@ use std::io::{BufRead, Read, Write};
 use clap::Args;
 use serde::Serialize;
 use stages::Role;
-use stages::kinds::attack::{AttackStream, Run};
+use stages::attack_stream::{self, AttackStream, StreamRun};
 
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::unprinted;
 use super::run_selection;
 use crate::diagnostic::Diagnostic;
-use crate::inspect::status::{Standing, survey};
+use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan::{self, Feed};
 use crate::results::find;
 
@@ -22,7 +22,7 @@ const LONGEST: u64 = 1 << 24;
 
 /// What goes in and comes out, for `--help`.
 pub const FORMAT: &str = "\
-Standard input has a sample a line, as many numbers as the model reads in a step: 0.1,0.2 or [0.1, 0.2].
+Standard input has one sample per line, with as many numbers as the model reads per step: 0.1,0.2 or [0.1, 0.2].
 An empty line ends a sequence and begins another. Each sample is answered at once, in the form that it came in;
 with --probabilities these follow its numbers, or it is {\"x\": [...], \"p\": [...]}.
 With --json every answer is {\"sequence\": 0, \"step\": 0, \"x\": [...]}, and \"p\" with --probabilities.
@@ -82,8 +82,8 @@ pub fn stream(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             break;
         }
         if line.pop_if(|byte| *byte == b'\n').is_none() && line.len() as u64 > LONGEST {
-            let what = format!("it goes on for more than {LONGEST} bytes");
-            return Err(at(what).help("each sample is on its own line").into());
+            let what = format!("it is longer than {LONGEST} bytes");
+            return Err(at(what).help("put each sample on its own line").into());
         }
         let line = std::str::from_utf8(&line).map_err(|error| {
             let (byte, place) = (line[error.valid_up_to()], error.valid_up_to() + 1);
@@ -126,11 +126,14 @@ fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
             .into());
     };
     let instance = &plan.instances[asked.instance];
-    if arguments.label.is_some() && instance.params.contains_key("target") {
+    if arguments.label.is_some() && attack_stream::has_target(&instance.params) {
         let message = format!("`{stage}` has a target, so --label would have no effect");
-        return Err(Diagnostic::new(message).help("leave --label out").into());
+        return Err(Diagnostic::new(message).help("omit --label").into());
     }
-    let weights = instance.wires.iter().find(|wire| wire.port == "victim");
+    let weights = instance
+        .wires
+        .iter()
+        .find(|wire| wire.port == attack_stream::VICTIM);
     let weights = match weights.map(|wire| &wire.from) {
         Some(Feed::One(source)) if plan.decl(asked.instance).kind.role() == Role::Attack => *source,
         Some(Feed::Pick(_)) => {
@@ -141,7 +144,7 @@ fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
         _ => {
             let message = format!("`{stage}` is not an attack stage");
             return Err(Diagnostic::new(message)
-                .help("name one with attack = \"gradient-sign\", \"fixed-point\" or \"dynamic\"")
+                .help("`ablate kinds attack` describes those that perturb samples as they arrive")
                 .into());
         }
     };
@@ -149,9 +152,9 @@ fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
     let targets = [label.clone()];
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &targets))?;
     let store = global.needed_store()?;
-    let standings = survey(&plan, &wanted, Some(&store));
-    let Standing::Cached { outputs, .. } = &standings[weights.instance] else {
-        return Err(run_selection::unshown(&plan, &standings, weights.instance));
+    let statuses = instance_statuses(&plan, &wanted, Some(&store));
+    let InstanceStatus::Cached { outputs, .. } = &statuses[weights.instance] else {
+        return Err(run_selection::unshown(&plan, &statuses, weights.instance));
     };
     let table = store.read(&outputs[weights.output])?;
     let live = AttackStream::open(&table, instance.params.as_ref().clone());
@@ -182,7 +185,7 @@ fn parse(line: &str) -> Result<(Vec<f32>, Form), (String, &'static str)> {
         match wide as f32 {
             narrow if narrow.is_finite() => Ok(narrow),
             _ if wide.is_finite() => Err((
-                format!("{} does not fit into 32 bits", cut(part)),
+                format!("{} does not fit in 32 bits", cut(part)),
                 "numbers are between -3.4e38 and 3.4e38: scale the samples as the training data was",
             )),
             _ => Err((
@@ -218,15 +221,15 @@ struct Answer<'a> {
 
 fn write(
     out: &mut impl Write,
-    run: &mut Run<'_>,
+    run: &mut StreamRun<'_>,
     moved: &[f32],
     (form, place): (Form, Place),
     arguments: &Arguments,
 ) -> Result<(), Exit> {
-    let mut said = None;
+    let mut printed = None;
     if arguments.probabilities {
         let asked = run.probabilities();
-        said = Some(asked.map_err(|e| Exit::from(Diagnostic::new(e.message)))?);
+        printed = Some(asked.map_err(|e| Exit::from(Diagnostic::new(e.message)))?);
     }
     let json = |text: serde_json::Result<String>| text.expect("numbers are plain");
     let object = matches!(form, Form::Object);
@@ -234,15 +237,15 @@ fn write(
         sequence: object.then_some(place.sequence),
         step: object.then_some(place.step),
         x: moved,
-        p: said.as_deref(),
+        p: printed.as_deref(),
     };
     match form {
-        Form::Json if said.is_none() => {
+        Form::Json if printed.is_none() => {
             writeln!(out, "{}", json(serde_json::to_string(moved)))
         }
         Form::Json | Form::Object => writeln!(out, "{}", json(serde_json::to_string(&answer))),
         Form::Csv => {
-            let numbers = moved.iter().chain(said.iter().flatten());
+            let numbers = moved.iter().chain(printed.iter().flatten());
             let texts: Vec<String> = numbers.map(f32::to_string).collect();
             writeln!(out, "{}", texts.join(","))
         }

@@ -12,7 +12,7 @@ use super::print::out;
 use super::run_selection::{self, RunOption};
 use crate::diagnostic::Diagnostic;
 use crate::inspect::audit::{Audit, check, html, proof, tree};
-use crate::inspect::status::survey_as_recorded;
+use crate::inspect::status::statuses_as_recorded;
 use crate::plan::{self, Plan, Source};
 use crate::results::cell::{self, CellFilter};
 use crate::results::find::{self, Located};
@@ -58,7 +58,7 @@ pub fn audit(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     if audit.lineage.roots.len() < roots.len() {
         let gone = format!("the record of how `{asked}` was made is no longer in the store");
         return Err(Diagnostic::new(gone)
-            .help("`ablate fsck` says what is wrong with it")
+            .help("`ablate fsck` reports what is wrong with it")
             .into());
     }
     if let Some(wanted) = wanted {
@@ -147,11 +147,11 @@ fn current(plan: &Plan<'_>, store: &Store, outputs: &[Source]) -> Result<Vec<i64
         .for_each(|source| wanted[source.instance] = true);
     plan::reach(plan, &mut wanted);
     // What is damaged or altered is audited too: the audit says what is wrong with it.
-    let standings = survey_as_recorded(plan, &wanted, store);
+    let statuses = statuses_as_recorded(plan, &wanted, store);
     let mut executions = Vec::with_capacity(outputs.len());
     for source in outputs {
-        let Some((execution, _)) = standings[source.instance].recorded() else {
-            return Err(run_selection::unshown(plan, &standings, source.instance));
+        let Some((execution, _)) = statuses[source.instance].recorded() else {
+            return Err(run_selection::unshown(plan, &statuses, source.instance));
         };
         executions.push(execution);
     }
@@ -204,7 +204,7 @@ fn check_proof(global: &Global, file: &Path) -> Result<(), Exit> {
 
 /// What a proof says, and who accepted changes of code behind it.
 fn print_proven(proof: &proof::Proof, checked: &check::Checked) -> Result<(), Exit> {
-    // What was asked for are somebody's words: what is proven is said beside them.
+    // The reference is somebody's words: what is proven is printed beside it.
     out!("proof of {}, root {}", one_line(&proof.asked), proof.root);
     let stage = proof.nodes.last().map_or("", |node| node.stage.as_str());
     match &proof.cell {
@@ -224,7 +224,7 @@ fn print_proven(proof: &proof::Proof, checked: &check::Checked) -> Result<(), Ex
         }
         None => out!("table    {stage}.{}", proof.output),
     }
-    let said = proof.accepted.iter().map(|one| {
+    let text = proof.accepted.iter().map(|one| {
         let unheard = checked.unheard.contains(&one.instance);
         (
             one,
@@ -236,7 +236,7 @@ fn print_proven(proof: &proof::Proof, checked: &check::Checked) -> Result<(), Ex
         )
     });
     let unsaid = checked.unsaid.iter();
-    for (one, mark) in said.chain(unsaid.map(|one| (one, " (the proof does not say so)"))) {
+    for (one, mark) in text.chain(unsaid.map(|one| (one, " (the proof does not say so)"))) {
         let line = format!(
             "{}: made by code {}, and {} accepted {}: {}{mark}",
             one.instance,

@@ -80,7 +80,7 @@ fn print_challenge(found: &Challenge) -> Result<(), Exit> {
     if found.agree + found.disagree.len() == 0 {
         out!(
             "nothing was compared: no key was executed by both. Keys have parameters, files, inputs \
-             and code: run the same pipeline by the same `ablate` there"
+             and code: run the same pipeline with the same `ablate` there"
         );
     }
     Ok(())

@@ -14,7 +14,7 @@ use crate::amounts::counted;
 use crate::diagnostic::{self, Diagnostic, Problems};
 use crate::inspect::stored::{self, Stored};
 use crate::plan::{self, Plan};
-use crate::publish::claims::{self, Claim, Claims, Judged, Results, Trouble, Verdict};
+use crate::publish::claims::{self, Claim, Claims, ClaimsError, Judged, Results, Verdict};
 use crate::results::degenerate;
 
 /// What `claims` takes.
@@ -71,8 +71,8 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     };
     let judged = match claims::judge(&claims, &results) {
         Ok(judged) => judged,
-        Err(Trouble::Store(error)) => return Err(error.into()),
-        Err(Trouble::Wrong(list)) => {
+        Err(ClaimsError::Store(error)) => return Err(error.into()),
+        Err(ClaimsError::Wrong(list)) => {
             let sources = claims.sources;
             return Err(Problems { sources, list }.into());
         }
@@ -136,8 +136,8 @@ pub fn after_run(
     };
     match claims::judge(claims, &results) {
         Ok(judged) => Ok(Some(claims::count(&judged))),
-        Err(Trouble::Store(error)) => Err(error.to_string()),
-        Err(Trouble::Wrong(list)) => Err(diagnostic::render(&claims.sources, &list)),
+        Err(ClaimsError::Store(error)) => Err(error.to_string()),
+        Err(ClaimsError::Wrong(list)) => Err(diagnostic::render(&claims.sources, &list)),
     }
 }
 
@@ -214,11 +214,11 @@ fn print(
             out!("{:16}note   {note}", "");
         }
     }
-    let mut said: Vec<&String> = Vec::new();
+    let mut printed: Vec<&String> = Vec::new();
     for note in known.values().flatten() {
-        if !said.contains(&note) {
+        if !printed.contains(&note) {
             out!("note: {note}");
-            said.push(note);
+            printed.push(note);
         }
     }
     out!("claims: {}", counted(&claims::count(judged)));

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use indicatif::HumanBytes;
 use serde_json::json;
 use stages::DataHome;
-use stages::kinds::dataset::{self, Set};
+use stages::data::{self as sets, Set};
 
 use super::exit::Exit;
 use super::fetch_progress::FetchProgress;
@@ -70,7 +70,7 @@ fn written(global: &Global) -> Data {
         return pipeline.data;
     }
     let file = global.file.display();
-    note!("note: {file} has mistakes, which `ablate plan` shows; only its [data] is read");
+    note!("note: {file} has errors, which `ablate plan` shows; only its [data] is read");
     let text = std::fs::read_to_string(&global.file).unwrap_or_default();
     let whole: toml::Table = toml::from_str(&text).unwrap_or_default();
     let data = |key: &str| whole.get("data")?.get(key);
@@ -98,7 +98,7 @@ fn list(global: &Global, home: &DataHome) -> Result<(), Exit> {
             "here"
         );
     }
-    for set in dataset::all().values() {
+    for set in sets::all().values() {
         let here = whereabouts(home, set);
         if global.json {
             let splits: Vec<_> = set.split.iter().map(|split| json!({ "name": split.name, "rows": split.rows, "content": split.content })).collect();
@@ -123,7 +123,7 @@ fn list(global: &Global, home: &DataHome) -> Result<(), Exit> {
             set.licence
         );
     }
-    for set in dataset::SYNTHETIC {
+    for set in sets::SYNTHETIC {
         let (name, schema, title) = (set.name, set.schema.name(), set.title);
         match global.json {
             true => out!(
@@ -151,7 +151,7 @@ fn whereabouts(home: &DataHome, set: &Set) -> Option<&'static str> {
         set.form.iter().any(|form| {
             form.files
                 .iter()
-                .all(|file| dataset::place(home, file).is_some())
+                .all(|file| sets::place(home, file).is_some())
         })
     };
     match (whole(&cache), whole(home)) {
@@ -167,7 +167,7 @@ fn fetch(global: &Global, home: &DataHome, names: &[String]) -> Result<(), Exit>
     let mut failed = false;
     for set in sets {
         let eyes = FetchProgress::new(&set.name, global, stop.clone());
-        let got = dataset::fetch(home, set, &eyes);
+        let got = sets::fetch(home, set, &eyes);
         eyes.close();
         match got {
             Err(failure) if failure.stopped || stop.load(Ordering::Relaxed) => {
@@ -193,7 +193,7 @@ fn fetch(global: &Global, home: &DataHome, names: &[String]) -> Result<(), Exit>
 
 fn verify(global: &Global, home: &DataHome, names: &[String]) -> Result<(), Exit> {
     let sets = match names.is_empty() {
-        true => dataset::all().values().collect(),
+        true => sets::all().values().collect(),
         false => chosen(names)?,
     };
     let (mut good, mut bad) = (0, 0);
@@ -203,7 +203,7 @@ fn verify(global: &Global, home: &DataHome, names: &[String]) -> Result<(), Exit
         let paths = roots.into_iter().flatten();
         let paths = paths.map(|root| root.join(&file.path));
         for path in paths.filter(|path| path.is_file()) {
-            let checked = dataset::check_file(&path, file);
+            let checked = sets::check_file(&path, file);
             match &checked {
                 Ok(_) => good += 1,
                 Err(_) => bad += 1,
@@ -229,10 +229,10 @@ fn verify(global: &Global, home: &DataHome, names: &[String]) -> Result<(), Exit
 
 fn path(global: &Global, home: &DataHome, name: &str) -> Result<(), Exit> {
     let set = chosen(std::slice::from_ref(&name.to_owned()))?[0];
-    let whole = |form: &&dataset::Form| {
+    let whole = |form: &&sets::Form| {
         form.files
             .iter()
-            .all(|file| dataset::place(home, file).is_some())
+            .all(|file| sets::place(home, file).is_some())
     };
     let Some(form) = set.form.iter().find(whole) else {
         let problem = Diagnostic::new(format!("the data set `{name}` is not on this machine"))
@@ -240,11 +240,7 @@ fn path(global: &Global, home: &DataHome, name: &str) -> Result<(), Exit> {
         eprint!("{}", diagnostic::render(&Sources::default(), &[problem]));
         return Err(Exit::Code(1));
     };
-    for path in form
-        .files
-        .iter()
-        .filter_map(|file| dataset::place(home, file))
-    {
+    for path in form.files.iter().filter_map(|file| sets::place(home, file)) {
         match global.json {
             true => out!("{}", json!({ "path": shown(&path) })),
             false => out!("{}", path.display()),
@@ -260,14 +256,14 @@ fn shown(path: &Path) -> String {
 /// The sets of these names.
 fn chosen(names: &[String]) -> Result<Vec<&'static Set>, Exit> {
     let find = |name: &String| {
-        dataset::find(name).ok_or_else(|| {
-            if dataset::SYNTHETIC.iter().any(|set| set.name == name) {
+        sets::find(name).ok_or_else(|| {
+            if sets::SYNTHETIC.iter().any(|set| set.name == name) {
                 return Exit::from(
-                    Diagnostic::new(format!("`{name}` is made from a seed: it has no files"))
+                    Diagnostic::new(format!("`{name}` is synthetic: it has no files"))
                         .help("use it with kind = \"dataset\""),
                 );
             }
-            let known = dataset::all().keys().copied();
+            let known = sets::all().keys().copied();
             Exit::from(
                 Diagnostic::new(format!("no data set `{name}`"))
                     .maybe_help(nearest(name, known))

@@ -10,7 +10,7 @@ pub enum Exit {
     Store(store::Error),
     /// What was asked for cannot be had: code 1.
     Failed(Diagnostic),
-    /// Ends with this code; everything is already said.
+    /// Ends with this code; everything is already printed.
     Code(u8),
 }
 

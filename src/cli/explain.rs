@@ -7,7 +7,7 @@ use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
 use crate::inspect::explain::{self, Reason};
-use crate::inspect::status::{Standing, survey};
+use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan;
 use crate::results::find;
 
@@ -26,17 +26,17 @@ pub fn explain(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &targets))?;
     let asked = find::find_instances(&plan, &arguments.stage)?;
     let store = global.existing_store()?;
-    let standings = survey(&plan, &wanted, store.as_ref());
+    let statuses = instance_statuses(&plan, &wanted, store.as_ref());
     for n in asked {
         let label = &plan.instances[n].label;
-        let (status, text, fields) = match &standings[n] {
-            Standing::Unwanted => continue,
-            Standing::Cached { key, .. } => (
+        let (status, text, fields) = match &statuses[n] {
+            InstanceStatus::NotTargeted => continue,
+            InstanceStatus::Cached { key, .. } => (
                 "cached",
                 format!("{label} is cached: key {}", key.short()),
                 Vec::new(),
             ),
-            Standing::WaitsOn(other) => {
+            InstanceStatus::WaitsOn(other) => {
                 let other = &plan.instances[*other].label;
                 let text = format!(
                     "{label} waits on {other}: its key is known once {other} has run\n  \
@@ -44,8 +44,10 @@ pub fn explain(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
                 );
                 ("waits", text, Vec::new())
             }
-            Standing::Broken(failure) => ("broken", format!("{label}: {failure}"), Vec::new()),
-            Standing::WillRun(key) | Standing::Unsound { key, .. } => {
+            InstanceStatus::Broken(failure) => {
+                ("broken", format!("{label}: {failure}"), Vec::new())
+            }
+            InstanceStatus::WillRun(key) | InstanceStatus::Unsound { key, .. } => {
                 match explain::reason(&plan, n, key, store.as_ref())? {
                     Reason::Differs(list) if list.len() > 1 => {
                         let each = list.iter().map(|difference| format!("\n  {difference}"));

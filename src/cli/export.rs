@@ -14,7 +14,7 @@ use super::run_selection::{self, RunOption};
 use super::{export_run, file, report};
 use crate::diagnostic::Diagnostic;
 use crate::publish::report::export::{self, grid::Grid, mlflow, textattack};
-use crate::publish::report::summary::told;
+use crate::publish::report::summary::invocation;
 use crate::publish::report::{examples, tables};
 use crate::results::columns;
 use crate::results::recorded::{self, Recorded};
@@ -231,11 +231,11 @@ fn examples_of(
     let found = examples::of_step(store, recorded, at);
     let texts = found.filter(|found| found.drawings.is_empty());
     let texts = texts.ok_or_else(|| {
-        wrong("holds no examples of an attack on texts")
-            .help("--textattack needs a stage of kind attack")
+        wrong("has no examples of an attack on texts")
+            .help("--textattack needs the stage of an attack on texts")
     })?;
     let table = step
-        .output("examples")
+        .output(stages::tables::examples::SCHEMA.name)
         .and_then(|output| recorded::table(store, output));
     let cost = |name: &str| {
         table
@@ -285,7 +285,7 @@ fn whole_run(
             .help("-o names another folder")
     })?;
     let run = recorded.run.id;
-    let named = report::named(run, &told(&recorded.run));
+    let named = report::named(run, &invocation(&recorded.run));
     match (global.json, global.quiet) {
         (true, _) => out!(
             "{}",

@@ -48,7 +48,7 @@ pub fn write_crate(global: &Global, option: &RunOption, path: &Path) -> Result<(
         let name = path.display();
         match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                Diagnostic::new(format!("`{name}` is there already"))
+                Diagnostic::new(format!("`{name}` already exists"))
                     .help("give another name, or remove it first")
             }
             _ => Diagnostic::new(format!("cannot write `{name}`: {error}")),

@@ -11,11 +11,12 @@ use crate::diagnostic::Diagnostic;
 /// All bytes under that name, or what was there before.
 pub fn write(file: &Path, bytes: &[u8]) -> Result<(), Exit> {
     if let Some(why) = precious(file) {
-        return Err(
-            Diagnostic::new(format!("`{}` {why}, and would be replaced", file.display()))
-                .help("-o names another file")
-                .into(),
-        );
+        return Err(Diagnostic::new(format!(
+            "`{}` {why} and would be overwritten",
+            file.display()
+        ))
+        .help("-o names another file")
+        .into());
     }
     let written = || {
         // A pipe or a device is written to; it must not be replaced by a file.
@@ -29,7 +30,7 @@ pub fn write(file: &Path, bytes: &[u8]) -> Result<(), Exit> {
     };
     written().map_err(|error| {
         Diagnostic::new(unwritten(file, &error))
-            .help("-o names another file, in a folder that is there")
+            .help("-o names another file, in a folder that exists")
             .into()
     })
 }
@@ -43,7 +44,7 @@ fn precious(file: &Path) -> Option<&'static str> {
         return Some("is inside a store");
     }
     let settings = file.extension().is_some_and(|ending| ending == "toml");
-    (settings && file.exists()).then_some("is there already")
+    (settings && file.exists()).then_some("already exists")
 }
 
 /// All bytes under that name, which nothing may have by then; or nothing.

@@ -83,7 +83,7 @@ pub fn lint(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             continue;
         }
         let file = arguments.manuscript.display();
-        out!("{file}:{line}:{column}: {shown} {}", said(&finding));
+        out!("{file}:{line}:{column}: {shown} {}", printed(&finding));
     }
     if global.json {
         out!(
@@ -99,7 +99,7 @@ pub fn lint(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
 }
 
-fn said(finding: &Finding) -> String {
+fn printed(finding: &Finding) -> String {
     match finding {
         Finding::Right { cell } => format!("is right: {cell}"),
         Finding::Stale {

@@ -7,7 +7,7 @@ use store::{Output, Store};
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
-use crate::inspect::status::{Standing, survey};
+use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan;
 use crate::results::find;
 
@@ -25,10 +25,10 @@ pub fn ls(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let listed = find::chosen(&plan, &arguments.stages)?;
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.stages))?;
     let store = global.existing_store()?;
-    let standings = survey(&plan, &wanted, store.as_ref());
+    let statuses = instance_statuses(&plan, &wanted, store.as_ref());
     for n in listed {
         let (instance, kind) = (&plan.instances[n], plan.decl(n).kind.describe().kind);
-        let made = made(store.as_ref(), &standings[n])?;
+        let made = made(store.as_ref(), &statuses[n])?;
         for (at, name) in instance.outputs.iter().enumerate() {
             let output = made.get(at);
             let label = plan.source_label(plan::Source {
@@ -49,7 +49,7 @@ pub fn ls(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
                     output.rows,
                     output.digest.short()
                 ),
-                None => out!("{label:<32} {kind:<20} {}", state(&standings[n])),
+                None => out!("{label:<32} {kind:<20} {}", state(&statuses[n])),
             }
         }
     }
@@ -57,8 +57,8 @@ pub fn ls(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 }
 
 /// What an instance has in the store.
-fn made(store: Option<&Store>, standing: &Standing) -> Result<Vec<Output>, Exit> {
-    let (Some(store), Standing::Cached { execution, .. }) = (store, standing) else {
+fn made(store: Option<&Store>, status: &InstanceStatus) -> Result<Vec<Output>, Exit> {
+    let (Some(store), InstanceStatus::Cached { execution, .. }) = (store, status) else {
         return Ok(Vec::new());
     };
     let execution = store.execution(*execution)?;
@@ -66,9 +66,9 @@ fn made(store: Option<&Store>, standing: &Standing) -> Result<Vec<Output>, Exit>
 }
 
 /// Why there is no result, in a word.
-fn state(standing: &Standing) -> &'static str {
-    match standing {
-        Standing::Unsound { fault, .. } => fault.word(),
+fn state(status: &InstanceStatus) -> &'static str {
+    match status {
+        InstanceStatus::Unsound { fault, .. } => fault.word(),
         _ => "has not been run",
     }
 }

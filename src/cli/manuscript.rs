@@ -46,7 +46,7 @@ impl<'a> ManuscriptResults<'a> {
         if let Some(table) = self.read.borrow().get(digest) {
             return Ok(table.clone());
         }
-        let table = self.store.look(digest)?;
+        let table = self.store.peek(digest)?;
         self.read.borrow_mut().insert(*digest, table.clone());
         Ok(table)
     }

@@ -19,8 +19,8 @@ pub fn print(
     json: bool,
 ) -> Result<(), Exit> {
     let vectors = Vectors::of(table).ok_or_else(|| {
-        Diagnostic::new(format!("`{label}` holds no vectors")).help(
-            "--nearest needs columns `token` (or `word`) and `v`, as a stage of kind embed makes",
+        Diagnostic::new(format!("`{label}` has no vectors")).help(
+            "--nearest needs columns `token` (or `word`) and `v`, as a stage of kind embed produces",
         )
     })?;
     let Some(at) = vectors.words.iter().position(|known| *known == word) else {

@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
 use crate::inspect::explain::{self};
-use crate::inspect::status::{Standing, survey};
+use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan::{self, Plan};
 use crate::results::find;
 
@@ -27,9 +27,12 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let store = global.existing_store()?;
     let (mut cached, mut will_run, mut waits) = (0, 0, 0);
     let mut lines = String::new();
-    for (n, standing) in survey(&plan, &wanted, store.as_ref()).iter().enumerate() {
+    for (n, status) in instance_statuses(&plan, &wanted, store.as_ref())
+        .iter()
+        .enumerate()
+    {
         let label = &plan.instances[n].label;
-        let Some((status, why)) = status(&plan, n, standing, store.as_ref())? else {
+        let Some((status, why)) = in_words(&plan, n, status, store.as_ref())? else {
             continue;
         };
         match status {
@@ -53,21 +56,21 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     Ok(())
 }
 
-/// How an instance stands, in a word, and why; nothing for one that nobody asked for.
-fn status(
+/// An instance's status in words, and why; nothing for one that is not among the targets.
+fn in_words(
     plan: &Plan<'_>,
     n: usize,
-    standing: &Standing,
+    status: &InstanceStatus,
     store: Option<&Store>,
 ) -> Result<Option<(&'static str, String)>, Exit> {
-    Ok(Some(match standing {
-        Standing::Unwanted => return Ok(None),
-        Standing::Cached { .. } => ("cached", String::new()),
-        Standing::WillRun(key) | Standing::Unsound { key, .. } => {
+    Ok(Some(match status {
+        InstanceStatus::NotTargeted => return Ok(None),
+        InstanceStatus::Cached { .. } => ("cached", String::new()),
+        InstanceStatus::WillRun(key) | InstanceStatus::Unsound { key, .. } => {
             let reason = explain::reason(plan, n, key, store)?;
             ("will run", explain::line(&reason))
         }
-        Standing::WaitsOn(other) => ("waits on", plan.instances[*other].label.clone()),
-        Standing::Broken(failure) => ("will fail", failure.message.clone()),
+        InstanceStatus::WaitsOn(other) => ("waits on", plan.instances[*other].label.clone()),
+        InstanceStatus::Broken(failure) => ("will fail", failure.message.clone()),
     }))
 }

@@ -10,7 +10,7 @@ use crate::visible;
 /// A reader that has gone away ends the program quietly; a full disk does not.
 pub(super) fn unprinted(error: std::io::Error) -> Exit {
     if error.kind() != std::io::ErrorKind::BrokenPipe {
-        eprintln!("error: cannot print: {error}");
+        eprintln!("error: cannot write to standard output: {error}");
         return Exit::Code(1);
     }
     Exit::Code(0)
@@ -40,7 +40,8 @@ pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Exit> {
         (false, _) => out.write_all(bytes),
         (true, Ok(text)) => out.write_all(visible::on_terminal(text).as_bytes()),
         (true, Err(_)) => {
-            let problem = Diagnostic::new("this is not text, and standard output is a terminal");
+            let problem =
+                Diagnostic::new("the output is binary, and standard output is a terminal");
             return Err(problem.help("-o FILE writes it to a file").into());
         }
     }

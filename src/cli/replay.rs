@@ -13,7 +13,7 @@ use super::run_selection;
 use crate::diagnostic::Diagnostic;
 use crate::engine::inputs;
 use crate::environment;
-use crate::inspect::status::{Standing, survey};
+use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::inspect::stored;
 use crate::inspect::verify::job;
 use crate::plan::{self, Plan};
@@ -35,7 +35,7 @@ pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.stages))?;
     let store = global.needed_store()?;
-    let standings = survey(&plan, &wanted, Some(&store));
+    let statuses = instance_statuses(&plan, &wanted, Some(&store));
     let mut chosen = Vec::new();
     for stage in &arguments.stages {
         chosen.extend(find::find_instances(&plan, stage)?);
@@ -47,15 +47,15 @@ pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let (mut replayed, mut rows, mut wrong) = (0, 0, 0);
     for n in chosen {
         let label = &plan.instances[n].label;
-        if !matches!(standings[n], Standing::Cached { .. }) {
-            let not_run = stored::unusable(&plan, &standings, n).is_none();
+        if !matches!(statuses[n], InstanceStatus::Cached { .. }) {
+            let not_run = stored::unusable(&plan, &statuses, n).is_none();
             let other = plan.decl(n).kind.role() != Role::Attack;
             if !named && (not_run || other) {
                 continue;
             }
-            return Err(run_selection::unshown(&plan, &standings, n));
+            return Err(run_selection::unshown(&plan, &statuses, n));
         }
-        let Some(outcome) = one(&plan, &standings, &store, n)? else {
+        let Some(outcome) = one(&plan, &statuses, &store, n)? else {
             if !named {
                 continue;
             }
@@ -88,16 +88,16 @@ pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 /// Replays an instance; `None` if its kind has nothing to replay.
 fn one(
     plan: &Plan<'_>,
-    standings: &[Standing],
+    statuses: &[InstanceStatus],
     store: &Store,
     n: usize,
 ) -> Result<Option<Replayed>, Exit> {
     let label = &plan.instances[n].label;
     let failed = |why: String| Diagnostic::new(format!("`{label}` cannot be replayed: {why}"));
-    let Standing::Cached { execution, .. } = &standings[n] else {
+    let InstanceStatus::Cached { execution, .. } = &statuses[n] else {
         unreachable!("looked at before");
     };
-    let job = job(plan, standings, store, n).map_err(&failed)?;
+    let job = job(plan, statuses, store, n).map_err(&failed)?;
     let execution = store.execution(*execution)?;
     let execution = execution.expect("what is cached was executed");
     let mut outputs = Outputs::new();

@@ -16,8 +16,8 @@ use crate::diagnostic::{self, Diagnostic, Problems};
 use crate::inspect::stored;
 use crate::plan;
 use crate::publish::claims as judging;
-use crate::publish::report::figures::asked;
-use crate::publish::report::summary::told;
+use crate::publish::report::figures::spec;
+use crate::publish::report::summary::invocation;
 use crate::publish::report::{self, ClaimRow, LostResult};
 use crate::visible::one_line;
 
@@ -50,8 +50,8 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
     let option = run_selection::either(&arguments.which, &arguments.older_spelling);
     let run = run_selection::shown(global, &store, &option)?;
-    let (number, told) = (run.id, told(&run));
-    let figures = asked::read(&global.file)?;
+    let (number, invocation) = (run.id, invocation(&run));
+    let figures = spec::read(&global.file)?;
     let request = report::ReportRequest {
         claims: judged(&global.file, &store, &run),
         run,
@@ -83,13 +83,13 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         (true, _) => out!(
             "{}",
             json!({
-                "run": number, "told": told, "file": name, "bytes": bytes, "notes": made.odd,
+                "run": number, "invocation": invocation, "file": name, "bytes": bytes, "notes": made.odd,
             })
         ),
         (false, true) => {}
         (false, false) => out!(
             "{}: {} ({})",
-            named(number, &told),
+            named(number, &invocation),
             name.display(),
             size(bytes)
         ),
@@ -123,19 +123,19 @@ pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, St
             "run {run} is of {own}, not of {name} (-f names the file)"
         ));
     }
-    let told = |problems: Problems| diagnostic::render(&problems.sources, &problems.list);
+    let invocation = |problems: Problems| diagnostic::render(&problems.sources, &problems.list);
     let request = PipelineRequest {
         file: file.to_owned(),
         profile: run.profile.clone(),
         sets: run_selection::settings(run),
     };
-    let pipeline = config::read(&request).map_err(told)?;
+    let pipeline = config::read(&request).map_err(invocation)?;
     let rendered = |list: Vec<Diagnostic>| diagnostic::render(&pipeline.sources, &list);
     let plan = plan::build(&pipeline).map_err(rendered)?;
     let Some(path) = judging::path(file, &plan) else {
         return Ok(Vec::new());
     };
-    let read = judging::read(&path, &plan).map_err(told)?;
+    let read = judging::read(&path, &plan).map_err(invocation)?;
     let stored = stored::of_run(&plan, store, run).map_err(|error| error.to_string())?;
     let results = judging::Results {
         plan: &plan,
@@ -146,8 +146,8 @@ pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, St
     };
     match judging::judge(&read, &results) {
         Ok(judged) => Ok(judged.iter().map(ClaimRow::from).collect()),
-        Err(judging::Trouble::Store(error)) => Err(error.to_string()),
-        Err(judging::Trouble::Wrong(list)) => Err(diagnostic::render(&read.sources, &list)),
+        Err(judging::ClaimsError::Store(error)) => Err(error.to_string()),
+        Err(judging::ClaimsError::Wrong(list)) => Err(diagnostic::render(&read.sources, &list)),
     }
 }
 
@@ -157,11 +157,11 @@ pub fn first_line(why: &str) -> &str {
     first.trim_start_matches("error: ")
 }
 
-/// `run 3`, and what it was told, so that nobody takes a small run for the whole one.
-pub fn named(run: RunId, told: &str) -> String {
-    match told {
+/// `run 3`, and what it was invocation, so that nobody takes a small run for the whole one.
+pub fn named(run: RunId, invocation: &str) -> String {
+    match invocation {
         "" => format!("run {run}"),
-        told => format!("run {run} ({told})"),
+        invocation => format!("run {run} ({invocation})"),
     }
 }
 

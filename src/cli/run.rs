@@ -44,7 +44,7 @@ pub struct Arguments {
 /// Reads, plans, runs, records.
 pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     if arguments.no_sandbox {
-        stages::kinds::command::let_loose();
+        stages::programs::disable_sandbox();
     }
     if let Some(tag) = &arguments.tag {
         super::tag::check_tag(tag)?;
@@ -54,7 +54,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let jobs = arguments.jobs.map_or(cores, usize::from);
     // Asking git takes as long as planning: do both at once.
     let path = global.file.clone();
-    let environment = std::thread::spawn(move || environment::look(&path, jobs));
+    let environment = std::thread::spawn(move || environment::capture(&path, jobs));
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.targets))?;
 
@@ -113,7 +113,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
 }
 
-/// Who is told of the run: a terminal, a program, or nobody.
+/// Where progress goes: to a terminal, to a program, or nowhere.
 fn reporter(global: &Global) -> Box<dyn Reporter> {
     match () {
         () if global.json => Box::new(Json),
@@ -140,7 +140,7 @@ fn read_claims(global: &Global, plan: &Plan<'_>, reporter: &dyn Reporter) -> Opt
 /// Claims per verdict; none if they cannot all be judged; or why they cannot be.
 type ClaimCounts = Result<Option<BTreeMap<&'static str, usize>>, String>;
 
-/// What is said after a run: odd results, the tally, the claims.
+/// What is printed after a run: odd results, the tally, the claims.
 fn report_end(
     global: &Global,
     reporter: &dyn Reporter,

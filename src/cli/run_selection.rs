@@ -16,10 +16,10 @@ use super::print::note;
 use crate::config::{self, Pipeline, PipelineRequest};
 use crate::diagnostic::Diagnostic;
 use crate::environment::utc;
-use crate::inspect::status::{Standing, survey};
+use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::inspect::stored::{self, Unusable};
 use crate::plan::{self, Plan};
-use crate::publish::report::summary::told;
+use crate::publish::report::summary::invocation;
 use crate::visible::one_line;
 
 /// The option of every command that can show a past run.
@@ -127,10 +127,10 @@ const LOOK_BACK: usize = 100;
 fn present(global: &Global, store: &Store) -> Result<Run, Exit> {
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
-    let standings = survey(&plan, &vec![true; plan.instances.len()], Some(store));
+    let statuses = instance_statuses(&plan, &vec![true; plan.instances.len()], Some(store));
     let labels = plan.instances.iter().enumerate();
-    let labels: HashMap<&str, &Standing> = labels
-        .map(|(n, instance)| (instance.label.as_str(), &standings[n]))
+    let labels: HashMap<&str, &InstanceStatus> = labels
+        .map(|(n, instance)| (instance.label.as_str(), &statuses[n]))
         .collect();
     let own = Own::of(global);
     let runs = store.runs(usize::MAX)?.into_iter();
@@ -169,22 +169,22 @@ fn outdated(global: &Global, last: &Run) -> Exit {
 fn agreeing(
     store: &Store,
     run: &Run,
-    now: &HashMap<&str, &Standing>,
+    now: &HashMap<&str, &InstanceStatus>,
 ) -> Result<Option<usize>, store::Error> {
     let mut results = 0;
     for used in store.uses(run.id)? {
-        let Some(standing) = now.get(used.instance.as_str()) else {
+        let Some(status) = now.get(used.instance.as_str()) else {
             return Ok(None);
         };
-        let agrees = match (standing, used.execution) {
-            (Standing::Cached { execution, .. }, Some(id)) if id == *execution => true,
+        let agrees = match (status, used.execution) {
+            (InstanceStatus::Cached { execution, .. }, Some(id)) if id == *execution => true,
             // Made again since: the same bytes are the same result.
-            (Standing::Cached { key, outputs, .. }, Some(id)) if used.key == Some(*key) => {
+            (InstanceStatus::Cached { key, outputs, .. }, Some(id)) if used.key == Some(*key) => {
                 let was = store.execution(id)?.map(|was| was.outputs);
                 let was = was.into_iter().flatten().map(|output| output.digest);
                 was.eq(outputs.iter().copied())
             }
-            (standing, _) => match (standing.key(), used.key) {
+            (status, _) => match (status.key(), used.key) {
                 (Some(now), Some(was)) => now == was,
                 // It was not tried, or what it reads is not there.
                 _ => true,
@@ -212,9 +212,9 @@ fn announce(global: &Global, run: &Run) {
         line.push_str(&format!(" (tag {})", run.tags.join(", ")));
     }
     line.push_str(&format!(", {}", utc(run.started)));
-    let told = told(run);
-    if !told.is_empty() {
-        line.push_str(&format!(", {told}"));
+    let invocation = invocation(run);
+    if !invocation.is_empty() {
+        line.push_str(&format!(", {invocation}"));
     }
     note!("ablate: {}", one_line(&line));
 }
@@ -240,8 +240,8 @@ pub fn pipeline_of(global: &Global, run: &Run) -> Result<Pipeline, Exit> {
 
 /// Why an instance cannot be shown: it has not been run, or what the store has of it is not what
 /// was made.
-pub fn unshown(plan: &Plan<'_>, standings: &[Standing], n: usize) -> Exit {
-    match stored::unusable(plan, standings, n) {
+pub fn unshown(plan: &Plan<'_>, statuses: &[InstanceStatus], n: usize) -> Exit {
+    match stored::unusable(plan, statuses, n) {
         Some(unusable) => unusable_exit(&unusable),
         None => {
             let label = &plan.instances[n].label;

@@ -13,17 +13,15 @@ use crate::diagnostic::Diagnostic;
 /// Writes the file and says so. A file that is there is left alone.
 pub fn write(table: &RecordBatch, label: &str, path: &Path, json: bool) -> Result<(), Exit> {
     let bytes = stages::tables::weights::to_safetensors(table).map_err(|failure| {
-        Diagnostic::new(format!("`{label}` holds no weights"))
+        Diagnostic::new(format!("`{label}` has no weights"))
             .help(failure.message)
-            .help(
-                "--safetensors needs the output `weights` of a train or adversarial-retrain stage",
-            )
+            .help("--safetensors needs the weights of a trained model")
     })?;
     file::write_new(path, &bytes).map_err(|error| {
         let name = path.display();
         match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                Diagnostic::new(format!("`{name}` is there already"))
+                Diagnostic::new(format!("`{name}` already exists"))
                     .help("pipelines may depend on it: give another name, or remove it first")
             }
             _ => Diagnostic::new(file::unwritten(path, &error)),

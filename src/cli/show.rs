@@ -16,7 +16,7 @@ use super::global::{Global, in_pipeline};
 use super::print::out;
 use super::run_selection::{self, RunOption};
 use crate::diagnostic::Diagnostic;
-use crate::inspect::status::{Standing, survey};
+use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan;
 use crate::results::degenerate;
 use crate::results::find;
@@ -66,19 +66,19 @@ fn show_present(global: &Global, arguments: &Arguments, store: &Store) -> Result
         .iter()
         .for_each(|source| wanted[source.instance] = true);
     plan::reach(&plan, &mut wanted);
-    let standings = survey(&plan, &wanted, Some(store));
+    let statuses = instance_statuses(&plan, &wanted, Some(store));
     if arguments.log {
         let wanted = asked.iter().map(|source| Logged {
             label: plan.instances[source.instance].label.as_str(),
-            key: standings[source.instance].key(),
+            key: statuses[source.instance].key(),
         });
         let runs = run_selection::own_runs(global, store, LOOK_BACK)?;
         return show_log(store, &runs, wanted.collect());
     }
     let mut found = Vec::with_capacity(asked.len());
     for source in asked {
-        let Standing::Cached { key, outputs, .. } = &standings[source.instance] else {
-            return Err(run_selection::unshown(&plan, &standings, source.instance));
+        let InstanceStatus::Cached { key, outputs, .. } = &statuses[source.instance] else {
+            return Err(run_selection::unshown(&plan, &statuses, source.instance));
         };
         found.push((source, *key, outputs[source.output]));
     }
@@ -89,7 +89,7 @@ fn show_present(global: &Global, arguments: &Arguments, store: &Store) -> Result
     });
     let parts: Vec<Part> = parts.collect();
     let notes = || {
-        let outputs: Vec<_> = standings
+        let outputs: Vec<_> = statuses
             .iter()
             .map(|s| s.outputs().map(<[_]>::to_vec))
             .collect();

@@ -15,7 +15,7 @@ pub fn stop_flag() -> Arc<AtomicBool> {
     std::thread::spawn(move || {
         for _ in signals.forever() {
             if raised.swap(true, Ordering::Relaxed) {
-                stages::kinds::command::kill_all();
+                stages::programs::kill_all();
                 std::process::exit(130);
             }
         }

@@ -13,9 +13,9 @@ use super::stop::stop_flag;
 use crate::amounts::seconds;
 use crate::diagnostic::Diagnostic;
 use crate::environment;
-use crate::inspect::status::{Standing, survey};
+use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::inspect::verify::sample::{Size, draw};
-use crate::inspect::verify::{Request, Verdict, again};
+use crate::inspect::verify::{VerifyContext, VerifyResult, re_execute};
 use crate::plan;
 use crate::results::find;
 use crate::results::recall::Fault;
@@ -45,24 +45,24 @@ pub struct Arguments {
 /// Executes stored results again, in a store that goes away.
 pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     if arguments.no_sandbox {
-        stages::kinds::command::let_loose();
+        stages::programs::disable_sandbox();
     }
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.stages))?;
     let store = global.needed_store()?;
-    let standings = survey(&plan, &wanted, Some(&store));
+    let statuses = instance_statuses(&plan, &wanted, Some(&store));
     let chosen = find::chosen(&plan, &arguments.stages)?;
     let (mut stored, mut unusable) = (Vec::new(), 0);
     for n in chosen {
-        match &standings[n] {
-            Standing::Cached { key, .. } => stored.push((n, *key)),
-            Standing::Unsound { fault, .. } => {
+        match &statuses[n] {
+            InstanceStatus::Cached { key, .. } => stored.push((n, *key)),
+            InstanceStatus::Unsound { fault, .. } => {
                 unusable += usize::from(!matches!(fault, Fault::Missing { .. }));
                 tell_unusable(global, &plan.instances[n].label, fault)?;
             }
             _ if arguments.stages.is_empty() => {}
-            _ => return Err(run_selection::unshown(&plan, &standings, n)),
+            _ => return Err(run_selection::unshown(&plan, &statuses, n)),
         }
     }
     if stored.is_empty() && unusable > 0 {
@@ -89,33 +89,33 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         Ok(folder) => Store::open(&folder)?,
         Err(_) => {
             outside = tempfile::tempdir().map_err(|error| {
-                Diagnostic::new(format!("cannot make a scratch store: {error}"))
+                Diagnostic::new(format!("cannot create a scratch store: {error}"))
             })?;
             Store::open(outside.path())?
         }
     };
     let stop = stop_flag();
-    let here = environment::look(&global.file, cores);
-    let request = Request {
+    let here = environment::capture(&global.file, cores);
+    let context = VerifyContext {
         plan: &plan,
-        standings: &standings,
+        statuses: &statuses,
         store: &store,
         scratch: &scratch,
         data: &arguments.places.home(&pipeline.data),
         here: &here,
         stop: &stop,
     };
-    let mut verdicts = Vec::new();
+    let mut results = Vec::new();
     for n in &drawn {
         for threads in &threads {
-            let Some(verdict) = again(&request, *n, *threads)? else {
+            let Some(result) = re_execute(&context, *n, *threads)? else {
                 return Err(Exit::Code(130));
             };
-            tell(global, &verdict)?;
-            verdicts.push(verdict);
+            tell(global, &result)?;
+            results.push(result);
         }
     }
-    summary(global, &verdicts, drawn.len(), all)?;
+    summary(global, &results, drawn.len(), all)?;
     match unusable {
         0 => Ok(()),
         _ => Err(Exit::Code(1)),
@@ -137,17 +137,17 @@ fn tell_unusable(global: &Global, stage: &str, fault: &Fault) -> Result<(), Exit
     Ok(())
 }
 
-fn tell(global: &Global, verdict: &Verdict) -> Result<(), Exit> {
+fn tell(global: &Global, result: &VerifyResult) -> Result<(), Exit> {
     if global.json {
-        out!("{}", serde_json::to_value(verdict).expect("plain values"));
+        out!("{}", serde_json::to_value(result).expect("plain values"));
         return Ok(());
     }
-    let (stage, wall) = (&verdict.stage, seconds(verdict.wall));
-    let threads = match verdict.threads {
+    let (stage, wall) = (&result.stage, seconds(result.wall));
+    let threads = match result.threads {
         1 => "1 thread".to_owned(),
         n => format!("{n} threads"),
     };
-    match (&verdict.outputs, verdict.worst()) {
+    match (&result.outputs, result.worst()) {
         (Err(why), _) => {
             let first = why.lines().next().unwrap_or_default();
             out!("{:<16}  {stage}  {threads}: {first}", "failed");
@@ -156,7 +156,7 @@ fn tell(global: &Global, verdict: &Verdict) -> Result<(), Exit> {
             "{:<16}  {stage}  {threads}: {output}: {} ({})",
             grade.name(),
             grade.described(),
-            promised(verdict)
+            promised(result)
         ),
         _ if global.quiet => {}
         _ => out!("{:<16}  {stage}  {threads}, {wall}", "bit-identical"),
@@ -164,9 +164,9 @@ fn tell(global: &Global, verdict: &Verdict) -> Result<(), Exit> {
     Ok(())
 }
 
-fn promised(verdict: &Verdict) -> String {
-    match (verdict.promise, verdict.tolerant) {
-        ("outside-program", _) => "an external program promises nothing".to_owned(),
+fn promised(result: &VerifyResult) -> String {
+    match (result.promise, result.tolerant) {
+        ("outside-program", _) => "external programs make no promise".to_owned(),
         ("within-tolerance", false) => {
             "promised: bit-identical on the same instruction sets".to_owned()
         }
@@ -174,35 +174,37 @@ fn promised(verdict: &Verdict) -> String {
     }
 }
 
-fn summary(global: &Global, verdicts: &[Verdict], drawn: usize, all: usize) -> Result<(), Exit> {
-    let rank = |verdict: &Verdict| verdict.worst().map_or(3, |(_, grade)| grade.rank());
-    let count = |wanted: u8| verdicts.iter().filter(|v| rank(v) == wanted).count();
-    let first = verdicts.iter().find(|verdict| !verdict.is_good());
+fn summary(
+    global: &Global,
+    results: &[VerifyResult],
+    drawn: usize,
+    all: usize,
+) -> Result<(), Exit> {
+    let rank = |result: &VerifyResult| result.worst().map_or(3, |(_, grade)| grade.rank());
+    let count = |wanted: u8| results.iter().filter(|v| rank(v) == wanted).count();
+    let [same, within, different, failed] = [0, 1, 2, 3].map(count);
+    let first = results.iter().find(|result| !result.is_good());
     if global.json {
         out!(
             "{}",
             json!({
-                "event": "done", "stages": drawn, "stored": all, "executions": verdicts.len(),
-                "bit_identical": count(0), "within_tolerance": count(1), "different": count(2),
-                "failed": count(3), "first_divergent": first.map(|verdict| &verdict.stage),
+                "event": "done", "stages": drawn, "stored": all, "executions": results.len(),
+                "bit_identical": same, "within_tolerance": within, "different": different,
+                "failed": failed, "first_divergent": first.map(|result| &result.stage),
             })
         );
     } else {
-        if let Some(verdict) = first {
-            let place = match verdict.worst() {
+        if let Some(result) = first {
+            let place = match result.worst() {
                 Some((output, grade)) => format!(", output {output}, {}", grade.described()),
                 None => String::new(),
             };
-            out!("first divergent: {}{place}", verdict.stage);
+            out!("first divergent: {}{place}", result.stage);
         }
         out!(
-            "ablate: {drawn} of {all} stages executed {} times: {} bit-identical, \
-             {} within tolerance, {} different, {} failed",
-            verdicts.len(),
-            count(0),
-            count(1),
-            count(2),
-            count(3)
+            "ablate: {drawn} of {all} stages executed {} times: {same} bit-identical, \
+             {within} within tolerance, {different} different, {failed} failed",
+            results.len()
         );
     }
     match first {

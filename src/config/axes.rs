@@ -27,7 +27,7 @@ pub(super) fn check_axes(table: Table, problems: &mut Vec<Diagnostic>) -> Vec<Ax
             problems.push(
                 Diagnostic::new(format!("axis `{}` has no values", entry.key)).at(
                     entry.node.span,
-                    "an empty list multiplies its stages by nothing",
+                    "an empty list leaves its stages without instances",
                 ),
             );
         }

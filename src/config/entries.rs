@@ -40,19 +40,29 @@ pub fn wrong_type(entry: &Entry, expected: &str) -> Diagnostic {
         .at(entry.node.span, format!("this is {got}"))
 }
 
-/// A key that nobody reads.
+/// Keys that fit in one line of help; of longer lists only the most similar are shown.
+const LISTED: usize = 12;
+const SIMILAR: usize = 5;
+
+/// A key that has no meaning there.
 pub fn unknown_key<'a>(
     entry: &Entry,
     place: &str,
     known: impl IntoIterator<Item = &'a str> + Clone,
 ) -> Diagnostic {
-    let list = known.clone().into_iter().collect::<Vec<_>>().join(", ");
+    let mut list: Vec<&str> = known.clone().into_iter().collect();
+    let help = if list.len() <= LISTED {
+        format!("known keys: {}", list.join(", "))
+    } else {
+        list.sort_by_key(|key| strsim::osa_distance(&entry.key, key));
+        format!("similar keys: {}", list[..SIMILAR].join(", "))
+    };
     Diagnostic::new(format!("unknown key `{}` {place}", entry.key))
         .at(
             entry.key_span,
             nearest(&entry.key, known).unwrap_or_default(),
         )
-        .help(format!("known keys: {list}"))
+        .help(help)
 }
 
 /// A name that would not do in labels, files or SQL.

@@ -1,4 +1,4 @@
-//! One stage's parameters: `${axis}` filled in, types checked, defaults written out.
+//! One stage's parameters: `${axis}` substituted, types checked, defaults written out.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,8 @@ pub fn check_params(
         let Some(param) = description.params.iter().find(|p| p.name == entry.key) else {
             let names = description.params.iter().map(|p| p.name).chain(COMMON);
             let place = format!("in a stage of kind `{}`", description.kind);
-            problems.push(unknown_key(entry, &place, names));
+            let all = format!("`ablate kinds {}` describes every key", description.kind);
+            problems.push(unknown_key(entry, &place, names).help(all));
             continue;
         };
         match typed(&entry.node, param, bindings) {
@@ -66,7 +67,7 @@ pub fn check_params(
     })
 }
 
-/// The value with its axes filled in, if it has the parameter's type.
+/// The value with its axes substituted, if it has the parameter's type.
 fn typed(node: &Node, param: &Param, bindings: &Bindings<'_>) -> Result<Value, Diagnostic> {
     let value = match (param.ty, &node.raw) {
         (Type::Query, Raw::Scalar(Value::Text(text))) => Value::Text(into_sql(text, bindings)),

@@ -1,4 +1,4 @@
-//! A pipeline as checked, and what the command line says about it.
+//! A pipeline as checked, and the command line's options about it.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use super::axis::Axis;
 use super::stage::StageDecl;
 use crate::diagnostic::{Diagnostic, Sources, Span};
 
-/// What the command line says about the pipeline.
+/// The command line's options about the pipeline.
 #[derive(Clone, Debug, Default)]
 pub struct PipelineRequest {
     /// The pipeline file.
@@ -28,7 +28,7 @@ pub struct Pipeline {
     pub claims: Option<(String, Span)>,
     /// The names of its profiles.
     pub profiles: Vec<String>,
-    /// What `[data]` says about where data sets lie.
+    /// Where data sets are, from `[data]`.
     pub data: Data,
     /// The folder of the pipeline file: declared files are found from here.
     pub dir: PathBuf,

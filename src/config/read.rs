@@ -106,7 +106,7 @@ fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
     }
 }
 
-/// What `[pipeline]` says.
+/// The settings of `[pipeline]`.
 struct Header {
     name: String,
     seed: u64,

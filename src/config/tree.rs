@@ -167,14 +167,14 @@ fn node(value: Spanned<DeValue<'_>>, source: u16, problems: &mut Vec<Diagnostic>
         DeValue::Integer(int) => match i64::from_str_radix(int.as_str(), int.radix()) {
             Ok(int) => Raw::Scalar(Value::Int(int)),
             Err(_) => reject(
-                format!("{} does not fit into 64 bits", int.as_str()),
+                format!("{} does not fit in 64 bits", int.as_str()),
                 "write it as a float or a string",
             ),
         },
         DeValue::Float(float) => match float.as_str().parse::<f64>() {
             Ok(found) if !keeps_size(float.as_str(), found) => reject(
                 format!(
-                    "{} does not fit into a 64-bit float: it would become {}",
+                    "{} does not fit in a 64-bit float: it would become {}",
                     float.as_str(),
                     Value::Float(found)
                 ),

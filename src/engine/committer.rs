@@ -1,6 +1,6 @@
 //! Writes finished executions while the next ones run. Whatever has arrived by the time the
 //! last batch is on disk becomes the next batch, so that the cost of syncing is shared by
-//! many small stages and a lone stage waits for nobody.
+//! many small stages and a lone stage does not wait.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ struct Entry {
 /// The most executions in one transaction.
 const BATCH: usize = 512;
 
-/// Starts the thread that writes. Its result tells whether everything was written.
+/// Starts the thread that writes. It returns whether everything was written.
 pub fn start<'scope>(
     threads: &'scope Scope<'scope, '_>,
     store: &'scope Store,
@@ -57,7 +57,7 @@ impl Committer {
     }
 
     fn queue_up(&self, finished: Option<Finished>, uses: Vec<Use>) {
-        // A thread that has failed no longer listens; its error is the run's result.
+        // A thread that has failed no longer receives; its error is the run's result.
         let _ = self.queue.send(Entry { finished, uses });
     }
 }

@@ -162,13 +162,13 @@ fn attempt(
     let mut made = panics::recorded(|| catch_unwind(guarded)).map_err(|message| {
         let kind = kind.describe().kind;
         Failure::new(format!("the kind `{kind}` panicked: {message}"))
-            .help("this is a defect of the kind, not of the pipeline")
+            .help("this is a bug in the kind, not in the pipeline")
     })??;
     let mut outputs = Vec::with_capacity(job.outputs.len());
     for name in job.outputs.iter() {
-        let table = made
-            .remove(name)
-            .ok_or_else(|| Failure::new(format!("the stage did not make its output `{name}`")))?;
+        let table = made.remove(name).ok_or_else(|| {
+            Failure::new(format!("the stage did not produce its output `{name}`"))
+        })?;
         let wrong = |error| Failure::new(format!("output `{name}`: {error}"));
         // Readers get the form that the store would give them, or a cold run and a cached one
         // would differ.
@@ -209,7 +209,7 @@ mod tests {
         }
 
         fn code(&self, _: &Params, _: &stages::ExpectedInputs<'_>) -> Code {
-            unreachable!("nobody asks for its key")
+            unreachable!("its key is not requested")
         }
 
         fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {

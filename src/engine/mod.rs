@@ -1,5 +1,5 @@
-//! Runs what is to be run: [`scheduler`] decides when, [`job`] is one stage as a value, [`executor`] says where it
-//! runs, [`execute`] runs it, [`progress`] tells of it. Knows no kind of stage by name.
+//! Runs what is to be run: [`scheduler`] decides when, [`job`] is one stage as a value, [`executor`] decides where it
+//! runs, [`execute`] runs it, [`progress`] reports it. Knows no kind of stage by name.
 
 mod committer;
 pub mod execute;

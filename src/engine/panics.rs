@@ -1,4 +1,4 @@
-//! Panics of stages as messages. A panic that nobody asked to record is printed as usual.
+//! Panics of stages as messages. Panics elsewhere are printed as usual.
 
 use std::any::Any;
 use std::cell::RefCell;

@@ -8,7 +8,7 @@ use store::{Answer, Digest, Store};
 
 use crate::inspect::verify::grade::{self, Grade};
 
-/// What two stores say of each other.
+/// How two stores compare.
 #[derive(Debug, Default, Serialize)]
 pub struct Challenge {
     /// Keys that both made, with the same outputs.

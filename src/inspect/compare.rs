@@ -164,7 +164,7 @@ pub fn outputs(store: &Store, old: &Execution, new: &Execution) -> Vec<TableDiff
             continue;
         }
         let (detail, cells) = match (was, now) {
-            (Some(was), Some(now)) => match (store.look(&was), store.look(&now)) {
+            (Some(was), Some(now)) => match (store.peek(&was), store.peek(&now)) {
                 (Ok(was), Ok(now)) => inside(&was, &now),
                 (Err(error), _) | (_, Err(error)) => (error.to_string(), Vec::new()),
             },

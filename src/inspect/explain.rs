@@ -1,4 +1,4 @@
-//! Why a stage will run: the key asked for against the nearest one in the store, field by field.
+//! Why a stage will run: its key compared with the nearest one in the store, field by field.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub struct Difference {
     pub field: String,
     /// What the stored key has.
     pub was: Option<String>,
-    /// What the key asked for has.
+    /// Its value in the new key.
     pub now: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! How things stand, without running anything: which instances are cached, which would run,
-//! which wait. `plan` and `explain` print this; whoever shows results starts from it.
+//! The status of every instance, without running anything: which are cached, which would run,
+//! which wait. `plan` and `explain` print this; commands that show results start from it.
 
 use arrow::record_batch::RecordBatch;
 use stages::Failure;
@@ -9,8 +9,8 @@ use crate::plan::{Plan, Source};
 use crate::resolve::{Resolved, Unreadable, Unresolved, resolve};
 use crate::results::recall::{Fault, Recalled, recall};
 
-/// How one instance stands.
-pub enum Standing {
+/// The status of one instance.
+pub enum InstanceStatus {
     /// Its result is in the store.
     Cached {
         /// The digest of its key.
@@ -20,7 +20,7 @@ pub enum Standing {
         /// Its outputs in order.
         outputs: Vec<Digest>,
     },
-    /// It was executed, and what the store has of it is not what was made: it would run.
+    /// It was executed, but its stored result is damaged, missing or altered: it would run.
     Unsound {
         /// Its key.
         key: Box<StageKey>,
@@ -33,20 +33,20 @@ pub enum Standing {
     },
     /// Its inputs are there, its result is not.
     WillRun(Box<StageKey>),
-    /// An input is not made yet, so not even its key is known.
+    /// An input has not been computed, so its key is not known.
     WaitsOn(usize),
-    /// `select` cannot use its metric.
+    /// The metric of `select` cannot be used.
     Broken(Failure),
-    /// Nobody asked for it.
-    Unwanted,
+    /// It is not among the targets.
+    NotTargeted,
 }
 
-impl Standing {
-    /// What its outputs are, in order. Their objects may be damaged or missing, but what was made is
-    /// known: a record that was altered says nothing.
+impl InstanceStatus {
+    /// The digests of its outputs, in order. Their objects may be damaged or missing; a record that was altered
+    /// is not believed.
     pub fn outputs(&self) -> Option<&[Digest]> {
         match self {
-            Standing::Unsound {
+            InstanceStatus::Unsound {
                 fault: Fault::Altered(_),
                 ..
             } => None,
@@ -54,13 +54,13 @@ impl Standing {
         }
     }
 
-    /// What its record says, altered or not: the execution, and the outputs in order.
+    /// The execution and the outputs in order, as recorded, even if the record was altered.
     pub fn recorded(&self) -> Option<(i64, &[Digest])> {
         match self {
-            Standing::Cached {
+            InstanceStatus::Cached {
                 execution, outputs, ..
             }
-            | Standing::Unsound {
+            | InstanceStatus::Unsound {
                 execution, outputs, ..
             } => Some((*execution, outputs)),
             _ => None,
@@ -70,80 +70,89 @@ impl Standing {
     /// The digest of its key, if that is known.
     pub fn key(&self) -> Option<Digest> {
         match self {
-            Standing::Cached { key, .. } => Some(*key),
-            Standing::Unsound { key, .. } | Standing::WillRun(key) => Some(key.digest()),
+            InstanceStatus::Cached { key, .. } => Some(*key),
+            InstanceStatus::Unsound { key, .. } | InstanceStatus::WillRun(key) => {
+                Some(key.digest())
+            }
             _ => None,
         }
     }
 }
 
-/// Surveys all wanted instances. Without a store nothing is cached.
-pub fn survey(plan: &Plan<'_>, wanted: &[bool], store: Option<&Store>) -> Vec<Standing> {
-    survey_by(plan, wanted, store, Standing::outputs)
+/// The status of every instance. Without a store nothing is cached.
+pub fn instance_statuses(
+    plan: &Plan<'_>,
+    wanted: &[bool],
+    store: Option<&Store>,
+) -> Vec<InstanceStatus> {
+    statuses_with(plan, wanted, store, InstanceStatus::outputs)
 }
 
-/// The same for those who look into altered records, and say so: they are followed as they are.
-pub fn survey_as_recorded(plan: &Plan<'_>, wanted: &[bool], store: &Store) -> Vec<Standing> {
-    survey_by(plan, wanted, Some(store), |standing| {
-        standing.recorded().map(|(_, outputs)| outputs)
+/// The same, but altered records are followed as they are: for callers that report the alteration.
+pub fn statuses_as_recorded(
+    plan: &Plan<'_>,
+    wanted: &[bool],
+    store: &Store,
+) -> Vec<InstanceStatus> {
+    statuses_with(plan, wanted, Some(store), |status| {
+        status.recorded().map(|(_, outputs)| outputs)
     })
 }
 
-/// What an instance without a result waits for in the end: the first before it that has none of its
-/// own accord, or itself.
-pub fn cause(standings: &[Standing], n: usize) -> usize {
+/// The instance at the start of the chain that an instance without a result waits on; or itself.
+pub fn root_cause(statuses: &[InstanceStatus], n: usize) -> usize {
     let mut at = n;
-    while let Standing::WaitsOn(other) = &standings[at] {
+    while let InstanceStatus::WaitsOn(other) = &statuses[at] {
         at = *other;
     }
     at
 }
 
-fn survey_by(
+fn statuses_with(
     plan: &Plan<'_>,
     wanted: &[bool],
     store: Option<&Store>,
-    outputs: impl Fn(&Standing) -> Option<&[Digest]>,
-) -> Vec<Standing> {
+    outputs: impl Fn(&InstanceStatus) -> Option<&[Digest]>,
+) -> Vec<InstanceStatus> {
     let _snapshot = store.map(Store::snapshot);
-    let mut standings: Vec<Standing> = Vec::with_capacity(plan.instances.len());
+    let mut statuses: Vec<InstanceStatus> = Vec::with_capacity(plan.instances.len());
     for (n, instance) in plan.instances.iter().enumerate() {
         if !wanted[n] {
-            standings.push(Standing::Unwanted);
+            statuses.push(InstanceStatus::NotTargeted);
             continue;
         }
-        // What lost its bytes was still made: whatever reads it has a key, and perhaps a result.
+        // A result whose bytes were lost still has a digest: its readers have keys, and perhaps results.
         let made = |source: Source| {
-            let outputs = outputs(&standings[source.instance])?;
+            let outputs = outputs(&statuses[source.instance])?;
             outputs.get(source.output).copied()
         };
         if let Some(source) = instance.sources().find(|source| made(*source).is_none()) {
-            standings.push(Standing::WaitsOn(source.instance));
+            statuses.push(InstanceStatus::WaitsOn(source.instance));
             continue;
         }
         let digest = |source| made(source).expect("all sources are made");
         let read = |source| read(store, source, &digest(source));
-        let standing = match resolve(plan, n, digest, read) {
-            Ok(resolved) => standing(store, resolved),
-            Err(Unresolved::Metric(failure)) => Standing::Broken(failure),
+        let status = match resolve(plan, n, digest, read) {
+            Ok(resolved) => status(store, resolved),
+            Err(Unresolved::Metric(failure)) => InstanceStatus::Broken(failure),
             // Its producer will be made again, and this instance waits for that.
-            Err(Unresolved::Unreadable(lost)) => Standing::WaitsOn(lost.source.instance),
+            Err(Unresolved::Unreadable(lost)) => InstanceStatus::WaitsOn(lost.source.instance),
         };
-        standings.push(standing);
+        statuses.push(status);
     }
-    standings
+    statuses
 }
 
-fn standing(store: Option<&Store>, resolved: Resolved) -> Standing {
+fn status(store: Option<&Store>, resolved: Resolved) -> InstanceStatus {
     let digests = |found: &Found| found.outputs.iter().map(|output| output.digest).collect();
     match store.map_or(Recalled::Never, |store| recall(store, &resolved.digest)) {
-        Recalled::Never => Standing::WillRun(Box::new(resolved.key)),
-        Recalled::Sound(found) => Standing::Cached {
+        Recalled::Never => InstanceStatus::WillRun(Box::new(resolved.key)),
+        Recalled::Sound(found) => InstanceStatus::Cached {
             key: resolved.digest,
             execution: found.execution,
             outputs: digests(&found),
         },
-        Recalled::Unsound(found, fault) => Standing::Unsound {
+        Recalled::Unsound(found, fault) => InstanceStatus::Unsound {
             key: Box::new(resolved.key),
             execution: found.execution,
             outputs: digests(&found),

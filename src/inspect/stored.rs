@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use store::{Digest, Run, Store};
 
-use crate::inspect::status::{Standing, cause, survey};
+use crate::inspect::status::{InstanceStatus, instance_statuses, root_cause};
 use crate::plan::Plan;
 use crate::results::recall::{self, Fault};
 
@@ -43,10 +43,10 @@ impl std::fmt::Display for Unusable {
 }
 
 /// Why an instance has no result now, if that is not because it has not been run.
-pub fn unusable(plan: &Plan<'_>, standings: &[Standing], n: usize) -> Option<Unusable> {
-    let at = cause(standings, n);
-    match &standings[at] {
-        Standing::Unsound { fault, .. } => Some(Unusable {
+pub fn unusable(plan: &Plan<'_>, statuses: &[InstanceStatus], n: usize) -> Option<Unusable> {
+    let at = root_cause(statuses, n);
+    match &statuses[at] {
+        InstanceStatus::Unsound { fault, .. } => Some(Unusable {
             label: plan.instances[at].label.clone(),
             fault: fault.clone(),
         }),
@@ -56,17 +56,17 @@ pub fn unusable(plan: &Plan<'_>, standings: &[Standing], n: usize) -> Option<Unu
 
 /// As things stand.
 pub fn now(plan: &Plan<'_>, wanted: &[bool], store: Option<&Store>) -> Stored {
-    let standings = survey(plan, wanted, store);
+    let statuses = instance_statuses(plan, wanted, store);
     let mut stored = Stored {
-        outputs: Vec::with_capacity(standings.len()),
+        outputs: Vec::with_capacity(statuses.len()),
         faults: BTreeMap::new(),
     };
-    for (n, standing) in standings.iter().enumerate() {
-        stored.outputs.push(match standing {
-            Standing::Cached { outputs, .. } => Some(outputs.clone()),
+    for (n, status) in statuses.iter().enumerate() {
+        stored.outputs.push(match status {
+            InstanceStatus::Cached { outputs, .. } => Some(outputs.clone()),
             _ => None,
         });
-        let unusable = unusable(plan, &standings, n);
+        let unusable = unusable(plan, &statuses, n);
         stored.faults.extend(unusable.map(|why| (n, why)));
     }
     stored

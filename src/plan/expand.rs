@@ -68,8 +68,10 @@ pub fn expand<'p>(pipeline: &'p Pipeline, order: &[usize]) -> Result<Plan<'p>, V
         let count = count.fold(1_usize, usize::saturating_mul);
         if instances.len().saturating_add(count) > MOST {
             found.push(
-                Diagnostic::new(format!("the axes multiply the stages to more than {MOST}"))
-                    .at(decl.span, format!("this one alone has {count} instances")),
+                Diagnostic::new(format!(
+                    "the axes multiply the stages into more than {MOST} instances"
+                ))
+                .at(decl.span, format!("this one alone has {count} instances")),
             );
             problems.append(&mut found);
             return Err(problems);
@@ -199,11 +201,14 @@ fn axes_of(
             if !axes.contains(axis) && !select.over.iter().any(|(over, _)| over == axis) {
                 problems.push(
                     Diagnostic::new(format!(
-                        "the metric `{}` has the axis `{}`, which `{}` has not",
+                        "the metric `{}` has the axis `{}`, but `{}` does not",
                         select.metric.name, pipeline.axes[*axis].name, decl.name
                     ))
-                    .at(select.metric.span, "which of its instances is meant?")
-                    .help("collect that axis in a stage between, with `over`"),
+                    .at(
+                        select.metric.span,
+                        "it is ambiguous which of its instances to use",
+                    )
+                    .help("collect that axis with `over` in a stage in between"),
                 );
             }
         }
@@ -431,7 +436,7 @@ fn check_holds(
         return Ok(());
     }
     Err(Diagnostic::new(format!(
-        "`{}` needs {holds}, but `{}` makes {made}",
+        "`{}` needs {holds}, but `{}` produces {made}",
         decl.name, from.name
     ))
     .at(from.span, ""))

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
-use stages::kinds::command::environment;
+use stages::programs::environment;
 use stages::{Stage, Type};
 use store::{Digest, Params};
 

@@ -1,5 +1,5 @@
-//! What the file tells of every table before it is made, from stage to stage, and what of it does not fit.
-//! Knows nothing of kinds: they say what they expect.
+//! What the pipeline file implies about every table before it is computed, stage by stage, and mismatches in it.
+//! Knows nothing of kinds: they describe what they expect.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl Foresight {
     }
 }
 
-/// A mismatch at what the file says of it.
+/// A mismatch, located in the file.
 fn placed(decl: &StageDecl, mismatch: Mismatch) -> Diagnostic {
     let span = match &mismatch.at {
         Blamed::Input(port) => {

@@ -1,6 +1,6 @@
-//! Results that are there and say nothing: a model that predicts one class, an attack that changed nothing, a
+//! Results without information: a model that predicts one class, an attack that changed nothing, a
 //! variant that is equal to another in every digit, a number that was measured on one row. Computed from what is
-//! stored, said where numbers are shown, part of no result. Knows neither the terminal nor pages.
+//! stored, shown beside the numbers, part of no result. Knows neither the terminal nor pages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -8,8 +8,9 @@ use arrow::array::{Array, AsArray, BooleanArray};
 use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Int64Type};
 use arrow::record_batch::RecordBatch;
-use stages::Role;
-use store::{Digest, Execution, Store, Value};
+use stages::tables::examples as example_columns;
+use stages::{Role, Stage};
+use store::{Digest, Execution, StageKey, Store};
 
 use crate::plan::{Plan, Wire};
 use crate::results::columns;
@@ -17,12 +18,12 @@ use crate::results::recorded::{Recorded, Step, role_of};
 
 /// The columns of examples that are looked at: the texts beside them may be large.
 const EXAMPLES: [&str; 6] = [
-    "label",
-    "predicted_before",
-    "success",
-    "attacked",
-    "words_changed",
-    "linf",
+    example_columns::LABEL,
+    example_columns::PREDICTED_BEFORE,
+    example_columns::SUCCESS,
+    example_columns::ATTACKED,
+    example_columns::WORDS_CHANGED,
+    example_columns::LINF,
 ];
 
 /// A stage instance with what it made.
@@ -31,7 +32,7 @@ pub struct Piece {
     label: String,
     kind: String,
     role: Role,
-    /// The attack, of a stage that has one.
+    /// The attack, of a stage that has one; none for a control, which changes nothing.
     attack: Option<String>,
     /// What decides its result: equal for instances that are one execution.
     identity: String,
@@ -57,19 +58,22 @@ impl Piece {
             role,
             label: label.to_owned(),
             kind: key.kind.clone(),
-            attack: attack(&key.params),
+            attack: attack_of(key).map(str::to_owned),
             identity: execution.key_digest.to_string(),
             outputs: outputs.map(|o| (o.name.clone(), o.digest)).collect(),
         })
     }
 }
 
-fn attack(params: &store::Params) -> Option<String> {
-    let name = params.get("attack").and_then(Value::as_text);
-    name.map(str::to_owned)
+fn attack_of(key: &StageKey) -> Option<&str> {
+    attack(stages::find(&key.kind)?, &key.params)
 }
 
-/// What there is to say of these instances of a plan and of all that they read. `outputs` are those of every
+fn attack<'p>(kind: &dyn Stage, params: &'p store::Params) -> Option<&'p str> {
+    kind.attack(params).filter(|_| !kind.is_control(params))
+}
+
+/// Notes on these instances of a plan and on all that they read. `outputs` are those of every
 /// instance, as far as they are stored.
 pub fn behind(
     plan: &Plan<'_>,
@@ -98,7 +102,7 @@ pub fn behind(
             label: instance.label.clone(),
             kind: kind.describe().kind.to_owned(),
             role: kind.role(),
-            attack: attack(&instance.params),
+            attack: attack(kind, &instance.params).map(str::to_owned),
             identity: format!("{:?}{:?}{inputs:?}", instance.params, instance.seed),
             outputs: instance
                 .outputs
@@ -134,92 +138,76 @@ pub fn behind_steps(
     notes(store, &pieces)
 }
 
-/// What there is to say of instances, in their order. What cannot be read is not spoken of: others say that.
+/// Notes on instances, in their order. Results that cannot be read are skipped: they are reported elsewhere.
 pub fn notes(store: &Store, pieces: &[Piece]) -> Vec<String> {
-    // What is said of several is said once.
-    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    // A note on several is given once.
+    let mut notes: Vec<(String, Vec<&str>)> = Vec::new();
     for piece in pieces {
         let output = |name: &str| piece.outputs.iter().find(|(known, _)| known == name);
         let table = |name: &str, columns: &[&str]| {
             let (_, digest) = output(name)?;
-            store.look_at(digest, columns).ok()
+            store.peek_columns(digest, columns).ok()
         };
-        let mut say = |found: Vec<String>| {
-            for note in found {
-                match said.iter_mut().find(|(known, _)| *known == note) {
-                    Some((_, labels)) => labels.push(&piece.label),
-                    None => said.push((note, vec![&piece.label])),
-                }
-            }
+        let found = match piece.role {
+            Role::Attack => table(example_columns::SCHEMA.name, &EXAMPLES)
+                .map(|examples| of_examples(&examples, piece.attack.as_deref())),
+            Role::Model => table("history", &["attempt", "train_accuracy", "dev_accuracy"])
+                .map(|history| of_history(&history).into_iter().collect()),
+            Role::Results => table("results", &["table", "row", "col", "seed", "value", "n"])
+                .map(|results| of_results(&results)),
+            _ => None,
         };
-        match piece.role {
-            Role::Attack => {
-                if let Some(examples) = table("examples", &EXAMPLES) {
-                    say(of_examples(&examples, piece.attack.as_deref()));
-                }
+        for note in found.into_iter().flatten() {
+            match notes.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, labels)) => labels.push(&piece.label),
+                None => notes.push((note, vec![&piece.label])),
             }
-            Role::Model => {
-                let names = ["attempt", "train_accuracy", "dev_accuracy"];
-                if let Some(history) = table("history", &names) {
-                    say(of_history(&history).into_iter().collect());
-                }
-            }
-            Role::Results => {
-                let names = ["table", "row", "col", "seed", "value", "n"];
-                if let Some(results) = table("results", &names) {
-                    say(of_results(&results));
-                }
-            }
-            _ => {}
         }
     }
-    let each = said.into_iter();
+    let each = notes.into_iter();
     let each = each.map(|(note, labels)| format!("{}: {note}", listed(&labels)));
     each.chain(equal(pieces)).collect()
 }
 
-/// What examples of an attack tell of model and attack.
+/// Notes on the examples of an attack: on the model, and on the attack unless it is a control.
 pub fn of_examples(table: &RecordBatch, attack: Option<&str>) -> Vec<String> {
-    let whole = |name: &str| columns::wholes(table, name);
-    let rows = table.num_rows();
-    let mut notes = Vec::new();
-    if let (Some(labels), Some(predicted)) = (whole("label"), whole("predicted_before")) {
-        let classes: BTreeSet<_> = labels.iter().collect();
-        let said: BTreeSet<_> = predicted.iter().flatten().collect();
-        if let (true, Some(class), 1) = (classes.len() > 1, said.first(), said.len()) {
-            let classes = classes.len();
-            notes.push(format!(
-                "the model predicts class {class} for all {rows} rows, which have {classes} classes"
-            ));
-        }
-    }
-    let flag = |name: &str| table.column_by_name(name).and_then(|c| c.as_boolean_opt());
-    let Some(attacked) = flag("attacked") else {
-        return notes;
+    let attack = attack.and_then(|name| no_change(table, name));
+    one_class(table).into_iter().chain(attack).collect()
+}
+
+/// A model that predicts the same class for rows of several.
+fn one_class(table: &RecordBatch) -> Option<String> {
+    let labels = columns::wholes(table, example_columns::LABEL)?;
+    let predicted = columns::wholes(table, example_columns::PREDICTED_BEFORE)?;
+    let classes: BTreeSet<_> = labels.iter().collect();
+    let distinct: BTreeSet<_> = predicted.iter().flatten().collect();
+    let (true, Some(class), 1) = (classes.len() > 1, distinct.first(), distinct.len()) else {
+        return None;
     };
-    let name = attack.unwrap_or("the attack");
-    if attack == Some("none") || rows == 0 {
-        return notes;
+    let (rows, classes) = (table.num_rows(), classes.len());
+    Some(format!(
+        "the model predicts class {class} for all {rows} rows, which have {classes} classes"
+    ))
+}
+
+/// An attack that tried nothing, or changed nothing.
+fn no_change(table: &RecordBatch, name: &str) -> Option<String> {
+    let attacked = table.column_by_name(example_columns::ATTACKED)?;
+    let (rows, tried) = (table.num_rows(), attacked.as_boolean_opt()?.true_count());
+    if rows > 0 && tried == 0 {
+        return Some(format!("{name} attacked none of {rows} rows"));
     }
-    if attacked.true_count() == 0 {
-        notes.push(format!("{name} attacked none of {rows} rows"));
-        return notes;
-    }
-    let moved = columns::numbers(table, "linf");
-    let changed = whole("words_changed");
-    let still = match (moved, changed) {
+    let sizes = columns::numbers(table, example_columns::LINF);
+    let words = columns::wholes(table, example_columns::WORDS_CHANGED);
+    let unchanged = match (sizes, words) {
         (Some(sizes), _) => sizes.iter().all(|size| *size == Some(0.0)),
         (None, Some(words)) => words.iter().all(|words| *words == Some(0)),
         (None, None) => false,
     };
-    if still {
-        let tried = attacked.true_count();
-        notes.push(format!("{name} attacked {tried} rows and changed none"));
-    }
-    notes
+    (rows > 0 && unchanged).then(|| format!("{name} attacked {tried} rows and changed none"))
 }
 
-/// What a history tells of a training.
+/// A note on the history of a training.
 pub fn of_history(table: &RecordBatch) -> Option<String> {
     let attempts = columns::wholes(table, "attempt")?;
     let last = attempts.iter().max()?;
@@ -270,12 +258,12 @@ pub fn of_results(table: &RecordBatch) -> Vec<String> {
     for (name, grid) in &grids {
         let mut like: HashMap<&Cells<'_>, Vec<&str>> = HashMap::new();
         // One number may be equal by chance, and so may counts; several measured numbers hardly are.
-        let told = |cells: &&Cells<'_>| {
+        let comparable = |cells: &&Cells<'_>| {
             let numbers: BTreeSet<u64> = cells.values().flatten().copied().collect();
             let measured = |bits: &u64| f64::from_bits(*bits).fract() != 0.0;
             numbers.len() > 1 && numbers.iter().any(measured)
         };
-        for (row, cells) in grid.iter().filter(|(_, cells)| told(cells)) {
+        for (row, cells) in grid.iter().filter(|(_, cells)| comparable(cells)) {
             like.entry(cells).or_default().push(row);
         }
         let mut equal: Vec<(&Cells<'_>, Vec<&str>)> = like
@@ -388,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_model_that_predicts_one_class() {
-        let said = |labels: &[i64], predicted: &[i64]| {
+        let printed = |labels: &[i64], predicted: &[i64]| {
             let columns = vec![
                 ("label", wholes(labels)),
                 ("predicted_before", wholes(predicted)),
@@ -396,46 +384,49 @@ mod tests {
             of_examples(&table(columns), Some("none"))
         };
         assert_eq!(
-            said(&[0, 1, 1], &[1, 1, 1]),
+            printed(&[0, 1, 1], &[1, 1, 1]),
             ["the model predicts class 1 for all 3 rows, which have 2 classes"]
         );
-        assert!(said(&[0, 1, 1], &[1, 0, 1]).is_empty());
+        assert!(printed(&[0, 1, 1], &[1, 0, 1]).is_empty());
         // Rows of one class say nothing of the model.
-        assert!(said(&[1, 1, 1], &[1, 1, 1]).is_empty());
+        assert!(printed(&[1, 1, 1], &[1, 1, 1]).is_empty());
     }
 
     #[test]
     fn an_attack_that_changed_nothing() {
-        let said = |attack: &str, attacked: &[bool], words: &[i64], linf: Option<&[f64]>| {
+        let notes = |attack: &str, attacked: &[bool], words: &[i64], linf: Option<&[f64]>| {
             let mut columns = vec![
                 ("attacked", flags(attacked)),
                 ("words_changed", wholes(words)),
             ];
             columns.extend(linf.map(|sizes| ("linf", floats(sizes))));
-            of_examples(&table(columns), Some(attack))
+            of_examples(
+                &table(columns),
+                Some(attack).filter(|name| !name.is_empty()),
+            )
         };
         let both = &[true, true];
         assert_eq!(
-            said("swap", both, &[0, 0], None),
+            notes("swap", both, &[0, 0], None),
             ["swap attacked 2 rows and changed none"]
         );
-        assert!(said("swap", both, &[0, 1], None).is_empty());
-        assert!(said("none", &[false, false], &[0, 0], None).is_empty());
+        assert!(notes("swap", both, &[0, 1], None).is_empty());
+        assert!(notes("", &[false, false], &[0, 0], None).is_empty());
         assert_eq!(
-            said("jsma", &[false, false], &[0, 0], None),
+            notes("jsma", &[false, false], &[0, 0], None),
             ["jsma attacked none of 2 rows"]
         );
         // Signals have no words: their numbers count.
-        assert!(said("dynamic", both, &[0, 0], Some(&[0.0, 0.1])).is_empty());
+        assert!(notes("dynamic", both, &[0, 0], Some(&[0.0, 0.1])).is_empty());
         assert_eq!(
-            said("dynamic", both, &[0, 0], Some(&[0.0, 0.0])),
+            notes("dynamic", both, &[0, 0], Some(&[0.0, 0.0])),
             ["dynamic attacked 2 rows and changed none"]
         );
     }
 
     #[test]
     fn a_training_that_learnt_nothing() {
-        let said = |attempt: &[i64], train: &[f64], dev: &[f64]| {
+        let printed = |attempt: &[i64], train: &[f64], dev: &[f64]| {
             of_history(&table(vec![
                 ("attempt", wholes(attempt)),
                 ("train_accuracy", floats(train)),
@@ -443,16 +434,19 @@ mod tests {
             ]))
         };
         assert_eq!(
-            said(&[1, 1], &[0.5, 0.5], &[0.4, 0.4]).as_deref(),
+            printed(&[1, 1], &[0.5, 0.5], &[0.4, 0.4]).as_deref(),
             Some(
                 "accuracy is the same after each of 2 epochs (0.5 on training rows): nothing was learnt"
             )
         );
-        assert_eq!(said(&[1, 1], &[0.5, 0.5], &[0.4, 0.5]), None);
-        assert_eq!(said(&[1, 1], &[1.0, 1.0], &[1.0, 1.0]), None);
-        assert_eq!(said(&[1], &[0.5], &[0.5]), None);
+        assert_eq!(printed(&[1, 1], &[0.5, 0.5], &[0.4, 0.5]), None);
+        assert_eq!(printed(&[1, 1], &[1.0, 1.0], &[1.0, 1.0]), None);
+        assert_eq!(printed(&[1], &[0.5], &[0.5]), None);
         // The last attempt is the one that is kept, or the best of them.
-        assert_eq!(said(&[1, 1, 2, 2], &[0.5, 0.5, 0.5, 0.9], &[0.5; 4]), None);
+        assert_eq!(
+            printed(&[1, 1, 2, 2], &[0.5, 0.5, 0.5, 0.9], &[0.5; 4]),
+            None
+        );
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub fn of_execution(store: &Store, execution: &Execution) -> Result<Option<Fault
 fn of_outputs(store: &Store, outputs: &[Output]) -> Option<Fault> {
     outputs.iter().find_map(|output| {
         let name = output.name.clone();
-        match store.glance(output) {
+        match store.inspect_size(output) {
             Inspected::Whole(_) => None,
             Inspected::Damaged(why) => Some(Fault::Damaged { output: name, why }),
             Inspected::Missing => Some(Fault::Missing { output: name }),

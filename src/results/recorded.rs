@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
 use stages::Role;
-use store::{CodeFiles, Digest, Error, Execution, InputUsed, Output, Run, Status, Store};
+use store::{CodeFiles, Digest, Error, Execution, InputUsed, Output, Run, StageKey, Status, Store};
 
 use super::find::{Catalog, find_instances};
 use super::reference::{parse, split_output};
@@ -149,6 +149,16 @@ pub fn role_of(kind: &str) -> Role {
     stages::find(kind).map_or(Role::Other, |kind| kind.role())
 }
 
+/// The attack that an execution made or trained against.
+pub fn attack_of(key: &StageKey) -> Option<&str> {
+    stages::find(&key.kind)?.attack(&key.params)
+}
+
+/// Whether an execution left its rows as they were, as a control.
+pub fn is_control(key: &StageKey) -> bool {
+    stages::find(&key.kind).is_some_and(|kind| kind.is_control(&key.params))
+}
+
 /// Reads a run back.
 pub fn gather(store: &Store, run: Run) -> Result<Recorded, Error> {
     let _snapshot = store.snapshot();
@@ -201,7 +211,7 @@ fn codes(store: &Store, steps: &[Step]) -> Result<BTreeMap<Digest, CodeFiles>, E
 /// The table behind an output, if it is still in the store and whole. A report shows what is
 /// there; `ablate fsck` is for what is not.
 pub fn table(store: &Store, output: &Output) -> Option<RecordBatch> {
-    store.look(&output.digest).ok()
+    store.peek(&output.digest).ok()
 }
 
 /// Connects inputs to the steps that made them. Names are not part of a key, so an execution of

@@ -103,7 +103,7 @@ pub fn of_run(
     for (at, output) in &found {
         let step = &recorded.steps[*at];
         let label = &step.label;
-        let table = store.look(&output.digest).map_err(|error| {
+        let table = store.peek(&output.digest).map_err(|error| {
             NoTable::Unusable(format!("the stored result of `{label}`: {error}"))
         })?;
         parts.push((label.clone(), axes(&step.label), table));

@@ -21,6 +21,18 @@ pub trait Stage: Sync {
         Role::Other
     }
 
+    /// The attack that it makes, or trains against, as reports name it. Decides no result.
+    fn attack<'p>(&self, params: &'p Params) -> Option<&'p str> {
+        let _ = params;
+        None
+    }
+
+    /// Whether it leaves its rows as they are, as a control for others. Decides no result.
+    fn is_control(&self, params: &Params) -> bool {
+        let _ = params;
+        false
+    }
+
     /// The tables it reads and makes, given its checked parameters.
     fn ports(&self, params: &Params) -> Ports;
 
@@ -72,7 +84,7 @@ pub trait Stage: Sync {
     }
 
     /// The folders that these parameters open to a program, each with the parameter to blame: the
-    /// digest of each enters the key, see [`command::environment`].
+    /// digest of each enters the key, see [`crate::programs::environment`].
     fn environments<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
         let _ = params;
         Vec::new()

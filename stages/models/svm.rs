@@ -2,7 +2,7 @@
 //! stochastic gradient descent on the hinge loss.
 
 use nn::batch::Example;
-use nn::linear::{Bag, Features, LinearSvm, Steps, SvmSpec, Vectors};
+use nn::linear::{Features, LinearSvm, StepSize, SvmSpec, TermWeighting, Vectors};
 
 use super::embedding::vocabulary;
 use super::entry::{
@@ -63,15 +63,19 @@ impl ModelKind for Svm {
             Some("concatenated") => Features::Concatenated {
                 steps: s.int("length")?,
             },
-            _ => {
-                Features::Words(s.one_of("bag", &[("binary", Bag::Binary), ("count", Bag::Count)])?)
-            }
+            _ => Features::Words(s.one_of(
+                "bag",
+                &[
+                    ("binary", TermWeighting::Binary),
+                    ("count", TermWeighting::Count),
+                ],
+            )?),
         };
         let rate = s.float("learning_rate")?;
         let steps = [
-            ("optimal", Steps::Optimal),
-            ("pegasos", Steps::Pegasos),
-            ("constant", Steps::Constant(rate)),
+            ("optimal", StepSize::Optimal),
+            ("pegasos", StepSize::Pegasos),
+            ("constant", StepSize::Constant(rate)),
         ];
         let reads_vectors = !matches!(features, Features::Words(_));
         let vectors = data.vectors.as_ref().filter(|_| reads_vectors);

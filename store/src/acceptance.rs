@@ -1,4 +1,4 @@
-//! A person says that a change of code does not change a result, so that the old one stays in use.
+//! A person accepts that a change of code does not change a result, so that the old one stays in use.
 //! Recorded with who, when and why; never forgotten, and shown by every audit.
 
 use rusqlite::{Connection, Row, params};
@@ -26,7 +26,7 @@ pub struct Acceptance {
     pub new_code: Digest,
     /// The key that it is used for.
     pub new_key: Digest,
-    /// Who said so.
+    /// Who accepted it.
     pub who: String,
     /// When, in microseconds since 1970.
     pub at: i64,

@@ -1,4 +1,4 @@
-//! What can go wrong in the store, said as: where, what, and what to do next.
+//! What can go wrong in the store: where, what, and what to do next.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub enum Error {
 
     /// The database was written by an older program and may not be brought forward.
     #[error(
-        "`{}` has format {found}, and this program reads format {known}: it upgrades a store that is writable",
+        "`{}` has format {found}, and this program reads format {known}: it upgrades a writable store",
         path.display()
     )]
     OlderSchema {
@@ -120,7 +120,7 @@ pub enum Error {
     /// An object is not in the store.
     #[error("object {} is not in the store (removed by gc, or lost): run again to rebuild it", digest.short())]
     Missing {
-        /// The digest that was asked for.
+        /// The digest that was requested.
         digest: Digest,
     },
 
@@ -188,13 +188,13 @@ fn database_advice(source: &rusqlite::Error) -> &'static str {
 
 const MAY_NOT_WRITE: &str = "; this store is read-only: check its owner and free disk space, or choose another folder with `--store`";
 
-const NO_SPACE: &str = "; free some space (`ablate gc --dry-run` shows what can be freed)";
+const NO_SPACE: &str = "; free some space (`ablate gc --dry-run` shows what can be removed)";
 
 fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => NO_SPACE,
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            "; choose a folder that you may write to with `--store`"
+            "; choose a writable folder with `--store`"
         }
         _ => "",
     }
@@ -212,7 +212,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cannot write `objects/ab`: no storage space; free some space (`ablate gc --dry-run` shows what can be freed)"
+            "cannot write `objects/ab`: no storage space; free some space (`ablate gc --dry-run` shows what can be removed)"
         );
         let closed = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
         let error = Err::<(), _>(rusqlite::Error::SqliteFailure(closed, None))

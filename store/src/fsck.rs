@@ -46,7 +46,7 @@ pub struct FsckReport {
 }
 
 impl FsckReport {
-    /// Whether nothing is wrong. Missing objects are no fault: they are made again when needed.
+    /// Whether nothing is wrong. Missing objects are not a fault: they are made again when needed.
     pub fn is_sound(&self) -> bool {
         self.damaged.is_empty()
             && self.foreign.is_empty()
@@ -83,7 +83,7 @@ pub struct LostOutput {
 
 impl Store {
     /// Reads every object and compares it with its name, on all threads of the current pool.
-    /// `progress` is told how many objects are done, and of how many; it is called from any thread.
+    /// `progress` is called with how many objects are done, and of how many; it is called from any thread.
     pub fn fsck(&self, progress: &(dyn Fn(u64, u64) + Sync)) -> Result<FsckReport, Error> {
         let mut report = FsckReport::default();
         let made = self.check_rows(&mut report)?;
@@ -191,9 +191,9 @@ pub enum Inspected {
 }
 
 impl Store {
-    /// How an output is found by its size alone, which tells most damage. Its bytes are checked
+    /// The state of an output by its size alone, which reveals most damage. Its bytes are checked
     /// when they are read.
-    pub fn glance(&self, output: &Output) -> Inspected {
+    pub fn inspect_size(&self, output: &Output) -> Inspected {
         if self.has_pending(&output.digest) {
             return Inspected::Whole(output.bytes);
         }
@@ -278,7 +278,7 @@ fn outputs(rows: &Connection) -> rusqlite::Result<Vec<LostOutput>> {
     let mut all = Vec::new();
     let mut outputs = query.query([])?;
     while let Some(row) = outputs.next()? {
-        // What is no digest is a fault of its row: the log names it.
+        // A malformed digest is a fault of its row: the log names it.
         if let Ok(digest) = row.get::<_, String>(0)?.parse() {
             all.push(LostOutput {
                 digest,
@@ -309,7 +309,7 @@ fn orphans(rows: &Connection) -> rusqlite::Result<Vec<String>> {
     while let Some(row) = orphans.next()? {
         let (table, parent): (String, String) = (row.get(0)?, row.get(2)?);
         problems.push(format!(
-            "a row of `{table}` names a row of `{parent}` that is not there"
+            "a row of `{table}` refers to a missing row of `{parent}`"
         ));
     }
     Ok(problems)

@@ -59,7 +59,7 @@ impl Leases {
         held.at("look at the locks of", &self.path)
     }
 
-    /// Whether anybody holds the lease of this key. Takes nothing, so that asking disturbs nobody.
+    /// Whether anybody holds the lease of this key. Takes no lock, so it disturbs no one.
     pub(crate) fn is_held(&self, key: &Digest) -> Result<bool, Error> {
         let offset = offset(key);
         let held = lock(&self.held);

@@ -17,7 +17,7 @@ use crate::store::Store;
 pub struct Lineage {
     /// Every execution once, makers before readers.
     pub links: Vec<Link>,
-    /// Where the executions that were asked for are, in the order of asking.
+    /// The positions of the requested executions, in the order of the request.
     pub roots: Vec<usize>,
     /// The sources behind each code fingerprint.
     pub codes: BTreeMap<Digest, CodeFiles>,

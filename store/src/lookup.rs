@@ -40,7 +40,7 @@ impl Drop for Snapshot<'_> {
     }
 }
 
-/// What was made for a key or, failing that, what somebody said may stand for it.
+/// The result of a key or, failing that, one that was accepted in its place.
 fn newest(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>> {
     match run_log::newest(rows, key) {
         Ok(None) => {}

@@ -1,5 +1,5 @@
 //! Finds the stored key that a missed one is best compared with.
-//! Says nothing of how they differ: that is for whoever explains it.
+//! Does not say how they differ: that is for callers to explain.
 
 use std::collections::BTreeMap;
 

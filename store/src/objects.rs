@@ -2,7 +2,7 @@
 //! Knows nothing of who made them or why; that is provenance.
 //!
 //! A table is first written under a temporary name, where this process can already read it.
-//! `settle` makes it durable and gives it its name. Nothing under `objects/` is ever half written.
+//! `make_durable` makes it durable and gives it its name. Nothing under `objects/` is ever half written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,7 +31,7 @@ impl Store {
         self.objects().join(folder).join(format!("{rest}.parquet"))
     }
 
-    /// Whether the object is there, committed or pending. Its bytes are not looked at.
+    /// Whether the object is there, committed or pending. Its bytes are not checked.
     pub fn has(&self, digest: &Digest) -> bool {
         lock(&self.pending).contains_key(digest) || self.object_path(digest).exists()
     }
@@ -105,7 +105,7 @@ impl Store {
                 moved_to,
             });
         }
-        // Whoever met the damage first told one person: the next one is told as well.
+        // The first reader reported the damage to one person only: report it again.
         match self.aside(digest) {
             Some(moved_to) => Err(Error::Damaged {
                 digest: *digest,
@@ -115,8 +115,8 @@ impl Store {
         }
     }
 
-    /// The same for those who only look: a damaged object is told, and stays where it is.
-    pub fn look(&self, digest: &Digest) -> Result<RecordBatch, Error> {
+    /// The same for readers that change nothing: a damaged object is reported, and stays where it is.
+    pub fn peek(&self, digest: &Digest) -> Result<RecordBatch, Error> {
         let path = self.object_path(digest);
         let bytes = match disk::read(&path) {
             // Not there, or not there any more: the reader knows why.
@@ -130,7 +130,7 @@ impl Store {
     }
 
     /// The same for some columns, those of them that the table has: others are not even unpacked.
-    pub fn look_at(&self, digest: &Digest, columns: &[&str]) -> Result<RecordBatch, Error> {
+    pub fn peek_columns(&self, digest: &Digest, columns: &[&str]) -> Result<RecordBatch, Error> {
         let path = self.object_path(digest);
         let bytes = match disk::read(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -153,7 +153,7 @@ impl Store {
 
     /// Makes objects durable under their names: their bytes first, then the names.
     /// Only the holder of the writing connection calls this, so pending files do not move meanwhile.
-    pub(crate) fn settle(&self, digests: &BTreeSet<Digest>) -> Result<(), Error> {
+    pub(crate) fn make_durable(&self, digests: &BTreeSet<Digest>) -> Result<(), Error> {
         let mut moves = BTreeMap::new();
         for digest in digests {
             let from = lock(&self.pending).get(digest).cloned();
@@ -201,7 +201,7 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             other => other.at("look at", &path)?,
         };
-        // The size tells most damage without reading.
+        // The size reveals most damage without reading.
         let same = there.len() == length
             && match bytes {
                 Spooled::Memory(bytes) => disk::read(&path).at("read", &path)? == *bytes,

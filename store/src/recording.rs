@@ -41,7 +41,7 @@ impl Store {
         let digests: BTreeSet<Digest> =
             outputs.flatten().map(|(_, staged)| staged.digest).collect();
         let mut writer = lock(&self.writer);
-        self.settle(&digests)?;
+        self.make_durable(&digests)?;
         self.record(&mut writer, &batch, uses)
         // The leases end here, with `batch`.
     }

@@ -137,7 +137,7 @@ impl Store {
     }
 
     /// Whether the process of a run still works at it, however it may have died; `None` where
-    /// that cannot be told, because the store may only be looked at.
+    /// it is unknown, because the store is read-only.
     pub fn is_under_way(&self, run: RunId) -> Result<Option<bool>, Error> {
         let leases = self.leases.as_ref();
         leases

@@ -1,6 +1,6 @@
 //! The gradient of the weights from one shard of a batch, and the sum over shards.
 //!
-//! Small weights have a dense buffer a shard. The gradient of a large linear map, `x^T dy`, is
+//! Small weights have a dense buffer per shard. The gradient of a large linear map, `x^T dy`, is
 //! remembered as its two factors, which are on the tape anyway, and computed once for all
 //! shards; the gradient of a table of vectors is remembered as the rows that were used.
 
@@ -61,7 +61,7 @@ impl<T: Real> Grads<T> {
         self.flat.clear();
     }
 
-    /// Whether anybody wants the gradient of this weight.
+    /// Whether the gradient of this weight is wanted.
     pub fn wants(&self, span: Span) -> bool {
         self.wanted && !span.frozen()
     }
@@ -70,7 +70,7 @@ impl<T: Real> Grads<T> {
     pub fn get(&mut self, span: Span) -> &mut [T] {
         &mut self.flat[span
             .in_shard()
-            .expect("a weight with a gradient of its own in a shard")]
+            .expect("a weight with a gradient buffer in each shard")]
     }
 
     /// Adds `x^T dy`, the gradient of a linear map. Both stay on the tape until it is reset.

@@ -31,7 +31,7 @@ pub struct Span {
     shard: Option<usize>,
 }
 
-/// Linear maps from this size on have no gradient buffer of their own in a shard.
+/// Linear maps from this size on have no gradient buffer in a shard.
 const LARGE: usize = 1 << 17;
 
 /// Weights of a model: 4 GiB, and with gradients and Adam's moments 16.
@@ -111,7 +111,7 @@ impl Layout {
         if all > MOST {
             return Err(Error::Shape {
                 what: "the weights of a model",
-                expected: format!("at most {MOST} numbers"),
+                expected: format!("at most {MOST} values"),
                 got: all.to_string(),
             });
         }

@@ -1,4 +1,4 @@
-//! Large weights packed once a step for all shards, instead of once in each: see [`crate::numeric::gemm::Packed`].
+//! Large weights packed once per step for all shards, instead of once in each: see [`crate::numeric::gemm::Packed`].
 //!
 //! The products have the same bits with a pack and without; a pass that is given none packs for itself.
 

@@ -35,7 +35,7 @@ impl<T: Real> Params<T> {
                     let inside = (0..)
                         .map(|retry| stream.item(i).normal(retry))
                         .find(|x| x.abs() <= 2.0);
-                    std * inside.expect("a normal number falls inside two deviations")
+                    std * inside.expect("a normal deviate falls within two standard deviations")
                 }
             };
             for (i, w) in params.get_mut(*span).iter_mut().enumerate() {

@@ -34,7 +34,7 @@ impl Shape {
     }
 }
 
-/// Which gradients are asked for. Attacks never pay for those of the weights.
+/// Which gradients are wanted. Attacks never pay for those of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Want {
     /// Of the weights.

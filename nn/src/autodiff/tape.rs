@@ -70,7 +70,7 @@ impl<T: Real> Tape<T> {
         self.values.reset(want);
     }
 
-    /// Records the backward half of what just ran, if anybody will want it.
+    /// Records the backward half of what just ran, if its gradient is wanted.
     pub fn record(&mut self, output: Var, op: impl Op<T> + 'static) {
         if self.wants(output) {
             self.ops.push(Box::new(op));
@@ -86,7 +86,7 @@ impl<T: Real> Tape<T> {
         self.record(y, OneOutput { y, backward });
     }
 
-    /// Adds to the gradient of `x`, if anybody wants it.
+    /// Adds to the gradient of `x`, if it is wanted.
     pub fn add_grad_with(&mut self, x: Var, add: impl FnOnce(&Self, &mut [T])) {
         if let Some(mut dx) = self.grad_to_add(x) {
             add(self, &mut dx);

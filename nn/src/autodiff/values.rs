@@ -82,7 +82,7 @@ impl<T: Real> Values<T> {
         self.packs.as_deref().and_then(|packs| packs.get(span))
     }
 
-    /// What is asked for.
+    /// Which gradients are wanted.
     pub fn want(&self) -> Want {
         self.want
     }
@@ -166,7 +166,7 @@ impl<T: Real> Values<T> {
         (!grad.is_empty()).then_some(grad)
     }
 
-    /// The gradient of a value to add to, zero at first; `None` when nobody wants it.
+    /// The gradient of a value to add to, zero at first; `None` when it is not wanted.
     /// Give it back with [`Values::put_grad`].
     pub fn grad_to_add(&mut self, v: Var) -> Option<Vec<T>> {
         if !self.wants(v) {
@@ -176,7 +176,7 @@ impl<T: Real> Values<T> {
         Some(grad.unwrap_or_else(|| self.zeros(self.shape(v).len())))
     }
 
-    /// Adds to the gradient of a value, if anybody wants it.
+    /// Adds to the gradient of a value, if it is wanted.
     pub fn add_grad(&mut self, v: Var, grad: &[T]) {
         if let Some(mut to) = self.grad_to_add(v) {
             for (t, g) in to.iter_mut().zip(grad) {

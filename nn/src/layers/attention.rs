@@ -1,7 +1,7 @@
 //! Multi-head attention: for each item and head, `P = softmax(Q K^T / sqrt(d))`, `y = P V`.
 //!
 //! `q` is (queries, batch, heads * d), `k` and `v` (keys, batch, heads * d), `y` as `q`.
-//! `P` is kept as (heads * queries, batch, keys) for whoever wants the scores.
+//! `P` is kept as (heads * queries, batch, keys) for those who read the attention weights.
 //! Keys beyond an item's length, and later keys when causal, get weight zero; queries beyond it give zero.
 //!
 //! Backward, with `dy` given: `dV = P^T dy`, `dP = dy V^T`, `dS = P (dP - sum of the row of dP P)`,

@@ -1,4 +1,4 @@
-//! Joining two values of the same rows: side by side, or added.
+//! Joining two values of the same rows: concatenated, or added.
 //!
 //! `concat`: `y[row] = [a[row], b[row]]`; backward cuts `dy` in two.
 //! `sum`: `y = a + b`; backward hands `dy` to both.

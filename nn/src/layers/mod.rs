@@ -28,7 +28,7 @@ pub use decoder::{Decoded, Decoder, DecoderWeights, Start};
 pub use dense::Dense;
 pub use dropout::dropout;
 pub use embedding::Embedding;
-pub use gru::Gru;
+pub use gru::{Gru, GruWeights};
 pub use highway::Highway;
 pub use join::{concat, sum};
 pub use lstm::Lstm;

@@ -18,7 +18,7 @@ pub struct Block {
     pub norm: LayerNorm,
     /// Attention to an encoder's output, in decoders.
     pub cross: Option<(MultiHead, LayerNorm)>,
-    /// Up to the inner size.
+    /// Up to the feed-forward dimension.
     pub up: Dense,
     /// And back.
     pub down: Dense,
@@ -31,11 +31,11 @@ pub struct Block {
 /// Sizes of a block.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockSize {
-    /// Numbers in a row.
+    /// Model dimension.
     pub dim: usize,
     /// Heads; must divide `dim`.
     pub heads: usize,
-    /// Inner size of the two-layer network.
+    /// Feed-forward dimension.
     pub inner: usize,
     /// Between its layers.
     pub activation: Activation,
@@ -82,7 +82,7 @@ impl Block {
         }
     }
 
-    /// Runs the block; `memory` is the encoder's output and who sees it. Returns the output and all attention weights.
+    /// Runs the block; `memory` is the encoder's output and its mask. Returns the output and all attention weights.
     pub fn forward<T: Real>(
         &self,
         tape: &mut Tape<T>,

@@ -1,4 +1,4 @@
-//! What a linear machine reads of a text: its words, the mean of their vectors, or the vectors side by side.
+//! The features that a linear model reads from a text: its words, the mean of their vectors, or their vectors concatenated.
 //!
 //! - words: `x[w] = 1` if `w` occurs, or how often it occurs; as long as the vocabulary
 //! - mean: `x = mean over tokens of v[w]`; as long as a vector
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The value of a word's feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Bag {
+pub enum TermWeighting {
     /// 1 if it occurs.
     Binary,
     /// How often it occurs.
@@ -25,7 +25,7 @@ pub enum Bag {
 #[serde(rename_all = "snake_case")]
 pub enum Features {
     /// A bag of words.
-    Words(Bag),
+    Words(TermWeighting),
     /// The mean of the words' vectors.
     Mean,
     /// The vectors of the first `steps` words.
@@ -38,7 +38,7 @@ pub enum Features {
 /// Vectors of words, one row each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vectors {
-    /// Numbers in a row.
+    /// Embedding dimension.
     pub dim: usize,
     /// All rows.
     pub data: Arc<[f32]>,
@@ -54,7 +54,7 @@ impl Vectors {
 
 /// How texts become features.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct FeatureReader {
     features: Features,
     vocabulary: usize,
     vectors: Option<Vectors>,
@@ -73,7 +73,7 @@ pub enum Row {
     Tokens(Vec<u32>),
 }
 
-impl Reading {
+impl FeatureReader {
     /// An error when vectors are needed and missing, or do not belong to the vocabulary.
     pub fn new(features: Features, vocabulary: usize, vectors: Option<Vectors>) -> Result<Self> {
         if let Features::Concatenated { steps } = features {
@@ -86,16 +86,16 @@ impl Reading {
                     what: "vectors of words",
                 });
             }
-            (_, Some(v)) => same("numbers in the vectors", vocabulary * v.dim, v.data.len())?,
+            (_, Some(v)) => same("values in the vectors", vocabulary * v.dim, v.data.len())?,
         }
-        Ok(Reading {
+        Ok(FeatureReader {
             features,
             vocabulary,
             vectors,
         })
     }
 
-    /// Numbers that a machine weighs.
+    /// Number of features.
     pub fn size(&self) -> usize {
         let dim = self.vectors.as_ref().map_or(0, |v| v.dim);
         match self.features {
@@ -113,8 +113,8 @@ impl Reading {
     /// The features of a text, whose tokens are inside the vocabulary.
     pub fn read(&self, tokens: &[u32]) -> Row {
         match self.features {
-            Features::Words(Bag::Binary) => Row::Ones(distinct(tokens)),
-            Features::Words(Bag::Count) => Row::Sparse(counts(tokens)),
+            Features::Words(TermWeighting::Binary) => Row::Ones(distinct(tokens)),
+            Features::Words(TermWeighting::Count) => Row::Sparse(counts(tokens)),
             Features::Mean => {
                 let mut mean = vec![0.0; self.size()];
                 for &token in tokens {
@@ -206,17 +206,20 @@ fn counts(tokens: &[u32]) -> Vec<(u32, f32)> {
 mod tests {
     use super::*;
 
-    fn reading(features: Features) -> Reading {
+    fn reading(features: Features) -> FeatureReader {
         let data = (0..8).map(|i| i as f32).collect();
-        Reading::new(features, 4, Some(Vectors { dim: 2, data })).unwrap()
+        FeatureReader::new(features, 4, Some(Vectors { dim: 2, data })).unwrap()
     }
 
     #[test]
     fn every_reading_has_the_features_of_its_formula() {
         let row = |features| reading(features).read(&[3, 1, 3]);
-        assert_eq!(row(Features::Words(Bag::Binary)), Row::Ones(vec![1, 3]));
         assert_eq!(
-            row(Features::Words(Bag::Count)),
+            row(Features::Words(TermWeighting::Binary)),
+            Row::Ones(vec![1, 3])
+        );
+        assert_eq!(
+            row(Features::Words(TermWeighting::Count)),
             Row::Sparse(vec![(1, 1.0), (3, 2.0)])
         );
         assert_eq!(
@@ -244,8 +247,8 @@ mod tests {
 
     #[test]
     fn vectors_must_be_there_and_fit() {
-        assert!(Reading::new(Features::Mean, 4, None).is_err());
+        assert!(FeatureReader::new(Features::Mean, 4, None).is_err());
         let data = [0.0; 7].into();
-        assert!(Reading::new(Features::Mean, 4, Some(Vectors { dim: 2, data })).is_err());
+        assert!(FeatureReader::new(Features::Mean, 4, Some(Vectors { dim: 2, data })).is_err());
     }
 }

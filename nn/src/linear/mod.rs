@@ -4,6 +4,6 @@ mod bag_of_words;
 mod features;
 mod naive_bayes;
 mod svm;
-pub use features::{Bag, Features, Vectors};
+pub use features::{Features, TermWeighting, Vectors};
 pub use naive_bayes::NaiveBayes;
-pub use svm::{LinearSvm, Steps, SvmSpec, SvmTexts};
+pub use svm::{LinearSvm, StepSize, SvmSpec, SvmTexts};

@@ -1,14 +1,14 @@
 //! Linear SVM by stochastic gradient descent, on bags of words or on vectors.
 //!
-//! `min over w, b of alpha/2 |w|^2 + mean max(0, 1 - y (w . x + b))`, one machine a class against the rest
-//! (one machine in all for two classes). Step sizes: `optimal` is Bottou's `1 / (alpha (t + t0))` with
+//! `min over w, b of alpha/2 |w|^2 + mean max(0, 1 - y (w . x + b))`, one binary classifier per class against the rest
+//! (a single one for two classes). Step sizes: `optimal` is Bottou's `1 / (alpha (t + t0))` with
 //! `t0 = 1 / (alpha sqrt(1 / sqrt(alpha)))`, as in scikit-learn; `pegasos` is `1 / (alpha t)`; or a constant.
 //! The bias is not shrunk, and moves a hundredth as fast, as scikit-learn does for sparse data.
 
 use crate::batch::{Example, Sequence};
 use crate::error::{Result, same, setting};
 use crate::linear::bag_of_words::{labelled, tokens_of};
-use crate::linear::features::{Features, Reading, Row, Vectors};
+use crate::linear::features::{FeatureReader, Features, Row, Vectors};
 use crate::numeric::Stream;
 use crate::victim::{Queries, Victim};
 use ndarray::Array2;
@@ -24,13 +24,13 @@ pub struct SvmSpec {
     pub vocabulary: usize,
     /// Classes.
     pub classes: usize,
-    /// Weight of the norm.
+    /// L2 regularisation.
     pub alpha: f64,
     /// Step sizes.
-    pub steps: Steps,
-    /// Passes over the examples.
+    pub steps: StepSize,
+    /// Epochs.
     pub epochs: usize,
-    /// What it reads of a text.
+    /// The features of a text.
     pub features: Features,
     /// Names the order of examples.
     #[serde(default)]
@@ -40,7 +40,7 @@ pub struct SvmSpec {
 /// Step sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Steps {
+pub enum StepSize {
     /// `1 / (alpha (t + t0))`
     Optimal,
     /// `1 / (alpha t)`
@@ -51,7 +51,7 @@ pub enum Steps {
 
 /// Texts as a machine reads them, with their classes.
 pub struct SvmTexts {
-    reading: Reading,
+    reading: FeatureReader,
     texts: Vec<(Row, usize)>,
 }
 
@@ -59,7 +59,7 @@ pub struct SvmTexts {
 #[derive(Debug)]
 pub struct LinearSvm {
     machines: Vec<(Vec<f64>, f64)>,
-    reading: Reading,
+    reading: FeatureReader,
     forwards: AtomicU64,
 }
 
@@ -78,7 +78,7 @@ impl LinearSvm {
         spec: &SvmSpec,
         vectors: Option<Vectors>,
     ) -> Result<SvmTexts> {
-        let reading = Reading::new(spec.features, spec.vocabulary, vectors)?;
+        let reading = FeatureReader::new(spec.features, spec.vocabulary, vectors)?;
         let finite = spec.alpha > 0.0 && spec.alpha.is_finite();
         setting("alpha", finite, "above 0", spec.alpha)?;
         setting("epochs", spec.epochs > 0, "above 0", spec.epochs)?;
@@ -110,11 +110,11 @@ impl LinearSvm {
         spec: &SvmSpec,
         vectors: Option<Vectors>,
     ) -> Result<Self> {
-        let reading = Reading::new(spec.features, spec.vocabulary, vectors)?;
+        let reading = FeatureReader::new(spec.features, spec.vocabulary, vectors)?;
         let count = if spec.classes == 2 { 1 } else { spec.classes };
         same("machines", count, machines.len())?;
         for (w, _) in &machines {
-            same("weights of a machine", reading.size(), w.len())?;
+            same("weights of a classifier", reading.size(), w.len())?;
         }
         Ok(LinearSvm {
             machines,
@@ -153,7 +153,7 @@ impl LinearSvm {
 fn machine(
     texts: &[(Row, usize)],
     spec: &SvmSpec,
-    reading: &Reading,
+    reading: &FeatureReader,
     class: usize,
 ) -> (Vec<f64>, f64) {
     let (mut w, mut scale, mut bias) = (vec![0.0; reading.size()], 1.0f64, 0.0);
@@ -167,9 +167,9 @@ fn machine(
         for i in order {
             t += 1;
             let step = match spec.steps {
-                Steps::Optimal => 1.0 / (spec.alpha * (t as f64 - 1.0 + t0)),
-                Steps::Pegasos => 1.0 / (spec.alpha * t as f64),
-                Steps::Constant(step) => step,
+                StepSize::Optimal => 1.0 / (spec.alpha * (t as f64 - 1.0 + t0)),
+                StepSize::Pegasos => 1.0 / (spec.alpha * t as f64),
+                StepSize::Constant(step) => step,
             };
             let (x, y) = (&texts[i].0, if texts[i].1 == class { 1.0 } else { -1.0 });
             let margin = y * (bias + scale * reading.product(&w, x));
@@ -209,16 +209,16 @@ impl Victim for LinearSvm {
 mod tests {
     use super::*;
     use crate::batch::Target;
-    use crate::linear::features::Bag;
+    use crate::linear::features::TermWeighting;
 
-    fn spec(classes: usize, steps: Steps) -> SvmSpec {
+    fn spec(classes: usize, steps: StepSize) -> SvmSpec {
         SvmSpec {
             vocabulary: 30,
             classes,
             alpha: 1e-3,
             steps,
             epochs: 20,
-            features: Features::Words(Bag::Binary),
+            features: Features::Words(TermWeighting::Binary),
             seed: 3,
         }
     }
@@ -242,7 +242,11 @@ mod tests {
 
     #[test]
     fn separable_texts_are_separated_with_every_schedule() {
-        for steps in [Steps::Optimal, Steps::Pegasos, Steps::Constant(0.01)] {
+        for steps in [
+            StepSize::Optimal,
+            StepSize::Pegasos,
+            StepSize::Constant(0.01),
+        ] {
             for classes in [2, 3] {
                 let data = texts(120, classes);
                 let svm = LinearSvm::fit(&data, &spec(classes as usize, steps), None).unwrap();
@@ -268,7 +272,7 @@ mod tests {
         let spec = SvmSpec {
             alpha: 0.05,
             epochs: 300,
-            ..spec(2, Steps::Optimal)
+            ..spec(2, StepSize::Optimal)
         };
         let svm = LinearSvm::fit(&data, &spec, None).unwrap();
         let (w, b) = &svm.machines[0];

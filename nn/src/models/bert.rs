@@ -64,7 +64,7 @@ pub fn load_bert(model: &Model, params: &mut Params<f32>, tensors: &SafeTensors)
         .network::<Transformer>()
         .zip(model.layout().find("embedding"));
     let (net, embedding) = place.ok_or(Error::Missing {
-        what: "place for BERT's weights",
+        what: "layers for BERT's weights",
     })?;
     let mut load = Load {
         params,

@@ -1,7 +1,7 @@
 //! CharCNN-LSTM: characters -> windows inside a word, maximum, tanh -> highways -> LSTM layers -> last state -> logits.
 //!
 //! Paper: Kim et al. 2016, arXiv:1508.06615, as the victim of HotFlip. Words have a fixed number of character
-//! slots, padding included: padding characters have vectors of their own, so inserting and deleting is flipping.
+//! slots, padding included: padding characters have embeddings too, so inserting and deleting is flipping.
 
 use crate::autodiff::{Init, Layout, Params, Shape, Tape};
 use crate::batch::{Batch, Input, Side};
@@ -23,11 +23,11 @@ use std::sync::Arc;
 pub struct CharCnnSpec {
     /// Characters, padding and unknown included.
     pub characters: usize,
-    /// Numbers in a character's vector.
+    /// Embedding dimension of a character.
     pub dim: usize,
     /// Characters in a window.
     pub width: usize,
-    /// Kernels, which are the numbers in a word's vector.
+    /// Kernels, which are the values per word's vector.
     pub kernels: usize,
     /// Highway layers.
     pub highways: usize,
@@ -134,7 +134,7 @@ impl<T: Real> Forward<T> for CharCnn {
             Input::Vectors(data, dim) => {
                 if *dim == 0 || !dim.is_multiple_of(self.spec.dim) {
                     return Err(Error::Shape {
-                        what: "numbers in a word",
+                        what: "values per word",
                         expected: format!("a multiple of {}", self.spec.dim),
                         got: dim.to_string(),
                     });

@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub struct LanguageSpec {
     /// Tokens.
     pub vocabulary: usize,
-    /// Numbers in a token's vector.
+    /// Embedding dimension.
     pub dim: usize,
     /// Hidden units of each layer.
     pub units: usize,

@@ -34,7 +34,7 @@ pub trait Forward<T: Real> {
         Err(Error::Missing { what: "decoder" })
     }
 
-    /// Changes fresh weights that do not start as their layout says.
+    /// Changes fresh weights whose initial values the layout cannot express.
     fn adjust(&self, params: &mut Params<T>) {
         let _ = params;
     }

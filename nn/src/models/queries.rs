@@ -1,4 +1,4 @@
-//! What a model was asked: the cost that papers report.
+//! Queries of a model: the cost that papers report.
 
 /// Passes made, one for each item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

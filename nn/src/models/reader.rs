@@ -15,7 +15,7 @@ pub enum Reads {
     Tokens {
         /// Rows of the table.
         vocabulary: usize,
-        /// Numbers in a vector.
+        /// Embedding dimension.
         dim: usize,
         /// Whether training leaves the table alone.
         #[serde(default)]
@@ -23,7 +23,7 @@ pub enum Reads {
     },
     /// Vectors as they are.
     Vectors {
-        /// Numbers in a step.
+        /// Input dimension.
         dim: usize,
     },
 }
@@ -95,7 +95,7 @@ impl Reader {
                 Ok(table.forward(tape, params, ids, time, items, Side::Source))
             }
             (_, Input::Vectors(data, dim)) => {
-                same("numbers in a step", self.dim(), *dim)?;
+                same("values per step", self.dim(), *dim)?;
                 same("input", time * items * dim, data.len())?;
                 finite("input", data)?;
                 Ok(tape.input(Shape::new(time, items, *dim), data))

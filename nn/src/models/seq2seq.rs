@@ -30,7 +30,7 @@ pub struct Seq2seqSpec {
     pub go: u32,
     /// The target token that ends it.
     pub eos: u32,
-    /// Numbers in a token's vector.
+    /// Embedding dimension.
     pub dim: usize,
     /// Hidden units of each direction of the encoder, and of the decoder.
     pub units: usize,

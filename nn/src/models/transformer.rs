@@ -25,13 +25,13 @@ use std::sync::Arc;
 pub struct TransformerSpec {
     /// Tokens.
     pub vocabulary: usize,
-    /// Most steps of an item.
+    /// Maximum number of steps of an item.
     pub positions: usize,
-    /// Numbers in a row.
+    /// Model dimension.
     pub dim: usize,
     /// Heads; must divide `dim`.
     pub heads: usize,
-    /// Inner size of each block.
+    /// Feed-forward dimension.
     pub inner: usize,
     /// Blocks.
     pub layers: usize,

@@ -1,4 +1,4 @@
-//! Transformer for sequence to sequence: encoder blocks, causal decoder blocks that look at them, logits at every step.
+//! Transformer for sequence to sequence: encoder blocks, causal decoder blocks that attend to them, logits at every step.
 //!
 //! Paper: Vaswani et al. 2017, arXiv:1706.03762. Differs: learned positions, GELU, and separate tables.
 
@@ -32,13 +32,13 @@ pub struct TransformerSeq2seqSpec {
     pub go: u32,
     /// The target token that ends it.
     pub eos: u32,
-    /// Most steps of either side.
+    /// Maximum number of steps of either side.
     pub positions: usize,
-    /// Numbers in a row.
+    /// Model dimension.
     pub dim: usize,
     /// Heads; must divide `dim`.
     pub heads: usize,
-    /// Inner size of each block.
+    /// Feed-forward dimension.
     pub inner: usize,
     /// Blocks on either side.
     pub layers: usize,

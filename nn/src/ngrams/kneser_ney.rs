@@ -2,7 +2,7 @@
 //!
 //! `p_n(w | c) = max(k(c w) - D_n, 0) / sum_v k(c v) + left(c) p_{n-1}(w | c without its first word)`, down to
 //! `p_0 = 1 / |V|`. `k` counts occurrences in the highest order and below it how many different words stand before;
-//! `D_n = a / (a + 2 b)` with `a` and `b` the n-grams of count 1 and 2. A text begins with a mark of its own, so that
+//! `D_n = a / (a + 2 b)` with `a` and `b` the n-grams of count 1 and 2. A text begins with a special token, so that
 //! first words have a context; what begins with the mark has nothing before it, and counts by its occurrences.
 //!
 //! N-grams of order 3 and more that are rare can be left out: their share goes to the shorter context, and

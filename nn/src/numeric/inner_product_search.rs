@@ -168,7 +168,7 @@ impl Dictionary {
         directions: ArrayView2<f32>,
         skip: &[&[u32]],
     ) -> Result<Vec<Option<BestRow>>> {
-        same("numbers in a direction", self.dim, directions.ncols())?;
+        same("dimension of a direction", self.dim, directions.ncols())?;
         let directions = directions.as_standard_layout();
         let directions = directions.as_slice().expect("the standard layout");
         self.search(directions, skip).map(|(best, _)| best)
@@ -192,7 +192,7 @@ impl Dictionary {
             open.clear();
             open.extend((0..skip.len()).filter(|i| {
                 let bound = sizes[*i].bound(part.largest, self.dim);
-                // An equal score may belong to an earlier row; beyond infinity there is no telling.
+                // An equal score may belong to an earlier row; infinite scores cannot be ranked.
                 earlier[*i].is_none_or(|b| f64::from(b.score) <= bound || b.score.is_infinite())
             }));
             if open.is_empty() {

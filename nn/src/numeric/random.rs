@@ -1,7 +1,7 @@
 //! Random numbers by counting: number `i` of a stream is a hash of (seed, purpose, `i`).
 //!
 //! Nothing is drawn "next", so nothing depends on the order in which threads arrive:
-//! the dropout of item 7 is the same whoever computes it, and whenever.
+//! the dropout of item 7 is the same on any thread and in any order.
 
 /// A stream named by a seed and a purpose.
 ///

@@ -32,7 +32,7 @@ pub(super) fn margin<T: Real>(z: &[T], y: usize, seed: &mut [T], scale: T, hinge
     value
 }
 
-/// The best class that is not `y`; the first of equals. A NaN is best, so that nobody passes over it.
+/// The best class that is not `y`; the first of equals. A NaN is best, so that it is never overlooked.
 fn best_other<T: Real>(z: &[T], y: usize) -> Option<usize> {
     let mut best: Option<usize> = None;
     for k in (0..z.len()).filter(|k| *k != y) {

@@ -1,4 +1,4 @@
-//! How far a sample may be moved: never by one unit in the last place more than was said.
+//! How far a sample may be moved: never by one unit in the last place more than allowed.
 
 use crate::error::{Result, setting};
 use crate::numeric::Real;

@@ -3,16 +3,16 @@
 mod contraction;
 mod goal;
 mod limits;
-mod moment;
 mod online;
+mod online_context;
 mod online_steps;
 mod quadrature;
 mod stepper;
 pub use contraction::{Envelope, contraction, example_1, measure, norm};
 pub use goal::{Aim, Goal};
 pub use limits::Limits;
-pub use moment::Moment;
 pub use online::{Choose, Online, Rule};
+pub use online_context::OnlineContext;
 pub use online_steps::{Stepping, stepper};
 pub use quadrature::Quadrature;
 pub use stepper::{Jacobian, Stepper};

@@ -1,7 +1,7 @@
 //! Perturbing sequences while they arrive: sample `k` is changed before sample `k + 1` is known.
 //!
 //! `h2(k+1) = F(h2(k), x(k) + d(k))` is the run under attack, `h1(k+1) = F(h1(k), x(k))` the run without,
-//! and a [`Rule`] says `d(k)` from what there is at `k`: states, sample and goal, all in a [`Moment`].
+//! and a [`Rule`] computes `d(k)` from what is known at `k`: states, sample and goal, all in an [`OnlineContext`].
 //! [`Online`] takes one sample of every item at a time, in constant time and memory, for ever.
 //!
 //! Items go side by side and share nothing but matrix products, whose rows do not depend on each other:
@@ -9,7 +9,7 @@
 
 use super::goal::Goal;
 use super::limits::Limits;
-use super::moment::Moment;
+use super::online_context::OnlineContext;
 use super::online_steps::{Stepping, stepper};
 use crate::autodiff::Params;
 use crate::error::{Error, Result, same};
@@ -19,7 +19,7 @@ use crate::numeric::{Real, finite};
 /// What is added to a sample: one paper's formula each.
 pub trait Rule<T: Real> {
     /// The perturbations (items, input) of the samples that have just come.
-    fn perturb(&mut self, now: &mut Moment<'_, '_, T>) -> Result<Vec<T>>;
+    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> Result<Vec<T>>;
 
     /// Whether it looks at the run without perturbations, which costs a step a sample.
     fn follows_nominal(&self) -> bool {
@@ -33,7 +33,7 @@ pub trait Rule<T: Real> {
 }
 
 impl<T: Real, R: Rule<T> + ?Sized> Rule<T> for Box<R> {
-    fn perturb(&mut self, now: &mut Moment<'_, '_, T>) -> Result<Vec<T>> {
+    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> Result<Vec<T>> {
         (**self).perturb(now)
     }
 
@@ -47,7 +47,7 @@ impl<T: Real, R: Rule<T> + ?Sized> Rule<T> for Box<R> {
 }
 
 /// From perturbed samples (items, input) to what is read in their place.
-pub type Choose<'c, T> = dyn FnMut(&mut Moment<'_, '_, T>, &[T]) -> Result<Vec<T>> + 'c;
+pub type Choose<'c, T> = dyn FnMut(&mut OnlineContext<'_, '_, T>, &[T]) -> Result<Vec<T>> + 'c;
 
 /// Sequences under attack, as far as they have come.
 pub struct Online<'m, T: Real, R> {
@@ -107,7 +107,7 @@ impl<'m, T: Real, R: Rule<T>> Online<'m, T, R> {
     pub fn push_as(&mut self, inputs: &[T], choose: &mut Choose<'_, T>) -> Result<Vec<T>> {
         same("inputs", self.goals.len() * self.width(), inputs.len())?;
         finite("input", inputs)?;
-        let mut now = Moment {
+        let mut now = OnlineContext {
             stepper: self.stepper.as_mut(),
             bill: &mut self.bill,
             goals: &self.goals,
@@ -163,12 +163,12 @@ impl<'m, T: Real, R: Rule<T>> Online<'m, T, R> {
         &self.rule
     }
 
-    /// Steps, heads and their gradients asked for so far: of every item there has been, kept or not.
+    /// Passes through steps and heads so far, and their gradients: for every item there has been, kept or not.
     pub fn bill(&self) -> &[Queries] {
         &self.bill
     }
 
-    /// What the classifier would say now (items, classes); not on any bill.
+    /// The current logits of the classifier (items, classes); not counted as a query.
     pub fn probabilities(&mut self) -> Result<Vec<T>> {
         self.stepper.probabilities(&self.states)
     }

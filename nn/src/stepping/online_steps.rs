@@ -1,6 +1,6 @@
 //! What attacks that run while the sequence arrives ask of a model.
 //!
-//! Behind a pointer: [`Stepper`] is generic, so whoever uses it compiles it anew, with their own settings; what
+//! Behind a pointer: [`Stepper`] is generic, so every crate that uses it would compile it again, with its own settings; what
 //! [`stepper`] gives was compiled with this crate, and is fast also in programs that are built for debugging.
 
 use super::goal::Goal;
@@ -32,7 +32,7 @@ pub trait Stepping<T: Real>: Send {
     /// All derivatives of one step of one item.
     fn jacobian(&mut self, state: &[T], input: &[T]) -> Result<Jacobian<T>>;
 
-    /// What the classifier's head says of every state (items, classes).
+    /// The logits of the classifier's head for every state (items, classes).
     fn probabilities(&mut self, states: &[T]) -> Result<Vec<T>>;
 
     /// The direction, of length 1, in which the goal of each item grows fastest with its state (items, state);

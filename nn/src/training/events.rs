@@ -1,8 +1,8 @@
-//! What a fit tells its caller while it runs, and what the caller answers.
+//! Events of a fit, and what the caller may answer: go on or stop.
 
 use crate::training::Evaluation;
 
-/// What the caller is told.
+/// An event of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// A step was taken.

@@ -1,4 +1,4 @@
-//! Examples that come up while a fit runs: made against the weights of the moment.
+//! Examples that are generated while a fit runs, against the current weights.
 
 use crate::autodiff::Params;
 use crate::batch::Example;

@@ -45,7 +45,7 @@ pub fn fit(
     fit_with(model, start, train, dev, spec, resume, &mut NoExtra, tell)
 }
 
-/// As [`fit`], with more examples that `extra` brings on the way. What it brings is a function
+/// As [`fit`], with more examples that `extra` supplies along the way. What it supplies is a function
 /// of the weights, so a checkpoint of the middle of an epoch does not go on as it would have.
 #[expect(clippy::too_many_arguments, reason = "those of `fit` and one more")]
 pub fn fit_with(

@@ -80,10 +80,10 @@ pub enum Loss {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keep {
-    /// Those of the epoch that is best on dev; the last ones where there is no dev.
+    /// Those of the best epoch on dev; the last ones without a dev split.
     #[default]
     Best,
-    /// Those after the last epoch, whatever dev says.
+    /// Those after the last epoch, whatever the dev metric.
     Last,
 }
 

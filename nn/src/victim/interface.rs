@@ -49,13 +49,13 @@ pub struct LayerAttention {
     pub weights: Array3<f32>,
 }
 
-/// A model under attack. What a kind of model has not got is an error that says so.
+/// A model under attack. What a kind of model does not have is an error.
 ///
 /// Models that generate a sequence are asked with examples: with a target they are teacher-forced; without one they
 /// decode greedily first, which is one more forward pass per item, and are then forced to their own answer. A model of
 /// tokens also takes vectors in their place, such as those of [`Victim::embed`] with some rows changed or zero.
 pub trait Victim: Sync {
-    /// Logits of each item, (steps, outputs): one step for classifiers, those of its own answer for a model that
+    /// Logits of each item, (steps, outputs): one step for classifiers, those of its own output for a model that
     /// generates a sequence.
     fn logits(&self, items: &[&Sequence]) -> Result<Vec<Array2<f32>>>;
 

@@ -3,7 +3,7 @@
 //! A walk from the end of a text changes one word after the other and asks for a gradient each time, at a
 //! place that moves to the left. For a recurrent classifier that reads forward, `d z / d x[i]` needs the state
 //! after `i - 1` and the steps from `i` on: those before are neither read again nor differentiated. The rows have
-//! the same bits as those of the whole text. Other models remember nothing, and are asked for whole texts.
+//! the same bits as those of the whole text. Other models keep no state, and run on whole texts.
 
 use super::interface::{Gradient, LayerStates};
 use super::neural::Neural;
@@ -27,7 +27,7 @@ pub struct Suffix<'a> {
 }
 
 impl Remembered {
-    /// Whether suffixes can be asked for without their beginning.
+    /// Whether a suffix can be run without what precedes it.
     pub fn resumable(&self) -> bool {
         self.states.is_some()
     }

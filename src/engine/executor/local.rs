@@ -25,7 +25,7 @@ pub struct LocalExecutor<'a, 'scope> {
 }
 
 impl<'a, 'scope> LocalExecutor<'a, 'scope> {
-    /// `progress` is told a job's number and how much of its work is done.
+    /// `progress` is called with a job's number and how much of its work is done.
     pub fn new(
         scope: &'a rayon::Scope<'scope>,
         slots: usize,
@@ -61,7 +61,7 @@ impl Executor for LocalExecutor<'_, '_> {
                     execute(kind, &job, &at_hand, context, &tell)
                 }
                 None => {
-                    let why = format!("this program has no kind `{}`", job.kind);
+                    let why = format!("this version of ablate has no kind `{}`", job.kind);
                     ExecutionReport::not_started(Failure::new(why))
                 }
             };

@@ -111,7 +111,7 @@ impl Reporter for Bars {
                 }
             }
             Event::Waiting(label) => screen.say(&format!(
-                "wait {}: another process is running it",
+                "wait {}: running in another process",
                 shown(label)
             )),
             Event::Stage {

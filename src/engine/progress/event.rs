@@ -1,4 +1,4 @@
-//! Events of a run, and whoever is told of them.
+//! Events of a run, and who receives them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -52,8 +52,9 @@ impl Worked {
     /// How much of each unit was done in a second. Nothing for an execution too short to tell.
     pub fn rates(&self) -> BTreeMap<&str, f64> {
         let seconds = self.wall.as_secs_f64();
-        let told = self.work.iter().filter(|_| seconds > 0.0);
-        told.map(|(unit, amount)| (unit.as_str(), *amount as f64 / seconds))
+        let rates = self.work.iter().filter(|_| seconds > 0.0);
+        rates
+            .map(|(unit, amount)| (unit.as_str(), *amount as f64 / seconds))
             .collect()
     }
 }

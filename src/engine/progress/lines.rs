@@ -25,7 +25,7 @@ impl Reporter for Lines {
                 _ => println!("{}", shown(&stage_line(label, status, wall, worked))),
             },
             Event::Waiting(label) => {
-                println!("wait {}: another process is running it", shown(label));
+                println!("wait {}: running in another process", shown(label));
             }
             Event::Note(note) => eprintln!("ablate: {}", shown(note)),
             Event::Done(tally) => println!("{}", summary(tally)),

@@ -1,4 +1,4 @@
-//! Lines that say what became of a stage, of the run and of its claims.
+//! Lines about the outcome of a stage, of the run and of its claims.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -62,7 +62,7 @@ pub struct RunRequest<'a> {
     pub keep_going: bool,
     /// Set from outside to stop.
     pub stop: &'a AtomicBool,
-    /// Who is told.
+    /// Receives the events.
     pub reporter: &'a dyn Reporter,
 }
 
@@ -356,7 +356,7 @@ impl<'a> Scheduler<'a> {
         true
     }
 
-    /// The result in the store. One that cannot be used is kept in mind, to be told if it is made
+    /// The result in the store. One that cannot be used is remembered, to be reported if it is computed
     /// again.
     fn recalled(&mut self, n: usize, key: &Digest) -> Option<Found> {
         match recall(self.request.store, key) {
@@ -460,7 +460,7 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// An instance failed: say why, and skip all that needs it.
+    /// An instance failed: report why, and skip all that needs it.
     fn fail(&mut self, n: usize, key: Option<Digest>, wall: Duration, failure: &Failure) {
         self.state[n] = State::Failed;
         let diagnostic = self.diagnose(n, failure);

@@ -9,7 +9,7 @@ use crate::plan::Source;
 use crate::resolve::{Chosen, Resolved};
 
 impl Scheduler<'_> {
-    /// An object that `n` reads has gone or was damaged: whoever made it recomputes it.
+    /// An object that `n` reads has gone or was damaged: its producer recomputes it.
     pub(super) fn lost(&mut self, n: usize, source: Source, error: &store::Error) {
         let made = self.made[source.instance].as_ref();
         let Some(digest) = made.map(|made| made.outputs[source.output]) else {
@@ -18,7 +18,7 @@ impl Scheduler<'_> {
             return;
         };
         if self.rebuilds[source.instance] == REBUILDS {
-            let failure = Failure::new(format!("an input keeps being lost: {error}"))
+            let failure = Failure::new(format!("an input is lost again and again: {error}"))
                 .help("check the disk, or use another store with `--store`");
             self.fail_unrun(n, None, &failure);
             return;

@@ -1,4 +1,4 @@
-//! What the scheduler says of what it does: to the provenance, and to whoever watches.
+//! What the scheduler reports: to the provenance, and to the progress display.
 //! Decides nothing.
 
 use std::time::Duration;
@@ -73,7 +73,7 @@ impl Scheduler<'_> {
         self.committer.send(finished, used);
     }
 
-    /// The parameters in an instance's key that nobody wrote.
+    /// The parameters in an instance's key that are defaults.
     fn defaults(&self, n: usize) -> Vec<String> {
         let decl = self.request.plan.decl(n);
         let params = self.request.plan.instances[n].params.keys();

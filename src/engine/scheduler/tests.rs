@@ -15,7 +15,7 @@ use store::{Digest, NewRun, Params, Status, Store, Work};
 use super::{FindKind, RunRequest, run};
 use crate::config;
 use crate::engine::progress::{Event, Quiet, Reporter, Tally};
-use crate::inspect::status::{Standing, survey};
+use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan::{self, Plan};
 
 /// Stage `n` adds `n` to the sum of the stages that it reads.
@@ -84,11 +84,11 @@ fn run_with(
 
 fn outputs(plan: &Plan<'_>, store: &Store) -> BTreeMap<String, Digest> {
     let wanted = vec![true; plan.instances.len()];
-    let standings = survey(plan, &wanted, Some(store));
-    let cached = standings.iter().zip(&plan.instances);
+    let statuses = instance_statuses(plan, &wanted, Some(store));
+    let cached = statuses.iter().zip(&plan.instances);
     cached
-        .map(|(standing, instance)| match standing {
-            Standing::Cached { outputs, .. } => (instance.label.clone(), outputs[0]),
+        .map(|(status, instance)| match status {
+            InstanceStatus::Cached { outputs, .. } => (instance.label.clone(), outputs[0]),
             _ => panic!("{} is not cached", instance.label),
         })
         .collect()
@@ -132,7 +132,7 @@ impl Stage for Counting {
     }
 }
 
-/// Remembers what it is told of the work behind each stage.
+/// Records the reported work of each stage.
 #[derive(Default)]
 struct Recorder(Mutex<Vec<(String, Status, Work)>>);
 
@@ -145,8 +145,8 @@ impl Reporter for Recorder {
             ..
         } = event
         {
-            let told = (label.to_owned(), status, worked.work.clone());
-            self.0.lock().unwrap().push(told);
+            let recorded = (label.to_owned(), status, worked.work.clone());
+            self.0.lock().unwrap().push(recorded);
         }
     }
 }
@@ -171,10 +171,10 @@ fn what_a_stage_counts_is_told_recorded_and_told_again_when_cached() {
     for first in [Status::Ran, Status::Hit] {
         let recorder = Recorder::default();
         run_with(&plan, &store, 1, |_| Some(&Counting), &recorder);
-        let told = recorder.0.into_inner().unwrap();
+        let recorded = recorder.0.into_inner().unwrap();
         let expected = [("s", first), ("twin", Status::Hit)]
             .map(|(label, status)| (label.to_owned(), status, items.clone()));
-        assert_eq!(told, expected);
+        assert_eq!(recorded, expected);
     }
     let used = &store.uses(store.runs(1).unwrap()[0].id).unwrap()[0];
     let execution = store.execution(used.execution.unwrap()).unwrap().unwrap();

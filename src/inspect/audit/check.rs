@@ -13,7 +13,7 @@ use super::proof::{Node, Proof, RECORD, root_of, seals, unhex};
 use crate::diagnostic::Diagnostic;
 use crate::results::cell;
 
-/// Larger files are no proofs: one of a thousand stages has about a megabyte.
+/// Larger files are not proofs: one of a thousand stages has about a megabyte.
 const LARGEST: u64 = 256 << 20;
 
 /// What a check found.
@@ -25,7 +25,7 @@ pub struct Checked {
     pub confirmed: usize,
     /// Stages that the store does not know.
     pub unknown: Vec<String>,
-    /// What speaks against the proof.
+    /// What contradicts the proof.
     pub against: Vec<String>,
     /// How many objects were hashed.
     pub hashed: usize,
@@ -142,7 +142,7 @@ fn compare(proof: &Proof, store: &Store, checked: &mut Checked) -> Result<(), st
     Ok(())
 }
 
-/// Whether what was asked for, which people read first, names what is proven: the stage, and of a
+/// Whether the reference, which people read first, names what is proven: the stage, and of a
 /// cell its row and column. Axes of the stage may be named as well.
 fn about_another(proof: &Proof) -> Option<String> {
     let last = proof.nodes.last()?;
@@ -175,7 +175,7 @@ fn about_another(proof: &Proof) -> Option<String> {
 }
 
 /// Acceptances that the store has of stages in the proof and that the proof does not show, which
-/// may be older than they are; and those of which the store has not heard, because it may be
+/// may be older than they are; and those that the store does not have, because it may be
 /// another one. Neither is against what is proven.
 fn acceptances(proof: &Proof, store: &Store, checked: &mut Checked) -> Result<(), store::Error> {
     for one in store.acceptances()? {
@@ -207,7 +207,7 @@ fn told_otherwise(
             "the store has different bytes for the same key".to_owned(),
         ));
     };
-    // A name is no part of a key, and yet it is what people read.
+    // A name is not part of a key, but it is what people read.
     if !same.iter().any(|one| one.instance == node.stage) {
         return Ok(Some(format!(
             "the store recorded it as `{}`",

@@ -19,15 +19,15 @@ use crate::results::cell::{Cell, CellFilter};
 
 /// The derivation of a result.
 pub struct Audit {
-    /// What was asked for, as it was written.
+    /// The reference that is audited, as it was written.
     pub asked: String,
-    /// The output that was asked for, of each root.
+    /// The output that is audited, of each root.
     pub outputs: Vec<String>,
-    /// The cell, if one was asked for.
+    /// The cell, if one is audited.
     pub cell: Option<(CellFilter, Cell)>,
     /// All executions behind it.
     pub lineage: Lineage,
-    /// How the objects are found; empty if nobody looked.
+    /// The state of the objects; empty if they were not checked.
     pub objects: BTreeMap<Digest, Inspected>,
     /// Every machine and checkout, once.
     pub machines: Vec<Arc<Environment>>,
@@ -131,7 +131,7 @@ impl Audit {
             let dirty = step.environment.git_dirty == Some(true);
             if dirty {
                 doubts.push(format!(
-                    "{}: made from a working tree with changes that no commit has",
+                    "{}: made from a working tree with uncommitted changes",
                     step.instance
                 ));
             }
@@ -163,7 +163,7 @@ impl Audit {
                 && how.starts_with("none")
             {
                 doubts.push(format!(
-                    "{}: its program could read what it did not declare: sandbox {how}",
+                    "{}: its program could read undeclared files: sandbox {how}",
                     step.instance
                 ));
             } else if let Some(how) = step.facts.sandbox.as_deref()
@@ -172,7 +172,7 @@ impl Audit {
                     .any(|open| how.contains(open))
             {
                 doubts.push(format!(
-                    "{}: its program was not shut off from other programs: sandbox {how}",
+                    "{}: its program was not isolated from other programs: sandbox {how}",
                     step.instance
                 ));
             }
@@ -240,7 +240,7 @@ impl Audit {
         })
     }
 
-    /// How an object is found, in a word; none if nobody looked.
+    /// The state of an object in words; none if it was not checked.
     pub fn object(&self, digest: &Digest) -> Option<&'static str> {
         Some(match self.objects.get(digest)? {
             Inspected::Whole(_) => "checked",
@@ -250,7 +250,7 @@ impl Audit {
     }
 }
 
-/// The parameters of a step, each with whether nobody wrote it.
+/// The parameters of a step, each with whether it is a default.
 pub fn params(step: &Execution) -> impl Iterator<Item = (&String, String, bool)> {
     let left_out = step.facts.defaults.as_deref().unwrap_or_default();
     step.key

@@ -27,7 +27,7 @@ const SMALL: u64 = 32 << 10;
 pub struct Proof {
     /// [`RECORD`].
     pub record: String,
-    /// What was asked for, as it was written.
+    /// The reference that was audited, as it was written.
     pub asked: String,
     /// The seal of everything, see [`root_of`].
     pub root: Digest,
@@ -102,7 +102,7 @@ pub fn make(audit: &Audit, store: &Store) -> Result<Proof, Diagnostic> {
         for (input, maker) in step.inputs.iter().zip(&link.makers) {
             let maker = maker.ok_or_else(|| {
                 Diagnostic::new(format!(
-                    "`{}` read {}, and no record says what made it, so it cannot be proven",
+                    "`{}` read {}, but nothing records what produced it, so it cannot be proven",
                     step.instance,
                     input.digest.short()
                 ))
@@ -163,7 +163,7 @@ pub fn make(audit: &Audit, store: &Store) -> Result<Proof, Diagnostic> {
     Ok(proof)
 }
 
-/// The root: what was asked for, found and accepted, over the seal of the last node.
+/// The root: the reference, what was found and what was accepted, over the seal of the last node.
 pub fn root_of(proof: &Proof, seals: &[Digest]) -> Digest {
     let (asked, output, cell) = (&proof.asked, &proof.output, &proof.cell);
     let sealed = (
@@ -204,7 +204,7 @@ pub fn seals(nodes: &[Node]) -> Result<Vec<Digest>, String> {
         }
         for (port, named) in &node.key.inputs {
             let Some(edges) = ports.remove(port.as_str()) else {
-                return wrong(format!("nothing is said of its input `{port}`"));
+                return wrong(format!("its input `{port}` is not described"));
             };
             if received(&edges)? != *named {
                 return wrong(format!("its key names other contents for `{port}`"));

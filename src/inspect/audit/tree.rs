@@ -142,7 +142,7 @@ fn step(audit: &Audit, n: usize, link: &Link, text: &mut String) {
         line(if k == 0 { "inputs" } else { "" }, &what);
     }
     for (k, output) in step.outputs.iter().enumerate() {
-        let state = audit.object(&output.digest).unwrap_or("not looked at");
+        let state = audit.object(&output.digest).unwrap_or("not checked");
         let what = format!(
             "{} {} ({} rows, {} bytes, {state})",
             output.name, output.digest, output.rows, output.bytes
@@ -155,8 +155,8 @@ fn step(audit: &Audit, n: usize, link: &Link, text: &mut String) {
         line("sandbox", sandbox);
     }
     let log: Vec<&str> = step.log.lines().collect();
-    for (k, said) in log.iter().take(LINES).enumerate() {
-        line(if k == 0 { "log" } else { "" }, &shorten(said));
+    for (k, printed) in log.iter().take(LINES).enumerate() {
+        line(if k == 0 { "log" } else { "" }, &shorten(printed));
     }
     if log.len() > LINES {
         line("", &format!("… {} more lines", log.len() - LINES));

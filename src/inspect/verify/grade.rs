@@ -44,7 +44,7 @@ impl Grade {
                 column,
                 off,
                 allowed,
-            } => format!("column {column} is off by {off:.1e} at most, {allowed:.0e} is allowed"),
+            } => format!("column {column} differs by at most {off:.1e} ({allowed:.0e} is allowed)"),
             Grade::Different {
                 row,
                 column,

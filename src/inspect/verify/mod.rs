@@ -14,17 +14,17 @@ use store::{Environment, Execution, Inspected, Output, Store};
 use crate::engine::execute::{ExecutionContext, ExecutionError, execute};
 use crate::engine::inputs::TablesAtHand;
 use crate::engine::job::Job;
-use crate::inspect::status::Standing;
+use crate::inspect::status::InstanceStatus;
 use crate::plan::{Plan, Source};
 use crate::resolve::{Unreadable, Unresolved, resolve};
 use grade::Grade;
 
-/// What to execute again.
-pub struct Request<'a> {
+/// What is executed again, and where.
+pub struct VerifyContext<'a> {
     /// The pipeline's instances.
     pub plan: &'a Plan<'a>,
-    /// How they stand.
-    pub standings: &'a [Standing],
+    /// Whether each is cached.
+    pub statuses: &'a [InstanceStatus],
     /// Where the results are.
     pub store: &'a Store,
     /// Where new outputs go.
@@ -37,9 +37,9 @@ pub struct Request<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// What came of one instance on one number of threads.
+/// How one instance on one number of threads compares with its stored result.
 #[derive(Debug, Serialize)]
-pub struct Verdict {
+pub struct VerifyResult {
     /// The instance.
     pub stage: String,
     /// How many threads it had.
@@ -55,7 +55,7 @@ pub struct Verdict {
     pub wall: Duration,
 }
 
-impl Verdict {
+impl VerifyResult {
     /// The worst output and its grade.
     pub fn worst(&self) -> Option<(&str, &Grade)> {
         let outputs = self.outputs.as_ref().ok()?;
@@ -72,43 +72,43 @@ impl Verdict {
 }
 
 /// Executes an instance whose result is stored once more. `None`: somebody stopped it.
-pub fn again(
-    request: &Request<'_>,
+pub fn re_execute(
+    context: &VerifyContext<'_>,
     n: usize,
     threads: usize,
-) -> Result<Option<Verdict>, store::Error> {
-    let (plan, store) = (request.plan, request.store);
+) -> Result<Option<VerifyResult>, store::Error> {
+    let (plan, store) = (context.plan, context.store);
     let instance = &plan.instances[n];
     let kind = plan.decl(n).kind;
     let promise = kind.determinism(&instance.params);
-    let Standing::Cached { execution, .. } = &request.standings[n] else {
+    let InstanceStatus::Cached { execution, .. } = &context.statuses[n] else {
         unreachable!("only stored results are verified");
     };
     let execution = store.execution(*execution)?;
     let execution = execution.expect("what is cached was executed");
-    let verdict = |outputs, wall| Verdict {
+    let result = |outputs, wall| VerifyResult {
         stage: instance.label.clone(),
         threads,
         promise: promise.name(),
-        tolerant: may_round(&promise, &execution, request, n),
+        tolerant: may_round(&promise, &execution, context, n),
         outputs,
         wall,
     };
-    let job = match job(plan, request.standings, store, n) {
+    let job = match job(plan, context.statuses, store, n) {
         Ok(job) => job,
-        Err(why) => return Ok(Some(verdict(Err(why), Duration::ZERO))),
+        Err(why) => return Ok(Some(result(Err(why), Duration::ZERO))),
     };
-    let context = ExecutionContext {
+    let scratch = ExecutionContext {
         inputs: store,
-        outputs: request.scratch,
-        data: request.data,
-        stop: request.stop,
+        outputs: context.scratch,
+        data: context.data,
+        stop: context.stop,
     };
     let none = TablesAtHand::new();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.expect("a thread pool can be made");
-    let report = pool.install(|| execute(kind, &job, &none, context, &|_, _| ()));
-    if request.stop.load(Ordering::Relaxed) {
+    let report = pool.install(|| execute(kind, &job, &none, scratch, &|_, _| ()));
+    if context.stop.load(Ordering::Relaxed) {
         return Ok(None);
     }
     let wall = report.record.wall;
@@ -116,10 +116,10 @@ pub fn again(
         Err(ExecutionError::Failed(failure)) => Err(failure.message),
         Err(ExecutionError::LostInput(_, error)) => Err(error.to_string()),
         Ok(tables) => {
-            let tolerant = may_round(&promise, &execution, request, n);
+            let tolerant = may_round(&promise, &execution, context, n);
             let pairs = execution.outputs.iter().zip(&tables);
             let graded = pairs.map(|(old, (staged, table))| {
-                // What is stored must be what was recorded, or nobody would get the bytes that are verified.
+                // The stored bytes must be the recorded ones, or others would be verified than are read.
                 let grade = match (store.inspect(&old.digest), old.digest == staged.digest) {
                     (Inspected::Damaged(why), _) => Grade::Different {
                         row: None,
@@ -134,18 +134,18 @@ pub fn again(
             Ok(graded.collect())
         }
     };
-    Ok(Some(verdict(outputs, wall)))
+    Ok(Some(result(outputs, wall)))
 }
 
 /// The job of an instance all of whose inputs are stored, or why there is none.
 pub fn job(
     plan: &Plan<'_>,
-    standings: &[Standing],
+    statuses: &[InstanceStatus],
     store: &Store,
     n: usize,
 ) -> Result<Job, String> {
     let made = |source: Source| {
-        let outputs = standings[source.instance].outputs();
+        let outputs = statuses[source.instance].outputs();
         outputs.expect("what it reads was made")[source.output]
     };
     let read = |source: Source| {
@@ -185,11 +185,11 @@ fn compare(
 fn may_round(
     promise: &Determinism,
     execution: &Execution,
-    request: &Request<'_>,
+    context: &VerifyContext<'_>,
     n: usize,
 ) -> bool {
-    let (then, now) = (&execution.environment, request.here);
+    let (then, now) = (&execution.environment, context.here);
     let elsewhere = then.cpu_features != now.cpu_features || then.crates != now.crates;
-    let other_code = execution.key.code != request.plan.code(n).digest;
+    let other_code = execution.key.code != context.plan.code(n).digest;
     matches!(promise, Determinism::Rounding(_)) && (elsewhere || other_code)
 }

@@ -35,7 +35,7 @@ pub enum Verdict {
     Reproduced,
     /// It does not.
     NotReproduced,
-    /// It cannot be said, and why.
+    /// It cannot be judged, and why.
     NotRun(String),
     /// It says nothing that could hold: here are the numbers.
     Reported,
@@ -66,7 +66,7 @@ pub struct Judged<'a> {
 }
 
 /// Why there are no verdicts.
-pub enum Trouble {
+pub enum ClaimsError {
     /// The file of claims is wrong; these point into it.
     Wrong(Vec<Diagnostic>),
     /// A result cannot be read.
@@ -74,7 +74,10 @@ pub enum Trouble {
 }
 
 /// Judges all claims. Every query that is wrong is reported.
-pub fn judge<'a>(claims: &'a Claims, results: &Results<'_>) -> Result<Vec<Judged<'a>>, Trouble> {
+pub fn judge<'a>(
+    claims: &'a Claims,
+    results: &Results<'_>,
+) -> Result<Vec<Judged<'a>>, ClaimsError> {
     let mut tables: BTreeMap<usize, RecordBatch> = BTreeMap::new();
     let (mut judged, mut problems) = (Vec::with_capacity(claims.list.len()), Vec::new());
     for claim in &claims.list {
@@ -104,7 +107,7 @@ pub fn judge<'a>(claims: &'a Claims, results: &Results<'_>) -> Result<Vec<Judged
     }
     match problems.is_empty() {
         true => Ok(judged),
-        false => Err(Trouble::Wrong(problems)),
+        false => Err(ClaimsError::Wrong(problems)),
     }
 }
 
@@ -114,7 +117,7 @@ fn inputs(
     claims: &Claims,
     results: &Results<'_>,
     tables: &mut BTreeMap<usize, RecordBatch>,
-) -> Result<BTreeMap<String, RecordBatch>, Trouble> {
+) -> Result<BTreeMap<String, RecordBatch>, ClaimsError> {
     let mut inputs = BTreeMap::new();
     for at in &claim.reads {
         let table = match tables.get(at) {
@@ -186,7 +189,7 @@ fn why_not(claim: &Claim, claims: &Claims, results: &Results<'_>) -> Option<Stri
     })
 }
 
-fn load(table: &Table, results: &Results<'_>) -> Result<RecordBatch, Trouble> {
+fn load(table: &Table, results: &Results<'_>) -> Result<RecordBatch, ClaimsError> {
     let store = results.store.expect("what is made is in a store");
     let made = |n: usize| {
         results.stored.outputs[n]
@@ -198,9 +201,9 @@ fn load(table: &Table, results: &Results<'_>) -> Result<RecordBatch, Trouble> {
         .iter()
         .map(|source| (*source, made(source.instance)[source.output]))
         .collect();
-    result_table::of_plan(results.plan, store, &found).map_err(|trouble| match trouble {
-        TableError::Store(error) => Trouble::Store(error),
-        TableError::Mismatch(failure) => Trouble::Wrong(vec![
+    result_table::of_plan(results.plan, store, &found).map_err(|error| match error {
+        TableError::Store(error) => ClaimsError::Store(error),
+        TableError::Mismatch(failure) => ClaimsError::Wrong(vec![
             Diagnostic::new(format!("table `{}`: {}", table.name, failure.message))
                 .at(table.span, "")
                 .help("name one instance: \"stage[axis=value]\""),
@@ -216,17 +219,17 @@ fn ask(
     let wrong = |what: String| {
         Diagnostic::new(format!("the query of claim `{id}` {what}")).at(claim.query_span, "")
     };
-    let row = stages::kinds::sql::query(tables, &claim.query, || false).map_err(|failure| {
+    let row = stages::sql::query(tables, &claim.query, || false).map_err(|failure| {
         wrong(format!("failed: {}", failure.message)).maybe_help(failure.help)
     })?;
     match row.num_rows() {
         0 => {
-            let why = "the query gave no row: what it asks for is not in its tables";
+            let why = "the query returned no rows: what it selects is not in its tables";
             return Ok((Verdict::NotRun(why.to_owned()), Vec::new()));
         }
         1 => {}
         rows => {
-            return Err(wrong(format!("gave {rows} rows, not one"))
+            return Err(wrong(format!("returned {rows} rows instead of one"))
                 .help("a claim is judged by one row: aggregate, or filter"));
         }
     }
@@ -235,7 +238,7 @@ fn ask(
         Holds::Absent if claim.level == Level::Info => Verdict::Reported,
         Holds::Absent => {
             return Err(wrong("has no column `holds`".to_owned())
-                .help("say what must be true: SELECT a > b AS holds, a, b FROM …"));
+                .help("state what must be true: SELECT a > b AS holds, a, b FROM …"));
         }
         Holds::Wrong(kind) => {
             return Err(wrong(format!("has `holds` of type {kind}, not a boolean"))

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::diagnostic::{Sources, Span};
 use crate::plan::Source;
 
-pub use judge::{Judged, Results, Trouble, Verdict, count, judge};
+pub use judge::{ClaimsError, Judged, Results, Verdict, count, judge};
 pub use read::{path, read};
 
 /// The checked contents of a file of claims.

@@ -107,7 +107,7 @@ fn check_tables(entry: Entry, plan: &Plan<'_>, problems: &mut Vec<Diagnostic>) -
 
 const KEYS: [&str; 5] = ["level", "text", "paper", "query", "profiles"];
 
-/// One claim, or problems. Without tables, what its query reads is not looked at.
+/// One claim, or problems. Without tables, what its query reads is not checked.
 fn check_claim(
     entry: Entry,
     tables: Option<&[Table]>,
@@ -219,7 +219,7 @@ fn read_tables(
     span: Span,
     tables: Option<&[Table]>,
 ) -> Result<Vec<usize>, Vec<Diagnostic>> {
-    let read = stages::kinds::sql::tables_of(query).map_err(|error| {
+    let read = stages::sql::tables_of(query).map_err(|error| {
         let problem = Diagnostic::new(error.message).at(span, "");
         vec![problem.maybe_help(error.help)]
     })?;

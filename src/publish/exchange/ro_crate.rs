@@ -177,7 +177,7 @@ fn graph(
     entities
 }
 
-/// Who said that a change of code does not matter, and why.
+/// Who accepted a change of code, and why.
 fn acceptances(record: &Record) -> Vec<Value> {
     let mut entities = Vec::new();
     let mut people = BTreeSet::new();

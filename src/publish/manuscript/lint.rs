@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::cells::Known;
 use super::numbers::{Computed, Written};
 
-/// What is to be said of a number.
+/// A finding about a number.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(tag = "finding", rename_all = "kebab-case")]
 pub enum Finding {

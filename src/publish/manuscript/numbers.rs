@@ -47,7 +47,7 @@ pub struct Written {
     pub decimals: i32,
     /// Whether a percent sign follows.
     pub percent: bool,
-    /// The cell that it is said to be, from a note right behind it:
+    /// The cell that it is annotated with, by a note right behind it:
     /// `0.916<!-- ablate:results[row=lstm] -->`, in TeX `0.916% ablate:results[row=lstm]`.
     pub claims: Option<Note>,
 }

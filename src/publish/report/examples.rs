@@ -1,16 +1,17 @@
 //! Adversarial examples for a page: what the model read before and after, which words differ,
-//! and what it said of them. Texts share one dictionary; signals and pictures are drawn.
+//! and its predictions. Texts share one dictionary; signals and pictures are drawn.
 
 use std::collections::HashMap;
 
 use arrow::record_batch::RecordBatch;
 use serde::Serialize;
+use stages::tables::examples as example_columns;
 use store::Store;
 
 use super::reading::{Reading, channels};
 use super::signals::{ALL, Drawing, drawn};
 use crate::results::columns;
-use crate::results::recorded::{self, Recorded, Step};
+use crate::results::recorded::{self, Recorded, Step, is_control};
 
 /// All examples of a run.
 #[derive(Default, Serialize)]
@@ -37,7 +38,7 @@ pub struct Table {
     pub classes: Vec<String>,
     /// What stands between words.
     pub joiner: &'static str,
-    /// Rows at equal distances, if not all fit.
+    /// Evenly sampled rows, if not all fit.
     pub rows: Vec<Row>,
 }
 
@@ -46,9 +47,9 @@ pub struct Table {
 pub struct Row(
     /// The row's id.
     pub String,
-    /// The true class, and the answers before and after.
+    /// The true class, and the predictions before and after.
     pub [Option<i64>; 3],
-    /// Whether a right answer became wrong.
+    /// Whether the attack succeeded.
     pub bool,
     /// Whether the attack tried.
     pub bool,
@@ -75,7 +76,7 @@ pub fn collect(store: &Store, recorded: &Recorded, most: usize) -> Examples {
         .filter(|(_, step)| is_attack(step))
         .collect();
     let totals = steps.iter().map(|(_, step)| {
-        step.output("examples")
+        step.output(example_columns::SCHEMA.name)
             .map_or(0, |output| output.rows as usize)
     });
     let shares = shares(&totals.collect::<Vec<_>>(), most);
@@ -114,7 +115,7 @@ impl<'a> Collector<'a> {
         let (store, recorded) = (self.store, self.recorded);
         let step = &recorded.steps[at];
         let table = step
-            .output("examples")
+            .output(example_columns::SCHEMA.name)
             .and_then(|output| recorded::table(store, output));
         let Some(table) = table else {
             return;
@@ -129,7 +130,7 @@ impl<'a> Collector<'a> {
             joiner: " ",
             rows: Vec::new(),
         };
-        if columns::is_signal(&table, "original") {
+        if columns::is_signal(&table, example_columns::ORIGINAL) {
             let channels = channels(store, recorded, step);
             let number = found.tables.len();
             let left = ALL.saturating_sub(found.drawings.len());
@@ -170,13 +171,12 @@ fn shares(totals: &[usize], most: usize) -> Vec<usize> {
     shares
 }
 
-/// `none` leaves every row as it is: there is nothing to see.
+/// A control leaves every row as it is: there is nothing to see.
 fn is_attack(step: &Step) -> bool {
-    let Some(execution) = &step.execution else {
-        return false;
-    };
-    let attack = execution.key.params.get("attack");
-    step.output("examples").is_some() && attack.and_then(store::Value::as_text) != Some("none")
+    let made = step.execution.as_ref();
+    made.is_some_and(|made| {
+        step.output(example_columns::SCHEMA.name).is_some() && !is_control(&made.key)
+    })
 }
 
 fn number(words: &mut Vec<String>, places: &mut HashMap<String, u32>, word: String) -> u32 {
@@ -194,13 +194,18 @@ fn read(
     rows: &[usize],
     mut words: impl FnMut(usize) -> Words,
 ) -> Option<Vec<Row>> {
-    let success = columns::flags(table, "success")?;
-    let attacked = columns::flags(table, "attacked");
-    let ids = columns::texts(table, "id");
-    let classes = ["label", "predicted_before", "predicted_after"];
+    let success = columns::flags(table, example_columns::SUCCESS)?;
+    let attacked = columns::flags(table, example_columns::ATTACKED);
+    let ids = columns::texts(table, example_columns::ID);
+    let classes = [
+        example_columns::LABEL,
+        example_columns::PREDICTED_BEFORE,
+        example_columns::PREDICTED_AFTER,
+    ];
     let classes = classes.map(|name| columns::wholes(table, name));
-    let counts = columns::wholes(table, "words_changed");
-    let sides = ["p_before", "p_after"].map(|name| columns::lists(table, name));
+    let counts = columns::wholes(table, example_columns::WORDS_CHANGED);
+    let sides = [example_columns::P_BEFORE, example_columns::P_AFTER]
+        .map(|name| columns::lists(table, name));
     let row = |row: &usize| {
         let row = *row;
         let (before, changed) = words(row);
@@ -235,7 +240,8 @@ struct Texts {
 
 impl Texts {
     fn of(table: &RecordBatch) -> Option<Texts> {
-        let [before, after] = ["original", "adversarial"].map(|name| columns::lists(table, name));
+        let [before, after] = [example_columns::ORIGINAL, example_columns::ADVERSARIAL]
+            .map(|name| columns::lists(table, name));
         Some(Texts {
             sides: [before?, after?],
         })

@@ -28,7 +28,7 @@ pub fn lost(store: &Store, recorded: &Recorded) -> Vec<LostResult> {
         for (n, output) in step.outputs().iter().enumerate() {
             if !is_result(step, output, read.contains(&(at, n))) {
                 // Large tables may be among them: their bytes are checked if they are drawn.
-                if let Inspected::Damaged(why) = store.glance(output) {
+                if let Inspected::Damaged(why) = store.inspect_size(output) {
                     lost.push(LostResult {
                         what: format!("{} is damaged on disk: {why}", step.source(output)),
                         wrong: true,
@@ -36,7 +36,7 @@ pub fn lost(store: &Store, recorded: &Recorded) -> Vec<LostResult> {
                 }
                 continue;
             }
-            if let Err(error) = store.look(&output.digest) {
+            if let Err(error) = store.peek(&output.digest) {
                 lost.push(LostResult {
                     what: format!(
                         "the results of {} are not shown: {error}",

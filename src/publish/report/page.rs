@@ -39,7 +39,7 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut pages = Environment::new();
     // A name that is misspelt in a template is found by every test that renders it.
     pages.set_undefined_behavior(UndefinedBehavior::Strict);
-    // Every value of every page goes through here; what is said to be safe is drawn by us.
+    // Every value of every page goes through here; only our own drawings are marked safe.
     pages.set_formatter(|out, state, value| match value.as_str() {
         Some(text) if !value.is_safe() => {
             escape_formatter(out, state, &Value::from(visible(text).as_ref()))

@@ -1,4 +1,4 @@
-//! Results that are no tidy tables: what the last stages of a pipeline made, as it is.
+//! Results that are not tidy tables: the outputs of a pipeline's last stages, as they are.
 
 use std::collections::HashSet;
 

@@ -3,7 +3,7 @@
 use serde_json::json;
 use store::{Run, Store};
 
-use super::figures::asked::Asked;
+use super::figures::spec::FigureSpec;
 use super::figures::{self, Figure, automatic, paper};
 use super::lost::{LostResult, lost};
 use super::run_tables::paper_tables;
@@ -20,8 +20,8 @@ pub struct ReportRequest<'a> {
     pub run: Run,
     /// Its claims, judged; or why they could not be.
     pub claims: Result<Vec<ClaimRow>, String>,
-    /// The figures that were asked for.
-    pub figures: &'a [Asked],
+    /// The requested figures.
+    pub figures: &'a [FigureSpec],
     /// The most examples that are embedded.
     pub examples: usize,
     /// Which part of a large graph is drawn, from 0; `None`: all that a file can show.
@@ -34,7 +34,7 @@ pub struct ReportRequest<'a> {
 pub struct Report {
     /// The page.
     pub html: String,
-    /// Figures that were asked for and could not be drawn.
+    /// Requested figures that could not be drawn.
     pub notes: Vec<String>,
     /// Results that cannot be shown, and why.
     pub lost: Vec<LostResult>,
@@ -89,12 +89,12 @@ pub fn make(store: &Store, request: ReportRequest<'_>) -> Result<Report, store::
     })
 }
 
-/// What was asked for first, then what the tables suggest.
+/// Requested figures first, then those that the tables suggest.
 fn all_figures(
     store: &Store,
     recorded: &Recorded,
     tables: &[PaperTable],
-    asked: &[Asked],
+    asked: &[FigureSpec],
 ) -> (Vec<Figure>, Vec<String>) {
     let (mut figures, mut notes) = (Vec::new(), Vec::new());
     let profile = recorded.run.profile.as_deref();
@@ -112,12 +112,12 @@ fn all_figures(
     (figures, notes)
 }
 
-fn asked_for(store: &Store, recorded: &Recorded, asked: &Asked) -> Result<Figure, String> {
+fn asked_for(store: &Store, recorded: &Recorded, asked: &FigureSpec) -> Result<Figure, String> {
     let (table, step) = table::of_run(store, recorded, &asked.table)?;
     let table = match &asked.query {
         Some(query) => {
             let tables = [("t".to_owned(), table)].into();
-            stages::kinds::sql::query(tables, query, || false)
+            stages::sql::query(tables, query, || false)
                 .map_err(|failure| format!("its query failed: {}", failure.message))?
         }
         None => table,

@@ -2,6 +2,7 @@
 
 use arrow::record_batch::RecordBatch;
 use serde::Serialize;
+use stages::tables::examples as example_columns;
 
 use super::figures::draw::{self, Axes, Mark, Series};
 use super::figures::{Picture, change as scale, legend, picture};
@@ -39,8 +40,8 @@ pub fn drawn(
     channels: Option<usize>,
     most: usize,
 ) -> Vec<Drawing> {
-    let [Some(before), Some(after)] =
-        ["original", "adversarial"].map(|name| columns::lists(table, name))
+    let [Some(before), Some(after)] = [example_columns::ORIGINAL, example_columns::ADVERSARIAL]
+        .map(|name| columns::lists(table, name))
     else {
         return Vec::new();
     };

@@ -1,4 +1,4 @@
-//! The top of a report: what was run, what became of it, and what the claims say.
+//! The top of a report: what was run, its outcome, and the verdicts of the claims.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ pub struct Summary {
     pub run: i64,
     /// The pipeline's name.
     pub pipeline: String,
-    /// What `ablate run` was told besides: profile, settings, targets.
-    pub told: String,
+    /// Targets and options of `ablate run`, as they are typed.
+    pub invocation: String,
     /// When it began.
     pub started: String,
     /// How long it took, if it has ended.
@@ -76,7 +76,7 @@ pub fn summary(store: &Store, recorded: &Recorded) -> Summary {
     Summary {
         run: run.id.0,
         pipeline: run.pipeline.clone(),
-        told: told(run),
+        invocation: invocation(run),
         started: time(run.started),
         took: run.ended.map(|ended| {
             let micros = u64::try_from(ended - run.started).unwrap_or(0);
@@ -98,8 +98,8 @@ pub fn summary(store: &Store, recorded: &Recorded) -> Summary {
     }
 }
 
-/// What `ablate run` was told, as it is typed.
-pub fn told(run: &store::Run) -> String {
+/// Targets and options of `ablate run`, as they are typed.
+pub fn invocation(run: &store::Run) -> String {
     let settings: Vec<String> = serde_json::from_str(&run.settings).unwrap_or_default();
     let profile = run
         .profile
@@ -110,8 +110,8 @@ pub fn told(run: &store::Run) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-/// How a run stands or ended, in a word. A process that was killed records no end: its lease
-/// tells.
+/// The outcome of a run in words. A process that was killed records no end: its lease
+/// shows it.
 pub fn outcome(store: &Store, run: &store::Run) -> &'static str {
     let ended = |outcome| match outcome {
         RunOutcome::Ok => "ok",
@@ -195,7 +195,7 @@ impl From<&Judged<'_>> for ClaimRow {
 pub struct Claims {
     rows: Vec<ClaimRow>,
     counts: Vec<(&'static str, usize)>,
-    trouble: Option<String>,
+    error: Option<String>,
     has_paper: bool,
 }
 
@@ -210,7 +210,7 @@ pub fn claims(judged: &Result<Vec<ClaimRow>, String>) -> Claims {
             .into_iter()
             .filter(|(_, n)| *n > 0)
             .collect(),
-        trouble: judged.as_ref().err().cloned(),
+        error: judged.as_ref().err().cloned(),
         has_paper: rows.iter().any(|row| row.paper.is_some()),
         rows,
     }

@@ -203,10 +203,10 @@ pub fn read(at: usize, output: usize, step: &Step, table: &RecordBatch) -> Optio
 }
 
 /// What the sources of all cells say alike, if it is anything.
-fn in_all(grid: &PaperTable, said: impl Fn(&CellSource) -> &String) -> Option<String> {
+fn in_all(grid: &PaperTable, text: impl Fn(&CellSource) -> &String) -> Option<String> {
     let mut all = grid.cells.values().map(|cell| cell.source.as_ref());
-    let first = said(all.next()??);
-    let same = all.all(|source| source.is_some_and(|source| said(source) == first));
+    let first = text(all.next()??);
+    let same = all.all(|source| source.is_some_and(|source| text(source) == first));
     (same && !first.is_empty()).then(|| first.clone())
 }
 

@@ -26,7 +26,7 @@ pub struct Table {
     pub has_paper: bool,
     /// Whether ours can be compared with them.
     pub comparable: bool,
-    /// Whether ours stand in the pipeline file: nobody measured them.
+    /// Whether our numbers are entered in the pipeline file, not measured.
     pub typed: bool,
     /// The profile that ours were made with.
     pub profile: String,
@@ -68,7 +68,7 @@ pub fn tables(recorded: &Recorded, tables: &[PaperTable]) -> Vec<Table> {
                 let cell = table.cells.get(&(r, c))?;
                 next += 1;
                 let mut shown = shown(cell, next - 1, digits);
-                // A colour would say that the difference means something.
+                // A colour would suggest that the difference is meaningful.
                 shown.shade = shown.shade.filter(|_| table.is_comparable());
                 Some(shown)
             });

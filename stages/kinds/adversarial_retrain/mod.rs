@@ -103,6 +103,10 @@ impl Stage for AdversarialRetrain {
         Role::Model
     }
 
+    fn attack<'p>(&self, params: &'p Params) -> Option<&'p str> {
+        params.get("attack")?.as_text()
+    }
+
     fn ports(&self, _: &Params) -> Ports {
         let port = |name: &'static str, holds, required| Port {
             name: name.to_owned(),

@@ -40,7 +40,7 @@ use entry::{AttackEntry, Changes};
 pub use expect::inputs as expect_inputs;
 pub use inputs::{Among, AttackInputs};
 pub use outcome::Outcome;
-pub use stream::{AttackStream, Run};
+pub use stream::{AttackStream, StreamRun, has_target};
 
 /// Refuses what would be without an effect for the rows of an attack stage, or repeat itself.
 fn check_rows(params: &Params) -> Result<(), ParamError> {
@@ -141,6 +141,14 @@ impl Stage for AttackStage {
 
     fn role(&self) -> Role {
         Role::Attack
+    }
+
+    fn attack<'p>(&self, params: &'p Params) -> Option<&'p str> {
+        params.get("attack")?.as_text()
+    }
+
+    fn is_control(&self, params: &Params) -> bool {
+        self.attack(params) == Some("none")
     }
 
     fn ports(&self, params: &Params) -> Ports {

@@ -19,8 +19,13 @@ pub struct AttackStream {
     params: Params,
 }
 
-/// Sequences side by side, as far as they have come.
-pub struct Run<'a> {
+/// Whether the parameters name the class to reach, so that a label has no effect.
+pub fn has_target(params: &Params) -> bool {
+    params.contains_key("target")
+}
+
+/// Sequences that advance together, sample by sample.
+pub struct StreamRun<'a> {
     online: Online<'a, f32, Box<dyn Rule<f32>>>,
 }
 
@@ -35,12 +40,12 @@ impl AttackStream {
 
     /// A new sequence, before its first sample. Without a target in the parameters it shall leave
     /// the class `label`.
-    pub fn start(&self, label: Option<u32>) -> Result<Run<'_>, Failure> {
+    pub fn start(&self, label: Option<u32>) -> Result<StreamRun<'_>, Failure> {
         self.start_many(&[label])
     }
 
     /// The same with a sequence for each label. They share matrix products and nothing else.
-    pub fn start_many(&self, labels: &[Option<u32>]) -> Result<Run<'_>, Failure> {
+    pub fn start_many(&self, labels: &[Option<u32>]) -> Result<StreamRun<'_>, Failure> {
         let settings = Settings(&self.params);
         let name = settings.text("attack").unwrap_or_default();
         let (rule, linf) = rule(settings)?;
@@ -70,7 +75,7 @@ impl AttackStream {
         };
         let goals = labels.iter().map(goal).collect::<Result<_, _>>()?;
         let online = Online::new(model, weights, rule, goals, settled.limits);
-        Ok(Run {
+        Ok(StreamRun {
             online: online.map_err(refused)?,
         })
     }
@@ -91,7 +96,7 @@ fn rule(settings: Settings<'_>) -> Result<Begun, Failure> {
     })
 }
 
-impl Run<'_> {
+impl StreamRun<'_> {
     /// Numbers in a sample.
     pub fn width(&self) -> usize {
         self.online.width()

@@ -23,7 +23,7 @@ use super::system;
 static CONFINED: AtomicBool = AtomicBool::new(true);
 
 /// Lets programs read and write whatever the user may.
-pub fn let_loose() {
+pub fn disable_sandbox() {
     CONFINED.store(false, Ordering::Relaxed);
 }
 

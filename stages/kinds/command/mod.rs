@@ -36,7 +36,7 @@ use program::Program;
 use sandbox::{Limits, Sandbox};
 
 pub use child::kill_all;
-pub use confine::let_loose;
+pub use confine::disable_sandbox;
 
 /// The kind `command`.
 pub struct Command;

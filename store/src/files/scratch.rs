@@ -67,7 +67,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes the folders of processes that have died. Litter is no reason to fail, so what cannot be
+/// Removes the folders of processes that have died. Litter is not a reason to fail, so what cannot be
 /// removed stays: each is named, with the reason.
 pub(crate) fn sweep(tmp: &Path) -> Vec<String> {
     let mut left = Vec::new();

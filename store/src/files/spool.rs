@@ -17,7 +17,7 @@ const PIECE: usize = 8 << 20;
 pub(crate) enum Spooled {
     /// In memory.
     Memory(Vec<u8>),
-    /// In a file of their own.
+    /// In a separate file.
     File(PathBuf),
 }
 

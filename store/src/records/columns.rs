@@ -76,5 +76,5 @@ words!(RunOutcome {
 });
 
 #[derive(Debug, thiserror::Error)]
-#[error("`{0}` is not a state that this program knows")]
+#[error("unknown state `{0}`")]
 struct UnknownWord(String);

@@ -31,9 +31,9 @@ pub struct Finished {
     pub started: i64,
     /// How long it took.
     pub wall: Duration,
-    /// Processor time, where it can be told.
+    /// CPU time, where it is known.
     pub cpu: Option<Duration>,
-    /// The most memory used, in bytes, where it can be told.
+    /// Peak memory in bytes, where it is known.
     pub peak_memory: Option<u64>,
     /// What it counted.
     pub work: Work,
@@ -54,7 +54,7 @@ pub struct Finished {
 /// What is recorded of an execution for those who audit it. Never part of a key or a result.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// Parameters that nobody wrote: the key has the kind's defaults.
+    /// Parameters that are defaults.
     /// `None`: recorded by a program that did not know.
     pub defaults: Option<Vec<String>>,
     /// What the kind promises of its bytes, in a word.
@@ -157,9 +157,9 @@ pub struct Execution {
     pub started: i64,
     /// How long it took.
     pub wall: Duration,
-    /// Processor time, where it could be told.
+    /// CPU time, where it is known.
     pub cpu: Option<Duration>,
-    /// The most memory used, in bytes, where it could be told.
+    /// Peak memory in bytes, where it is known.
     pub peak_memory: Option<u64>,
     /// What it counted.
     pub work: Work,

@@ -13,7 +13,7 @@ use super::time::duration;
 use crate::digest::Digest;
 use crate::key::CodeFiles;
 
-/// What tells machines and commits apart. Runs are sealed with it.
+/// What distinguishes machines and commits. Runs are sealed with it.
 pub(crate) fn environment_digest(environment: &Environment) -> Digest {
     Digest::of(Json(environment).text().as_bytes())
 }

@@ -31,7 +31,7 @@ pub struct NewRun {
     pub profile: Option<String>,
     /// What `--set` changed, as JSON.
     pub settings: String,
-    /// The targets asked for; empty means all.
+    /// The targets; empty means all.
     pub targets: Vec<String>,
     /// Where it runs.
     pub environment: Environment,
@@ -68,7 +68,7 @@ pub struct Environment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunOutcome {
-    /// Everything asked for is there.
+    /// All targets have results.
     Ok,
     /// At least one stage failed.
     Failed,
@@ -111,7 +111,7 @@ pub struct Run {
     pub profile: Option<String>,
     /// What `--set` changed, as JSON.
     pub settings: String,
-    /// The targets asked for; empty means all.
+    /// The targets; empty means all.
     pub targets: Vec<String>,
     /// The names given to it.
     pub tags: Vec<String>,

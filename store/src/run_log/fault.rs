@@ -1,4 +1,4 @@
-//! Faults of the log in words, and what tells two of them apart.
+//! Faults of the log in words, and what distinguishes two of them.
 
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
@@ -25,8 +25,8 @@ pub(super) fn readable<T>(found: rusqlite::Result<T>) -> rusqlite::Result<Readab
     }
 }
 
-/// Something that does not fit. The same words may be said of another change: what is found now
-/// tells them apart, so that a note of one does not cover the next.
+/// Something that does not fit. The same words may describe another change: what is found now
+/// distinguishes them, so that a note of one does not cover the next.
 pub(super) struct Fault {
     pub(super) what: String,
     /// Of what was found. None where the words say all of it, as of rows that are gone.

@@ -1,4 +1,4 @@
-//! Rows that belong to an execution or a run and have no entry of their own: repeated columns, lists of sources,
+//! Rows that belong to an execution or a run and have no separate entry: repeated columns, lists of sources,
 //! machines. Each is held to the digest that is sealed.
 
 use rusqlite::{Connection, OptionalExtension};

@@ -9,7 +9,7 @@ use crate::digest::Digest;
 pub struct LogReport {
     /// How many entries it has.
     pub entries: u64,
-    /// The last seal: whoever wrote it down can tell whether anything before it was changed.
+    /// The last seal: a copy kept elsewhere shows whether anything before it was changed.
     pub head: Option<Digest>,
     /// What does not fit, in order.
     pub broken: Vec<String>,

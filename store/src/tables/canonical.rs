@@ -1,4 +1,4 @@
-//! The one in-memory form of a table: whoever made it, the same content has the same types.
+//! The one in-memory form of a table: the same content has the same types, however it was made.
 //! Knows nothing of Parquet or of files.
 //!
 //! - text is `Utf8`, bytes are `Binary`; dictionaries, views and run ends are written out;
@@ -146,7 +146,7 @@ fn canonical_type(data_type: &DataType, place: &str) -> Result<DataType, Error> 
             DataType::Map(Arc::new(entries), false)
         }
         DataType::Union(..) => {
-            return refuse("Parquet has no unions; use one column for each type");
+            return refuse("Parquet has no unions; use one column per type");
         }
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             return refuse("Parquet has no intervals in nanoseconds; use a duration or a number");

@@ -25,7 +25,7 @@ use super::content_size::content_size;
 use super::fixed_lists::FixedLists;
 use crate::error::Error;
 
-/// The table's bytes: the same content gives the same bytes, whoever made it.
+/// The table's bytes: the same content gives the same bytes, however it was made.
 pub fn encode(table: &RecordBatch) -> Result<Vec<u8>, Error> {
     encode_canonical(&canonical(table)?)
 }

@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn pages_without_nulls_are_taken_whole_and_others_left_to_the_levels() {
-        // More than a page of a megabyte, and tables whose levels are no long runs.
+        // More than a page of a megabyte, and tables whose levels are not long runs.
         for rows in [0, 1, 2, 7, 100, 200_000] {
             for (null, of_list) in [
                 (None, false),

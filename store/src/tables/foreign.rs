@@ -48,8 +48,8 @@ fn decode(bytes: Vec<u8>, name: impl Fn() -> String) -> Result<RecordBatch, Erro
             Error::NotATable { what, why } => not_a_table(format!("{what}: {why}")),
             other => other,
         }),
-        Ok(Err(error)) => Err(not_a_table(format!("the Parquet file is broken: {error}"))),
-        Err(_) => Err(not_a_table("the Parquet file is broken".into())),
+        Ok(Err(error)) => Err(not_a_table(format!("the Parquet file is corrupt: {error}"))),
+        Err(_) => Err(not_a_table("the Parquet file is corrupt".into())),
     }
 }
 

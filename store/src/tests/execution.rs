@@ -47,7 +47,7 @@ pub fn finished(run: RunId, instance: &str, key: StageKey, staged: Staged) -> Fi
         peak_memory: Some(1 << 20),
         work: Default::default(),
         outcome: Ok(vec![("out".into(), staged)]),
-        log: "said this\n".into(),
+        log: "printed this\n".into(),
         inputs: Vec::new(),
         environment: None,
         facts: Default::default(),

@@ -53,7 +53,7 @@ fn a_damaged_object_is_set_aside_and_can_be_put_again() {
     assert_eq!(digest, staged);
     assert!(moved_to.exists() && moved_to.starts_with(dir.path().join("damaged")));
     assert!(!store.has(&staged));
-    // And it is said again.
+    // And it is reported again.
     assert!(matches!(store.read(&staged), Err(Error::Damaged { .. })));
     assert_eq!(committed(&store, 1), staged);
     assert_eq!(store.read(&staged).unwrap(), tiny(1));

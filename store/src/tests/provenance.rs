@@ -11,7 +11,9 @@ fn a_crash_between_the_files_and_the_rows_loses_no_more_than_the_rows() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let staged = store.put(&tiny(1)).unwrap();
-    store.settle(&BTreeSet::from([staged.digest])).unwrap();
+    store
+        .make_durable(&BTreeSet::from([staged.digest]))
+        .unwrap();
     drop(store); // The rows were never written.
 
     let store = Store::open(dir.path()).unwrap();
@@ -111,7 +113,7 @@ fn a_failure_is_remembered_but_never_found() {
     let id = store.uses(run).unwrap()[0].execution.expect("linked");
     let execution = store.execution(id).unwrap().unwrap();
     assert_eq!(execution.failure.as_deref(), Some("no such column"));
-    assert_eq!(execution.log, "said this\n");
+    assert_eq!(execution.log, "printed this\n");
 }
 
 #[test]

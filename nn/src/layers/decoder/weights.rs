@@ -11,7 +11,7 @@ pub struct DecoderWeights {
     pub cell: Lstm,
     /// (m, 4 units)
     pub context: Span,
-    /// Keys of the memory, made once a sequence.
+    /// Keys of the memory, computed once per sequence.
     pub keys: Dense,
     /// (units, size) and its bias.
     pub query: Dense,

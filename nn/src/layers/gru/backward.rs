@@ -2,7 +2,7 @@
 //! `r h[t-1]`; `dr = dq h[t-1]`; `dh[t-1] = dh z + dq r + [dz z(1-z), dr r(1-r)] U^T`.
 
 use super::kernels::{BackGates, BackNew};
-use super::layer::Gru;
+use super::weights::GruWeights;
 use crate::autodiff::{Grads, Op, Params, Rows, Tape, Var};
 use crate::layers::recurrent::{StepRows, Unrolled};
 use crate::layers::slices::add;
@@ -10,7 +10,7 @@ use crate::numeric::Real;
 use crate::numeric::gemm::Mat;
 
 pub(super) struct Backward {
-    pub layer: Gru,
+    pub weights: GruWeights,
     pub over: Unrolled,
     pub h: Var,
     pub gates: Var,
@@ -24,12 +24,12 @@ impl<T: Real> Op<T> for Backward {
         if outs.iter().all(Option::is_none) {
             return;
         }
-        let (layer, over, shape) = (&self.layer, &self.over, tape.shape(self.h));
+        let (weights, over, shape) = (&self.weights, &self.over, tape.shape(self.h));
         let (batch, n, row) = (shape.batch, shape.dim, shape.batch * shape.dim);
         let (mut dg, mut da) = (tape.dirty(2 * shape.len()), tape.dirty(shape.len()));
         let (mut dh, mut dq, zero) = (tape.zeros(row), tape.zeros(row), tape.zeros(row));
         let h0 = over.h0.map_or(&zero[..], |h| tape.get(h));
-        let [u, un] = [layer.gates, layer.new].map(|w| w.transposed(params, shape.time));
+        let [u, un] = [weights.gates, weights.new].map(|w| w.transposed(params, shape.time));
         for (t, before) in over.steps(shape).rev() {
             let (one, two) = (t * row..(t + 1) * row, t * 2 * row..(t + 1) * 2 * row);
             if let Some(out) = &outs[0] {
@@ -69,10 +69,12 @@ impl<T: Real> Op<T> for Backward {
             }
         }
         over.add_initial_grads(tape, &dh, &[]);
-        layer.gates.backward(tape, params, grads, over, self.h, dg);
-        let da = layer.new.input.backward(tape, params, grads, over.x, da);
+        weights
+            .gates
+            .backward(tape, params, grads, over, self.h, dg);
+        let da = weights.new.input.backward(tape, params, grads, over.x, da);
         let (reset, da) = (Rows::all(tape, self.reset), Rows::all(tape, da));
-        grads.product(tape, layer.new.recurrent, reset, da);
+        grads.product(tape, weights.new.recurrent, reset, da);
         for v in [dh, dq, zero].into_iter().chain(outs.into_iter().flatten()) {
             tape.recycle(v);
         }

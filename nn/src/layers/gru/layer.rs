@@ -8,8 +8,8 @@
 use super::backward::Backward;
 use super::kernels::{Gates, New};
 use super::step::GruStep;
+use super::weights::GruWeights;
 use crate::autodiff::{Init, Layout, Params, Tape};
-use crate::layers::dense::Dense;
 use crate::layers::recurrent::{Gate, GateWeights, RecurrentCell, States, StepRows, Unrolled};
 use crate::layers::slices::split;
 use crate::numeric::Real;
@@ -18,10 +18,8 @@ use crate::numeric::gemm::Mat;
 /// Gated recurrent unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Gru {
-    /// `W`, `U` and `b`: the gates `z` and `r`.
-    pub gates: GateWeights,
-    /// `Wn`, `Un` and `bn`: the candidate state `n`.
-    pub new: GateWeights,
+    /// Its weights.
+    pub weights: GruWeights,
 }
 
 impl RecurrentCell for Gru {
@@ -29,39 +27,21 @@ impl RecurrentCell for Gru {
     type Equations<T: Real> = GruStep<T>;
 
     fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self {
-        // Both sets are laid out part by part: stored weights are in this order.
-        let sets = [("", 2 * units), ("_new", units)];
-        let mut maps = |part: &str, rows| {
-            sets.map(|(set, columns)| {
-                layout.add_map(&format!("{name}.{part}{set}"), rows, columns, init)
-            })
-        };
-        let (input, recurrent) = (maps("input", inputs), maps("recurrent", units));
-        let [gates, new] = [0, 1].map(|k| {
-            let (set, columns) = sets[k];
-            let zero = Init::Constant(0.0);
-            let bias = layout.add(&format!("{name}.bias{set}"), 1, columns, zero);
-            GateWeights {
-                input: Dense {
-                    weight: input[k],
-                    bias: Some(bias),
-                },
-                recurrent: recurrent[k],
-            }
-        });
-        Gru { gates, new }
+        Gru {
+            weights: GruWeights::new(layout, name, inputs, units, init),
+        }
     }
 
     fn gates(&self) -> &GateWeights {
-        &self.gates
+        &self.weights.gates
     }
 
     fn equations<T: Real>(&self, params: &Params<T>) -> GruStep<T> {
-        GruStep::new(params, self)
+        GruStep::new(params, &self.weights)
     }
 
     fn unroll<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, over: Unrolled) -> States {
-        let (n, layer) = (self.units(), *self);
+        let (n, weights) = (self.units(), self.weights);
         let h = over.output(tape, n);
         let (shape, wants) = (tape.shape(h), tape.wants(h));
         let gates = tape.value(shape.with_dim(2 * n), wants);
@@ -69,9 +49,9 @@ impl RecurrentCell for Gru {
         let reset = tape.value(shape, false);
         let [mut vh, mut vg, mut vn, mut vr] = [h, gates, new, reset].map(|v| tape.take(v));
 
-        self.gates.map_input(tape, params, over.x, &mut vg);
-        self.new.map_input(tape, params, over.x, &mut vn);
-        let [u, un] = [self.gates, self.new].map(|w| w.forward(params, shape.time));
+        weights.gates.map_input(tape, params, over.x, &mut vg);
+        weights.new.map_input(tape, params, over.x, &mut vn);
+        let [u, un] = [weights.gates, weights.new].map(|w| w.forward(params, shape.time));
         let (batch, row) = (shape.batch, shape.batch * n);
         let zero = tape.zeros(row);
         let h0 = over.h0.map_or(&zero[..], |h| tape.get(h));
@@ -89,7 +69,7 @@ impl RecurrentCell for Gru {
             }
             T::launch(Gates {
                 step,
-                bias: self.gates.input.bias_in(params),
+                bias: weights.gates.input.bias_in(params),
                 g,
                 before: h_before,
                 q,
@@ -99,7 +79,7 @@ impl RecurrentCell for Gru {
             }
             T::launch(New {
                 step,
-                bias: self.new.input.bias_in(params),
+                bias: weights.new.input.bias_in(params),
                 g,
                 a,
                 before: h_before,
@@ -116,7 +96,7 @@ impl RecurrentCell for Gru {
         tape.record(
             h,
             Backward {
-                layer,
+                weights,
                 over,
                 h,
                 gates,

@@ -4,5 +4,7 @@ mod backward;
 pub(in crate::layers) mod kernels;
 mod layer;
 mod step;
+mod weights;
 
 pub use layer::Gru;
+pub use weights::GruWeights;

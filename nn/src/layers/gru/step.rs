@@ -1,8 +1,8 @@
-//! One step of a GRU layer. The tangent of the state is, with `p = dx W + dh U`,
+//! One step of a GRU weights. The tangent of the state is, with `p = dx W + dh U`,
 //! `[dz dr] = [z r] (1 - [z r]) p`, `dn = (1 - n^2) (dx Wn + (dr h + r dh) Un)`, `dh' = (1 - z) dn + z dh + dz (h - n)`.
 
 use super::kernels::{BackGates, BackNew, Gates, New};
-use super::layer::Gru;
+use super::weights::GruWeights;
 use crate::autodiff::Params;
 use crate::layers::recurrent::{
     InputTangent, PackedMap, StepEquations, StepMemory, StepRows, repeat,
@@ -24,12 +24,12 @@ pub struct GruStep<T> {
 }
 
 impl<T: Real> GruStep<T> {
-    pub(super) fn new(params: &Params<T>, layer: &Gru) -> Self {
+    pub(super) fn new(params: &Params<T>, weights: &GruWeights) -> Self {
         GruStep {
-            maps: layer.gates.pack(params),
-            maps_new: layer.new.pack(params),
-            bias: layer.gates.input.bias_in(params).to_vec(),
-            bias_new: layer.new.input.bias_in(params).to_vec(),
+            maps: weights.gates.pack(params),
+            maps_new: weights.new.pack(params),
+            bias: weights.gates.input.bias_in(params).to_vec(),
+            bias_new: weights.new.input.bias_in(params).to_vec(),
             new: Vec::new(),
             reset: Vec::new(),
             slope_new: Vec::new(),

@@ -1,4 +1,4 @@
-//! The states that a batch brings along, as values on the tape.
+//! The states that a batch carries, as values on the tape.
 
 use crate::autodiff::{Shape, Tape, Var};
 use crate::batch::Batch;
@@ -6,7 +6,7 @@ use crate::error::{Result, same};
 use crate::layers::RecurrentCell;
 use crate::numeric::Real;
 
-/// The states that a batch brings for layer `index`, as values on the tape.
+/// The states that a batch carries for layer `index`, as values on the tape.
 pub(in crate::models) fn carried<T: Real, C: RecurrentCell>(
     tape: &mut Tape<T>,
     batch: &Batch<T>,

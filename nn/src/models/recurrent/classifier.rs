@@ -89,7 +89,7 @@ impl<C: RecurrentCell> Recurrent<C> {
     pub(crate) fn forward_only(&self) -> Result<()> {
         if self.spec.bidirectional || self.spec.attention > 0 {
             return Err(Error::Missing {
-                what: "step-by-step reading: it looks at the whole sequence",
+                what: "step-by-step mode: it reads the whole sequence at once",
             });
         }
         Ok(())

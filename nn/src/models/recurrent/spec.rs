@@ -31,7 +31,7 @@ impl fmt::Debug for CellKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecurrentSpec {
-    /// Which layer. Read back by whoever has a list of them.
+    /// Which layer. The caller, which has a list of them, reads it back.
     #[serde(serialize_with = "cell_name", skip_deserializing, default = "unknown")]
     pub cell: &'static CellKind,
     /// What it reads.
@@ -100,7 +100,7 @@ fn unknown() -> &'static CellKind {
         name: "",
         build: |_, _| {
             Err(Error::Missing {
-                what: "kind of recurrent layer in its parameters",
+                what: "recurrent layer type in its parameters",
             })
         },
     };

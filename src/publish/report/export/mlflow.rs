@@ -19,7 +19,7 @@ use store::{Digest, Run, RunOutcome, Store};
 
 use super::names;
 use crate::publish::report::paper_tables;
-use crate::publish::report::summary::{ClaimRow, told};
+use crate::publish::report::summary::{ClaimRow, invocation};
 use crate::results::recorded::Recorded;
 
 /// The longest value of a parameter that MLflow takes.
@@ -169,13 +169,13 @@ fn tags(run: &Run, claims: &[ClaimRow]) -> Named {
         ("mlflow.source.git.commit", commit),
         ("mlflow.source.name", run.file.clone()),
         ("ablate.run", run.id.to_string()),
-        ("ablate.asked", told(run)),
+        ("ablate.asked", invocation(run)),
     ];
-    let told = tags.into_iter().filter(|(_, value)| !value.is_empty());
-    let told = told.map(|(name, value)| (vec![name.to_owned()], value));
+    let invocation = tags.into_iter().filter(|(_, value)| !value.is_empty());
+    let invocation = invocation.map(|(name, value)| (vec![name.to_owned()], value));
     let claims = claims.iter();
     let claims = claims.map(|one| (vec![format!("claim.{}", one.id)], one.verdict.to_owned()));
-    told.chain(claims).collect()
+    invocation.chain(claims).collect()
 }
 
 /// Writes them, each run's folder of parameters, metrics and tags anew.

@@ -78,7 +78,7 @@ pub fn printed(table: &PaperTable) -> Grid {
         std::iter::once(name.clone()).chain(cells).collect()
     };
     let apart = table.has_paper() && !table.is_comparable();
-    let apart = apart.then(|| format!("profile {}: not on the paper's data", table.profile));
+    let apart = apart.then(|| format!("profile {}: not the paper's data", table.profile));
     let paper = (!table.paper.is_empty()).then(|| table.paper.clone());
     let about: Vec<String> = paper.into_iter().chain(apart).collect();
     Grid {

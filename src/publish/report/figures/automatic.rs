@@ -1,12 +1,13 @@
-//! Figures that need no `figures.toml`: the layouts of our own kinds say what they are.
+//! Figures that need no `figures.toml`: known table layouts suggest them.
 
 use std::collections::BTreeMap;
 
 use arrow::record_batch::RecordBatch;
+use stages::tables::examples as example_columns;
 use store::Store;
 
-use super::asked::{Asked, Kind};
 use super::draw::{self, Axes, Mark, Series};
+use super::spec::{FigureSpec, Kind};
 use super::{Data, Figure, legend, make};
 use crate::results::columns;
 use crate::results::recorded::{self, Recorded, Step};
@@ -19,7 +20,7 @@ const MOST: usize = 24;
 pub fn of_run(store: &Store, recorded: &Recorded, has_tables: bool) -> Vec<Figure> {
     let mut found = Vec::new();
     for (at, step, output, table) in outputs(store, recorded, "scatter") {
-        let asked = Asked {
+        let spec = FigureSpec {
             id: format!("{}: texts on two components", step.label),
             table: step.source(&step.outputs()[output]),
             kind: Kind::Points,
@@ -28,12 +29,12 @@ pub fn of_run(store: &Store, recorded: &Recorded, has_tables: bool) -> Vec<Figur
             by: Some("label".to_owned()),
             x_label: "first component".to_owned(),
             y_label: "second component".to_owned(),
-            ..Asked::default()
+            ..FigureSpec::default()
         };
-        found.extend(from(asked, &thinned(&table, 2000), at));
+        found.extend(from(spec, &thinned(&table, 2000), at));
     }
     found.extend(learning_curves(store, recorded));
-    for (at, step, output, table) in outputs(store, recorded, "examples") {
+    for (at, step, output, table) in outputs(store, recorded, example_columns::SCHEMA.name) {
         found.extend(words_changed(at, step, output, &table));
     }
     if !has_tables {
@@ -60,9 +61,9 @@ fn outputs<'a>(
     found.take(MOST)
 }
 
-fn from(mut asked: Asked, table: &RecordBatch, step: usize) -> Option<Figure> {
-    asked.name_the_rest();
-    make(&asked, table, Some(step)).ok()
+fn from(mut spec: FigureSpec, table: &RecordBatch, step: usize) -> Option<Figure> {
+    spec.name_the_rest();
+    make(&spec, table, Some(step)).ok()
 }
 
 /// Rows at equal distances: enough to see the shape of a cloud.
@@ -143,8 +144,8 @@ fn learning_curves(store: &Store, recorded: &Recorded) -> Option<Figure> {
 
 /// Of the successes of an attack, if they differ at all.
 fn words_changed(at: usize, step: &Step, output: usize, table: &RecordBatch) -> Option<Figure> {
-    let words = columns::numbers(table, "words_changed")?;
-    let success = columns::flags(table, "success")?;
+    let words = columns::numbers(table, example_columns::WORDS_CHANGED)?;
+    let success = columns::flags(table, example_columns::SUCCESS)?;
     let changed = words.into_iter().zip(success);
     let changed = changed.filter_map(|(words, success)| words.filter(|_| success));
     let changed: Vec<(f64, usize)> = changed.map(|words| (words, 0)).collect();
@@ -153,7 +154,9 @@ fn words_changed(at: usize, step: &Step, output: usize, table: &RecordBatch) -> 
     }
     let (names, counts) = super::make::count(&changed, 1);
     let data = Data {
-        columns: ["words_changed", "successes"].map(str::to_owned).to_vec(),
+        columns: [example_columns::WORDS_CHANGED, "successes"]
+            .map(str::to_owned)
+            .to_vec(),
         rows: names
             .iter()
             .zip(&counts[0])

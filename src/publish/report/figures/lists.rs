@@ -2,15 +2,15 @@
 
 use arrow::record_batch::RecordBatch;
 
-use super::asked::Asked;
 use super::draw::{self, Mark, Series};
 use super::missing::no_column;
+use super::spec::FigureSpec;
 use super::{Figure, images, legend};
 use crate::results::columns;
 
 /// Each row's lists as lines over time, and below them the last minus the first: the perturbation.
-pub fn series(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
-    let parts = asked.columns.iter();
+pub fn series(spec: &FigureSpec, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
+    let parts = spec.columns.iter();
     let parts: Vec<Vec<Vec<f64>>> = parts
         .map(|name| lists(table, name))
         .collect::<Result<_, _>>()?;
@@ -21,8 +21,8 @@ pub fn series(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result
             .map(|(step, value)| (step as f64, *value))
             .collect()
     };
-    for row in 0..table.num_rows().min(asked.rows) {
-        let each = asked.columns.iter().zip(&parts).map(|(name, part)| Series {
+    for row in 0..table.num_rows().min(spec.rows) {
+        let each = spec.columns.iter().zip(&parts).map(|(name, part)| Series {
             name: name.clone(),
             values: over_time(&part[row]),
         });
@@ -41,20 +41,20 @@ pub fn series(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result
         figure.legend = legend(&lines);
         figure
             .drawings
-            .extend(draw::plane_of(&asked.axes(), &lines, Mark::Line));
+            .extend(draw::plane_of(&spec.axes(), &lines, Mark::Line));
     }
     Ok(())
 }
 
 /// Each row's lists as pictures side by side, and the last minus the first beside them.
-pub fn pictures(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
-    let parts = asked.columns.iter();
+pub fn pictures(spec: &FigureSpec, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
+    let parts = spec.columns.iter();
     let parts: Vec<Vec<Vec<f64>>> = parts
         .map(|name| lists(table, name))
         .collect::<Result<_, _>>()?;
-    let width = asked
+    let width = spec
         .width
-        .ok_or("pictures need a `width`: how many numbers a row of pixels has")?;
+        .ok_or("images need a `width`: the number of pixels per row")?;
     let all = || {
         parts
             .iter()
@@ -64,8 +64,8 @@ pub fn pictures(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Resu
     };
     let low = all().copied().fold(f64::INFINITY, f64::min);
     let high = all().copied().fold(f64::NEG_INFINITY, f64::max);
-    for row in 0..table.num_rows().min(asked.rows) {
-        let each = asked.columns.iter().zip(&parts);
+    for row in 0..table.num_rows().min(spec.rows) {
+        let each = spec.columns.iter().zip(&parts);
         let each = each.map(|(name, part)| images::picture(name, &part[row], width, low, high));
         let side: Option<Vec<_>> = each.collect();
         let mut side = side.ok_or_else(|| {

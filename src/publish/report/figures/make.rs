@@ -1,38 +1,38 @@
-//! From a table and what was asked of it to a figure.
+//! From a table and what was spec of it to a figure.
 
 use arrow::record_batch::RecordBatch;
 
-use super::asked::{Asked, Kind};
 use super::draw::{self, Axes, Mark, Series};
 use super::missing::no_column;
+use super::spec::{FigureSpec, Kind};
 use super::{Data, Figure, legend, lists};
 use crate::results::columns;
 
-/// The most series that colours can tell apart; others are left out, and the note says so.
+/// The most series that colours can distinguish; the rest are left out, with a note.
 const SERIES: usize = draw::COLOURS.len();
 
-/// Makes the figure that was asked for from its table, or says why not.
-pub fn make(asked: &Asked, table: &RecordBatch, step: Option<usize>) -> Result<Figure, String> {
+/// Makes a requested figure from its table, or returns why it cannot be drawn.
+pub fn make(spec: &FigureSpec, table: &RecordBatch, step: Option<usize>) -> Result<Figure, String> {
     let mut figure = Figure {
-        title: asked.title.clone(),
-        note: asked.note.clone(),
+        title: spec.title.clone(),
+        note: spec.note.clone(),
         drawings: Vec::new(),
         pictures: Vec::new(),
         legend: Vec::new(),
         paper: false,
-        source: asked.table.clone(),
+        source: spec.table.clone(),
         step,
         data: Data::of(table),
     };
-    match asked.kind {
-        Kind::Bars => bars(asked, table, &mut figure)?,
-        Kind::Lines => plane(asked, table, Mark::Line, &mut figure)?,
-        Kind::Path => plane(asked, table, Mark::Path, &mut figure)?,
-        Kind::Points => plane(asked, table, Mark::Point, &mut figure)?,
-        Kind::Histogram => histogram(asked, table, &mut figure)?,
-        Kind::Matrix => matrix(asked, table, &mut figure)?,
-        Kind::Series => lists::series(asked, table, &mut figure)?,
-        Kind::Images => lists::pictures(asked, table, &mut figure)?,
+    match spec.kind {
+        Kind::Bars => bars(spec, table, &mut figure)?,
+        Kind::Lines => plane(spec, table, Mark::Line, &mut figure)?,
+        Kind::Path => plane(spec, table, Mark::Path, &mut figure)?,
+        Kind::Points => plane(spec, table, Mark::Point, &mut figure)?,
+        Kind::Histogram => histogram(spec, table, &mut figure)?,
+        Kind::Matrix => matrix(spec, table, &mut figure)?,
+        Kind::Series => lists::series(spec, table, &mut figure)?,
+        Kind::Images => lists::pictures(spec, table, &mut figure)?,
     }
     match figure.drawings.is_empty() && figure.pictures.is_empty() {
         true => Err("no numbers to draw".to_owned()),
@@ -49,10 +49,10 @@ fn texts(table: &RecordBatch, name: &str) -> Result<Vec<String>, String> {
 }
 
 /// The series of each row: by the column `by`, or one for all.
-fn groups(asked: &Asked, table: &RecordBatch) -> Result<(Vec<String>, Vec<usize>), String> {
-    let Some(by) = &asked.by else {
+fn groups(spec: &FigureSpec, table: &RecordBatch) -> Result<(Vec<String>, Vec<usize>), String> {
+    let Some(by) = &spec.by else {
         return Ok((
-            vec![asked.y.clone().unwrap_or_default()],
+            vec![spec.y.clone().unwrap_or_default()],
             vec![0; table.num_rows()],
         ));
     };
@@ -81,9 +81,9 @@ fn too_many(series: usize, figure: &mut Figure) {
     }
 }
 
-fn bars(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
-    let (x, y) = (texts(table, &asked.x)?, numbers(table, asked.upward()?)?);
-    let (names, of) = groups(asked, table)?;
+fn bars(spec: &FigureSpec, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
+    let (x, y) = (texts(table, &spec.x)?, numbers(table, spec.upward()?)?);
+    let (names, of) = groups(spec, table)?;
     let mut along = Vec::new();
     let places: Vec<usize> = x.into_iter().map(|name| place(&mut along, name)).collect();
     let series = names.into_iter().map(|name| Series {
@@ -94,7 +94,7 @@ fn bars(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<(), S
     for (row, value) in y.into_iter().enumerate() {
         let spot = &mut series[of[row]].values[places[row]];
         if spot.is_some() && value.is_some() {
-            let (x, by) = (&asked.x, asked.by.as_deref().unwrap_or("by"));
+            let (x, by) = (&spec.x, spec.by.as_deref().unwrap_or("by"));
             return Err(format!(
                 "two rows have the {x} `{}`: aggregate them in `query`, or distinguish them with `{by}`",
                 along[places[row]]
@@ -107,24 +107,24 @@ fn bars(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<(), S
     figure.legend = legend(&series);
     figure
         .drawings
-        .extend(draw::bars(&asked.axes(), &along, &series, &[]));
+        .extend(draw::bars(&spec.axes(), &along, &series, &[]));
     Ok(())
 }
 
 fn plane(
-    asked: &Asked,
+    spec: &FigureSpec,
     table: &RecordBatch,
     mark: Mark,
     figure: &mut Figure,
 ) -> Result<(), String> {
-    let (x, y) = (numbers(table, &asked.x)?, numbers(table, asked.upward()?)?);
-    let (names, of) = groups(asked, table)?;
+    let (x, y) = (numbers(table, &spec.x)?, numbers(table, spec.upward()?)?);
+    let (names, of) = groups(spec, table)?;
     let series = names.into_iter().map(|name| Series {
         name,
         values: Vec::new(),
     });
     let mut series: Vec<Series<Vec<(f64, f64)>>> = series.collect();
-    let each = asked.each.as_ref().map(|name| texts(table, name));
+    let each = spec.each.as_ref().map(|name| texts(table, name));
     let each = each.transpose()?;
     let mut last: Vec<Option<&String>> = vec![None; series.len()];
     for (row, (x, y)) in x.into_iter().zip(y).enumerate() {
@@ -142,13 +142,13 @@ fn plane(
     figure.legend = legend(&series);
     figure
         .drawings
-        .extend(draw::plane_of(&asked.axes(), &series, mark));
+        .extend(draw::plane_of(&spec.axes(), &series, mark));
     Ok(())
 }
 
-fn histogram(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
-    let x = numbers(table, &asked.x)?;
-    let (names, of) = groups(asked, table)?;
+fn histogram(spec: &FigureSpec, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
+    let x = numbers(table, &spec.x)?;
+    let (names, of) = groups(spec, table)?;
     let seen = x
         .iter()
         .zip(&of)
@@ -165,7 +165,7 @@ fn histogram(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<
     figure.legend = legend(&series);
     figure
         .drawings
-        .extend(draw::bars(&asked.axes(), &bins, &series, &[]));
+        .extend(draw::bars(&spec.axes(), &bins, &series, &[]));
     Ok(())
 }
 
@@ -206,9 +206,9 @@ pub fn count(seen: &[(f64, usize)], series: usize) -> (Vec<String>, Vec<Vec<usiz
     (names, counts)
 }
 
-fn matrix(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
-    let (x, y) = (texts(table, &asked.x)?, texts(table, asked.upward()?)?);
-    let name = asked.value.as_deref().unwrap_or("value");
+fn matrix(spec: &FigureSpec, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
+    let (x, y) = (texts(table, &spec.x)?, texts(table, spec.upward()?)?);
+    let name = spec.value.as_deref().unwrap_or("value");
     let values = numbers(table, name)?;
     let (mut cols, mut rows) = (Vec::new(), Vec::new());
     let mut cells = std::collections::BTreeMap::new();
@@ -224,11 +224,11 @@ fn matrix(asked: &Asked, table: &RecordBatch, figure: &mut Figure) -> Result<(),
     let value = |r: usize, c: usize| cells.get(&(r, c)).copied().flatten();
     figure
         .drawings
-        .extend(draw::matrix(&asked.axes(), &rows, &cols, value));
+        .extend(draw::matrix(&spec.axes(), &rows, &cols, value));
     Ok(())
 }
 
-impl Asked {
+impl FigureSpec {
     pub(super) fn axes(&self) -> Axes<'_> {
         Axes {
             x: &self.x_label,
@@ -239,6 +239,6 @@ impl Asked {
     fn upward(&self) -> Result<&str, String> {
         self.y
             .as_deref()
-            .ok_or_else(|| "it has no `y`: the column that goes up".to_owned())
+            .ok_or_else(|| "it has no `y`: the column on the vertical axis".to_owned())
     }
 }

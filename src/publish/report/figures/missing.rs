@@ -1,4 +1,4 @@
-//! Why a table cannot be drawn as was asked.
+//! Why a table cannot be drawn as was spec.
 
 use arrow::record_batch::RecordBatch;
 

@@ -1,10 +1,9 @@
 //! Figures, drawn from result tables: those that `figures.toml` asks for, and those that the
-//! layouts of our own kinds suggest.
+//! known table layouts suggest.
 //!
-//! [`asked`] reads the file, [`make`] turns a table into a figure, [`paper`] and [`automatic`]
+//! [`spec`] reads the file, [`make`] turns a table into a figure, [`paper`] and [`automatic`]
 //! need no file.
 
-pub mod asked;
 pub mod automatic;
 pub mod draw;
 mod images;
@@ -12,6 +11,7 @@ mod lists;
 mod make;
 mod missing;
 pub mod paper;
+pub mod spec;
 #[cfg(test)]
 mod tests;
 

@@ -6,7 +6,7 @@ use super::draw::{self, Axes, Series};
 use super::{Data, Figure, legend};
 use crate::publish::report::tables::{Cell, PaperTable};
 use crate::results::columns;
-use crate::results::recorded::Recorded;
+use crate::results::recorded::{Recorded, attack_of};
 
 /// A table of a paper as a figure: a matrix for confusion and the like, bars otherwise, if it has more than
 /// one number and they share a scale.
@@ -80,7 +80,10 @@ pub fn of_table(table: &PaperTable, recorded: &Recorded) -> Option<Figure> {
     };
     figure.paper = table.has_paper();
     if figure.paper && !table.is_comparable() {
-        let apart = format!("The profile {} is not on the paper's data.", table.profile);
+        let apart = format!(
+            "The profile {} does not use the paper's data.",
+            table.profile
+        );
         figure.note = [figure.note.as_str(), &apart].join(" ").trim().to_owned();
     }
     figure.legend = legend(&series);
@@ -96,13 +99,13 @@ pub fn of_table(table: &PaperTable, recorded: &Recorded) -> Option<Figure> {
     (!figure.drawings.is_empty()).then_some(figure)
 }
 
-/// Whether every number was measured on what an attack made, and columns tell attacks apart.
+/// Whether every number was measured on what an attack made, and columns distinguish attacks.
 fn of_attacks(table: &PaperTable, recorded: &Recorded) -> bool {
     let step = &recorded.steps[table.step];
     let attack = |cell: &Cell| {
         let read = step.read_by(&cell.source.as_ref()?.port)?;
         let made = recorded.steps[read.step?].execution.as_ref()?;
-        made.key.params.get("attack")?.as_text()
+        attack_of(&made.key)
     };
     let cells = table.cells.iter();
     let named: Option<BTreeSet<(usize, &str)>> = cells

@@ -6,21 +6,21 @@ use arrow::array::{ArrayRef, Float32Array, Int64Array, ListArray, StringArray};
 use arrow::datatypes::Float32Type;
 use arrow::record_batch::RecordBatch;
 
-use super::asked::{Asked, Kind};
+use super::spec::{FigureSpec, Kind};
 use super::{Figure, make};
 
-fn asked(kind: Kind, x: &str, y: &str) -> Asked {
-    let mut asked = Asked {
+fn spec(kind: Kind, x: &str, y: &str) -> FigureSpec {
+    let mut spec = FigureSpec {
         id: "f".to_owned(),
         table: "t".to_owned(),
         kind,
         x: x.to_owned(),
         y: (!y.is_empty()).then(|| y.to_owned()),
         rows: 2,
-        ..Asked::default()
+        ..FigureSpec::default()
     };
-    asked.name_the_rest();
-    asked
+    spec.name_the_rest();
+    spec
 }
 
 fn curves() -> RecordBatch {
@@ -45,16 +45,16 @@ fn signals() -> RecordBatch {
     RecordBatch::try_from_iter([("original", original), ("adversarial", adversarial)]).unwrap()
 }
 
-fn drawn(asked: &Asked, table: &RecordBatch) -> Figure {
-    make(asked, table, None).unwrap_or_else(|why| panic!("{:?}: {why}", asked.kind))
+fn drawn(spec: &FigureSpec, table: &RecordBatch) -> Figure {
+    make(spec, table, None).unwrap_or_else(|why| panic!("{:?}: {why}", spec.kind))
 }
 
 #[test]
 fn tidy_tables_become_lines_paths_points_bars_and_grids() {
     for kind in [Kind::Lines, Kind::Path, Kind::Points, Kind::Bars] {
-        let by = Asked {
+        let by = FigureSpec {
             by: Some("attack".to_owned()),
-            ..asked(kind, "size", "success")
+            ..spec(kind, "size", "success")
         };
         let figure = drawn(&by, &curves());
         assert_eq!(figure.drawings.len(), 1, "{kind:?}");
@@ -69,26 +69,26 @@ fn tidy_tables_become_lines_paths_points_bars_and_grids() {
             (4, "")
         );
     }
-    let grid = Asked {
+    let grid = FigureSpec {
         value: Some("success".to_owned()),
-        ..asked(Kind::Matrix, "size", "attack")
+        ..spec(Kind::Matrix, "size", "attack")
     };
     assert!(
         drawn(&grid, &curves()).drawings[0].contains("0.5"),
         "small grids have their numbers"
     );
-    let histogram = drawn(&asked(Kind::Histogram, "size", ""), &curves());
+    let histogram = drawn(&spec(Kind::Histogram, "size", ""), &curves());
     assert!(histogram.drawings[0].contains("count"), "its axis is named");
 }
 
 #[test]
 fn a_series_may_have_many_lines() {
     let lines = |each: Option<&str>| {
-        let asked = Asked {
+        let spec = FigureSpec {
             each: each.map(str::to_owned),
-            ..asked(Kind::Path, "size", "size")
+            ..spec(Kind::Path, "size", "size")
         };
-        let figure = drawn(&asked, &curves());
+        let figure = drawn(&spec, &curves());
         assert!(figure.legend.is_empty(), "they are one series");
         figure.drawings[0].matches("<polyline").count()
     };
@@ -98,22 +98,22 @@ fn a_series_may_have_many_lines() {
 #[test]
 fn lists_become_signals_and_pictures_with_their_change() {
     let columns = vec!["original".to_owned(), "adversarial".to_owned()];
-    let lines = Asked {
+    let lines = FigureSpec {
         columns: columns.clone(),
-        ..asked(Kind::Series, "", "")
+        ..spec(Kind::Series, "", "")
     };
     let figure = drawn(&lines, &signals());
-    assert_eq!(figure.drawings.len(), 2, "as many rows as asked for");
+    assert_eq!(figure.drawings.len(), 2, "as many rows as spec for");
     let names: Vec<&str> = figure
         .legend
         .iter()
         .map(|(name, _)| name.as_str())
         .collect();
     assert_eq!(names, ["original", "adversarial", "change"]);
-    let pictures = Asked {
+    let pictures = FigureSpec {
         columns,
         width: Some(2),
-        ..asked(Kind::Images, "", "")
+        ..spec(Kind::Images, "", "")
     };
     let figure = drawn(&pictures, &signals());
     let names: Vec<&str> = figure.pictures[0]
@@ -124,7 +124,7 @@ fn lists_become_signals_and_pictures_with_their_change() {
         (figure.pictures.len(), names),
         (2, vec!["original", "adversarial", "change (±0.1)"])
     );
-    let uneven = Asked {
+    let uneven = FigureSpec {
         width: Some(3),
         ..pictures
     };
@@ -137,16 +137,16 @@ fn lists_become_signals_and_pictures_with_their_change() {
 
 #[test]
 fn what_cannot_be_drawn_says_why() {
-    let why = |asked: &Asked| make(asked, &curves(), None).unwrap_err();
+    let why = |spec: &FigureSpec| make(spec, &curves(), None).unwrap_err();
     assert_eq!(
-        why(&asked(Kind::Lines, "size", "sucess")),
+        why(&spec(Kind::Lines, "size", "sucess")),
         "its table has no column `sucess` of numbers; it has attack, size, success"
     );
     assert_eq!(
-        why(&asked(Kind::Bars, "size", "success")),
+        why(&spec(Kind::Bars, "size", "success")),
         "two rows have the size `2`: aggregate them in `query`, or distinguish them with `by`"
     );
     let nothing = RecordBatch::new_empty(curves().schema());
-    let why = make(&asked(Kind::Points, "size", "success"), &nothing, None).unwrap_err();
+    let why = make(&spec(Kind::Points, "size", "success"), &nothing, None).unwrap_err();
     assert_eq!(why, "no numbers to draw");
 }

@@ -1,6 +1,6 @@
 //! Where boxes stand and lines run, in layers from left to right (after Sugiyama, Tagawa and
 //! Toda, 1981): each box stands right of all that it reads; a line that passes a column has a
-//! lane of its own there, so that it never runs through a box; neighbours are sorted to cross
+//! separate lane there, so that it never runs through a box; neighbours are sorted to cross
 //! seldom and pulled level. Knows nothing of stages.
 
 use std::collections::{BTreeMap, BTreeSet};

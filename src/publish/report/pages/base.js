@@ -47,7 +47,7 @@ function size(bytes) {
 
 /** Tells people who cannot see what changed. */
 function say(text) {
-  byId("said").textContent = text;
+  byId("announcement").textContent = text;
 }
 
 function copy(text) {

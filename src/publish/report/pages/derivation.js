@@ -6,16 +6,16 @@ function stepCard(step) {
   const machine = data.machines[step.machine] || {};
   const files = Object.entries(step.files);
   const code = Object.entries(data.codes[step.code] || {});
-  const found = step.status === "hit" ? "found in the store, made" : "made";
+  const found = step.status === "hit" ? "found in the store, computed" : "computed";
   const { determinism, raw } = step.facts;
   const defaults = step.facts.defaults || [];
   const list = (entries) => el("ul", {}, entries.map(([name, sum]) => el("li", {}, el("code", {}, name), " ", digest(sum))));
   return el("div", { class: "card" },
     pairs([
       ["kind", step.kind], ["status", `${step.status}: ${found} in run ${step.run}, ${step.started}`],
-      ["took", took(step.took) + (step.cpu === null ? "" : `, ${took(step.cpu)} of processor time`)],
+      ["took", took(step.took) + (step.cpu === null ? "" : `, ${took(step.cpu)} of CPU time`)],
       ["work", step.work], ["memory", step.memory === null ? null : `at most ${size(step.memory)} in the process`],
-      ["seed", step.seed === null ? "does not concern it" : String(step.seed)],
+      ["seed", step.seed === null ? "ignored" : String(step.seed)],
       ["promises", determinism], ["key", digest(step.key)], ["code", digest(step.code)],
       ["machine", `${machine.host}, ${machine.cpu_model}, ${count(machine.threads, "thread")}`],
       ["commit", machine.git_commit ? machine.git_commit + (machine.git_dirty ? ", with changes" : "") : null],
@@ -74,7 +74,7 @@ function derivation(at) {
 
 function showStep(at) {
   const step = data.steps[at];
-  openPanel(step.label, el("h3", {}, "How it was made"), derivation(at), el("h3", {}, "This step"), stepCard(step));
+  openPanel(step.label, el("h3", {}, "How it was computed"), derivation(at), el("h3", {}, "This step"), stepCard(step));
 }
 
 /** The inputs that a cell was measured on: of its port, and of its axes if it names any. */
@@ -102,9 +102,9 @@ function showCell(number) {
     ]),
     several ? el("h3", {}, "Seeds") : null,
     several ? pairs(cell.values.map((one) => [one.seed === null ? "" : `seed ${one.seed}`, num(one.value)])) : null,
-    el("h3", {}, "How it was made"),
+    el("h3", {}, "How it was computed"),
     inputs.length ? el("ul", { class: "tree" }, grouped(inputs).map(([port, at], n) => el("li", {}, treeNode(at, port, n === 0)))) : null,
-    inputs.length ? el("h3", {}, "And put into the table by") : null,
+    inputs.length ? el("h3", {}, "Put into the table by") : null,
     derivation(cell.step));
 }
 

@@ -66,22 +66,22 @@ function startExamples() {
 
   function item(row) {
     const [label, before, after] = row[1];
-    const verdict = row[2] ? "fooled" : before !== label ? "wrong before" : "held";
+    const verdict = row[2] ? "attack succeeded" : before !== label ? "misclassified before" : "attack failed";
     const drawing = document.querySelector(`[data-drawing="${tables.indexOf(table)}-${table.rows.indexOf(row)}"]`);
     return el("li", { class: "example" },
       el("header", {},
         el("b", {}, row[0]),
         el("span", { class: `verdict ${row[2] ? "not-reproduced" : before === label ? "reproduced" : ""}` }, verdict),
-        el("span", {}, `${name(label)}: answered ${name(before)}, then ${name(after)}`),
+        el("span", {}, `actual ${name(label)}: predicted ${name(before)}, then ${name(after)}`),
         el("span", { class: "aside" }, !row[3] ? "not attacked" : row[5].length ? `${count(row[4], "word")} changed` : "changed"),
         el("span", { class: "likely" }, `P(${name(label)}) `, likely(row, 7, "before"), " ", likely(row, 8, "after"))),
-      drawing ? drawing.cloneNode(true) : row[5].length ? null : el("p", { class: "aside" }, "Not drawn: of many signals the first of each attack are."),
+      drawing ? drawing.cloneNode(true) : row[5].length ? null : el("p", { class: "aside" }, "Not drawn: only the first signals of each attack are."),
       row[5].length ? [side("Before", row, false), side("After", row, true)] : null);
   }
 
   function show() {
     const pages = Math.ceil(found.length / PAGE);
-    const part = table.total > table.rows.length ? ` (${table.rows.length} of its ${table.total} rows are in this page, at equal distances)` : "";
+    const part = table.total > table.rows.length ? ` (${table.rows.length} of its ${table.total} rows are on this page, evenly sampled)` : "";
     byId("ex-count").textContent = visible(`${found.length} of ${table.rows.length} examples of ${table.name}${part}`);
     const [first, last] = [Math.min(page * PAGE + 1, found.length), Math.min((page + 1) * PAGE, found.length)];
     byId("ex-printed").textContent = `Examples ${first} to ${last} of ${found.length} are printed, of one attack of ${tables.length}; the page has them all.`;

@@ -8,7 +8,7 @@ function showStage(number) {
       el("th", { scope: "row" }, el("button", { type: "button", class: "cell", click: () => showStep(at) }, step.label)),
       el("td", {}, step.status), el("td", { class: "number" }, step.took === undefined ? "" : took(step.took)));
   };
-  const head = ["Instance", "Status", "Time to make"].map((name) => el("th", { scope: "col" }, name));
+  const head = ["Instance", "Status", "Compute time"].map((name) => el("th", { scope: "col" }, name));
   openPanel(`${stage.name}: ${stage.steps.length} instances`,
     el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, stage.steps.map(row))));
 }

@@ -11,12 +11,12 @@ if (byId("live")) {
     const of = run.total === null || whole ? "" : ` of ${run.total}`;
     byId("live-what").replaceChildren(el("span", {},
       el("a", { href: `/run/${run.run}` }, `run ${run.run}`),
-      ` of ${[run.pipeline, run.told].filter(Boolean).join(" ")}: ${words[run.outcome] || run.outcome}, ${done}${of} stages`));
+      ` of ${[run.pipeline, run.invocation].filter(Boolean).join(" ")}: ${words[run.outcome] || run.outcome}, ${done}${of} stages`));
     const bar = byId("live-bar");
     bar.max = whole ? Math.max(done, 1) : Math.max(run.total || done + (ended ? 0 : 1), 1);
     bar.value = done;
     byId("live-counts").textContent =
-      `${run.ran} ran, ${run.cached} cached, ${run.failed} failed, ${run.skipped} skipped; began ${run.started}`;
+      `${run.ran} ran, ${run.cached} cached, ${run.failed} failed, ${run.skipped} skipped; started ${run.started}`;
     const listed = document.querySelector(`[data-run="${run.run}"]`);
     byId("live-stale").hidden = listed !== null && listed.dataset.outcome === run.outcome;
     byId("live-recent").replaceChildren(...run.recent.map((label) => el("li", {}, label)));

@@ -95,7 +95,7 @@ function printProvenance(place) {
   };
   const shown = order.slice(0, MOST_STEPS);
   place.append(
-    el("h3", {}, chosen >= 0 ? `What ${data.steps[chosen].label} was made of` : "Every step"),
+    el("h3", {}, chosen >= 0 ? `What ${data.steps[chosen].label} was computed from` : "Every step"),
     shown.length < order.length ? el("p", {}, `The first ${shown.length} of ${order.length} steps are printed; the page has them all.`) : "",
     el("ul", { class: "printed-steps" }, shown.map(item)));
 }

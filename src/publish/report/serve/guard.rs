@@ -56,7 +56,7 @@ fn refusal(
         (Some(host), None) if is_ours(host, at) => None,
         _ => Some((
             StatusCode::MISDIRECTED_REQUEST,
-            "This host is not served here.\n",
+            "This server does not serve this host.\n",
         )),
     }
 }

@@ -15,7 +15,7 @@ use super::site::{PageError, Site, beside};
 use crate::config::{self, PipelineRequest};
 use crate::environment::utc as time;
 use crate::plan;
-use crate::publish::report::summary::{outcome, told};
+use crate::publish::report::summary::{invocation, outcome};
 use crate::results::find;
 
 /// How often the provenance is looked at.
@@ -28,14 +28,14 @@ const RECENT: usize = 8;
 struct Progress {
     run: RunId,
     pipeline: String,
-    told: String,
+    invocation: String,
     started: String,
     outcome: &'static str,
     ran: usize,
     cached: usize,
     failed: usize,
     skipped: usize,
-    /// How many stages were asked for, if the pipeline file still says.
+    /// How many stages the run's targets have, if the pipeline file is still there.
     total: Option<usize>,
     /// What was done last.
     recent: Vec<String>,
@@ -98,7 +98,7 @@ fn look(
     };
     let total = match known {
         Some((id, total)) if id == run.id => total,
-        _ => asked_for(site, &run),
+        _ => target_count(site, &run),
     };
     let uses = store.uses(run.id)?;
     let count = |status| uses.iter().filter(|used| used.status == status).count();
@@ -112,7 +112,7 @@ fn look(
     let recent = done.iter().rev().take(RECENT);
     let progress = Progress {
         run: run.id,
-        told: told(&run),
+        invocation: invocation(&run),
         started: time(run.started),
         outcome: outcome(store, &run),
         ran: count(Status::Ran),
@@ -126,9 +126,9 @@ fn look(
     Ok(Some((progress, total)))
 }
 
-/// How many stage instances a run was asked for, by the pipeline file of today.
-fn asked_for(site: &Site, run: &Run) -> Option<usize> {
-    // Another pipeline's run may be the newest of the store: this file says nothing of it.
+/// How many instances the targets of a run have in the current pipeline file.
+fn target_count(site: &Site, run: &Run) -> Option<usize> {
+    // Another pipeline's run may be the newest of the store: this file does not describe it.
     if site.file.file_name()?.to_string_lossy() != run.file {
         return None;
     }

@@ -15,10 +15,10 @@ use tokio::net::TcpListener;
 use super::site::{PageError, Site, beside, problem};
 use super::{connections, guard, live, runs};
 use crate::publish::report::compare::{self, Side};
-use crate::publish::report::figures::asked;
+use crate::publish::report::figures::spec;
 use crate::publish::report::run_page::{ReportRequest, make};
 
-/// Serves until the process ends. Says where once it listens.
+/// Serves until the process ends. `listening` is called with the address.
 pub fn serve(
     site: Site,
     at: SocketAddr,
@@ -66,7 +66,7 @@ async fn list(State(site): State<Arc<Site>>) -> Result<Html<String>, PageError> 
     beside(site, |_, store| Ok(Html(runs::page(store)?))).await
 }
 
-/// Which part of a large graph is asked for.
+/// Which part of a large graph is requested.
 #[derive(Deserialize)]
 struct Part {
     #[serde(default)]
@@ -81,7 +81,7 @@ async fn report(
     beside(site, move |site, store| {
         let run = find(store, &run)?;
         let id = run.id;
-        let figures = asked::read(&site.file).map_err(|problems| {
+        let figures = spec::read(&site.file).map_err(|problems| {
             PageError::Wrong(crate::diagnostic::render(&problems.sources, &problems.list))
         })?;
         let request = ReportRequest {

@@ -5,7 +5,7 @@ use store::{Error, Status, Store};
 
 use crate::environment::utc as time;
 use crate::publish::report::page;
-use crate::publish::report::summary::{outcome, told};
+use crate::publish::report::summary::{invocation, outcome};
 
 /// A run in a line.
 #[derive(Serialize)]
@@ -14,7 +14,7 @@ struct Line {
     started: String,
     outcome: &'static str,
     pipeline: String,
-    told: String,
+    invocation: String,
     tags: Vec<String>,
     ran: usize,
     cached: usize,
@@ -34,7 +34,7 @@ pub fn page(store: &Store) -> Result<String, Error> {
             id: run.id.0,
             started: time(run.started),
             outcome: outcome(store, &run),
-            told: told(&run),
+            invocation: invocation(&run),
             ran: count(Status::Ran),
             cached: count(Status::Hit),
             failed: count(Status::Failed),

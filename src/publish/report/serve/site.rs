@@ -54,7 +54,7 @@ impl IntoResponse for PageError {
     }
 }
 
-/// A page that says what is wrong.
+/// An error page.
 pub(super) fn problem(status: StatusCode, why: &str) -> Response {
     let parts = minijinja::context! { title => "ablate", why => why };
     (

@@ -16,7 +16,7 @@
 //! comes nearer to the fixed point. `start` draws `d(0)` from (-start, start) for each item.
 
 use nn::Real;
-use nn::stepping::{Moment, Quadrature, Rule};
+use nn::stepping::{OnlineContext, Quadrature, Rule};
 
 use crate::contract::description::Param;
 use crate::kinds::attack::context::{AttackContext, Item};
@@ -64,7 +64,7 @@ pub struct Follower<T> {
 
 impl<T: Real> Follower<T> {
     /// One step of so much of `rho` towards the right side of the equation.
-    fn follow(&mut self, now: &mut Moment<'_, '_, T>, v: &[T], rate: f64) -> nn::Result<()> {
+    fn follow(&mut self, now: &mut OnlineContext<'_, '_, T>, v: &[T], rate: f64) -> nn::Result<()> {
         let all: Vec<usize> = (0..now.items()).collect();
         let pulled = now.pull(&all, v, &self.delta, &self.points)?;
         let (alpha, rate) = (T::of(self.alpha), T::of(rate));
@@ -76,7 +76,7 @@ impl<T: Real> Follower<T> {
 }
 
 impl<T: Real> Rule<T> for Follower<T> {
-    fn perturb(&mut self, now: &mut Moment<'_, '_, T>) -> nn::Result<Vec<T>> {
+    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> nn::Result<Vec<T>> {
         if now.sample() == 0 && self.delta.is_empty() {
             self.delta = vec![T::ZERO; now.inputs().len()];
         }

@@ -19,7 +19,7 @@
 //! a cosine make S where the paper has GPT-2 and NLTK; "nearest to x~" is the paper's text,
 //! `nearest_to = "original"` its printed formula.
 
-use nn::stepping::{Goal, Limits, Moment, Online, Rule};
+use nn::stepping::{Goal, Limits, Online, OnlineContext, Rule};
 
 use crate::contract::description::Param;
 use crate::kinds::attack::candidates::language_model::{Candidates, Taste};
@@ -163,7 +163,7 @@ impl Attack for WordMapping {
 struct Still;
 
 impl Rule<f32> for Still {
-    fn perturb(&mut self, now: &mut Moment<'_, '_, f32>) -> nn::Result<Vec<f32>> {
+    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, f32>) -> nn::Result<Vec<f32>> {
         Ok(vec![0.0; now.inputs().len()])
     }
 }
@@ -285,7 +285,7 @@ impl Prepared<'_> {
         &self,
         old: &[u32],
         sets: &[Vec<u32>],
-        now: &mut Moment<'_, '_, f32>,
+        now: &mut OnlineContext<'_, '_, f32>,
     ) -> nn::Result<Vec<u32>> {
         let pairs = old.iter().zip(sets).enumerate();
         let tried = pairs.filter(|(_, (_, set))| !set.is_empty());

@@ -2,7 +2,7 @@
 //! a first step where they have none of their own.
 
 use nn::Real;
-use nn::stepping::{Moment, Quadrature, Rule};
+use nn::stepping::{OnlineContext, Quadrature, Rule};
 
 /// Steps by the sign of the gradient.
 pub struct Signs {
@@ -20,7 +20,7 @@ impl Signs {
 }
 
 impl<T: Real> Rule<T> for Signs {
-    fn perturb(&mut self, now: &mut Moment<'_, '_, T>) -> nn::Result<Vec<T>> {
+    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> nn::Result<Vec<T>> {
         let v = now.ascent()?;
         let all: Vec<usize> = (0..now.items()).collect();
         let still = vec![T::ZERO; now.inputs().len()];

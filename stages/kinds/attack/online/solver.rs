@@ -2,7 +2,7 @@
 //! solution word-mapping turns into words.
 
 use nn::Real;
-use nn::stepping::{Moment, Quadrature, Rule};
+use nn::stepping::{OnlineContext, Quadrature, Rule};
 
 use crate::kinds::attack::online::Push;
 use crate::kinds::attack::online::signs::Signs;
@@ -43,7 +43,7 @@ impl<T: Real> Solver<T> {
         })
     }
 
-    fn solve(&mut self, now: &mut Moment<'_, '_, T>, v: &[T]) -> nn::Result<()> {
+    fn solve(&mut self, now: &mut OnlineContext<'_, '_, T>, v: &[T]) -> nn::Result<()> {
         let width = now.width();
         let mut before: Vec<Option<f64>> = vec![None; now.items()];
         let mut tries = vec![0; now.items()];
@@ -85,7 +85,7 @@ impl<T: Real> Solver<T> {
 }
 
 impl<T: Real> Rule<T> for Solver<T> {
-    fn perturb(&mut self, now: &mut Moment<'_, '_, T>) -> nn::Result<Vec<T>> {
+    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> nn::Result<Vec<T>> {
         if now.sample() == 0 {
             self.solution = vec![T::ZERO; now.inputs().len()];
             self.halved = vec![0; now.items()];

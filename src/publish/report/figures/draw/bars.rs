@@ -32,7 +32,7 @@ pub fn bars(
                 let corners = [(left(g), value), (left(g) + each * 0.92, 0.0_f64.max(low))];
                 Rectangle::new(corners, COLOURS[s % COLOURS.len()].filled())
             }))?;
-            // A bar of no height is still a number: a stroke tells it from one that is missing.
+            // A bar of no height is still a number: a stroke distinguishes it from a missing one.
             let level = (high - low) * 0.004;
             let flat = one.values.iter().enumerate();
             let flat = flat.filter(|(_, value)| value.is_some_and(|value| value.abs() < level));

@@ -19,7 +19,7 @@ pub use bars::bars;
 pub use matrix::matrix;
 pub use plane::plane_of;
 
-/// Series in order; told apart also by people who see no red or green (Okabe and Ito's).
+/// Series in order; colour-blind safe (Okabe and Ito's palette).
 pub const COLOURS: [RGBColor; 8] = [
     RGBColor(0x00, 0x72, 0xB2),
     RGBColor(0xE6, 0x9F, 0x00),
@@ -74,7 +74,7 @@ pub fn colour(series: usize) -> String {
     format!("#{r:02X}{g:02X}{b:02X}")
 }
 
-/// Draws into a string. A drawing that fails is no drawing: what it shows is in its table too.
+/// Draws into a string. A drawing that fails is left out: its numbers are in the table too.
 fn drawing(
     width: u32,
     height: u32,

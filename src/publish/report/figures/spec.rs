@@ -12,9 +12,9 @@ use crate::diagnostic::{Diagnostic, Problems, Sources, nearest};
 /// The file's name, beside the pipeline file.
 pub const FILE: &str = "figures.toml";
 
-/// A figure that was asked for.
+/// A figure of `figures.toml`.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct FigureSpec {
     /// Its name in the file.
     pub id: String,
     /// The result: `stage`, `stage.output` or `stage[axis=value].output`.
@@ -27,7 +27,7 @@ pub struct Asked {
     pub x: String,
     /// The column that goes up.
     pub y: Option<String>,
-    /// The column that tells series apart.
+    /// The column that distinguishes series.
     pub by: Option<String>,
     /// For lines and paths: the column that breaks them, so that a series may have many.
     pub each: Option<String>,
@@ -43,7 +43,7 @@ pub struct Asked {
     pub profiles: Vec<String>,
     /// A line above it.
     pub title: String,
-    /// What else to say.
+    /// A remark below it.
     pub note: String,
     /// What the axis along is called.
     pub x_label: String,
@@ -90,11 +90,11 @@ const KEYS: [&str; 16] = [
     "profiles", "title", "note", "x_label", "y_label",
 ];
 
-/// How many rows of series and images are drawn if nobody says.
+/// How many rows of series and images are drawn by default.
 const ROWS: usize = 6;
 
 /// Reads the file beside a pipeline file. No file, no figures.
-pub fn read(pipeline: &Path) -> Result<Vec<Asked>, Problems> {
+pub fn read(pipeline: &Path) -> Result<Vec<FigureSpec>, Problems> {
     let path = pipeline.with_file_name(FILE);
     let shown = path.display().to_string();
     let bytes = match std::fs::read(&path) {
@@ -112,7 +112,7 @@ pub fn read(pipeline: &Path) -> Result<Vec<Asked>, Problems> {
     checked.map_err(|list| Problems { sources, list })
 }
 
-fn check(mut root: tree::Table) -> Result<Vec<Asked>, Vec<Diagnostic>> {
+fn check(mut root: tree::Table) -> Result<Vec<FigureSpec>, Vec<Diagnostic>> {
     let mut problems = Vec::new();
     let figures = match root.take("figure") {
         Some(entry) => as_table(entry, &mut problems).entries,
@@ -122,23 +122,23 @@ fn check(mut root: tree::Table) -> Result<Vec<Asked>, Vec<Diagnostic>> {
         problems.push(unknown_key(entry, "at the top of the file", ["figure"]));
     }
     let each = figures.into_iter();
-    let list: Vec<Asked> = each.filter_map(|entry| one(entry, &mut problems)).collect();
+    let list: Vec<FigureSpec> = each.filter_map(|entry| one(entry, &mut problems)).collect();
     match problems.is_empty() {
         true => Ok(list),
         false => Err(problems),
     }
 }
 
-fn one(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<Asked> {
+fn one(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<FigureSpec> {
     let before = problems.len();
     let (id, id_span) = (entry.key.clone(), entry.key_span);
     if !is_name(&id) {
         problems.push(bad_name("a figure", &entry));
     }
-    let mut asked = Asked {
+    let mut spec = FigureSpec {
         id: id.clone(),
         rows: ROWS,
-        ..Asked::default()
+        ..FigureSpec::default()
     };
     let mut given = Vec::new();
     for entry in as_table(entry, problems).entries {
@@ -146,7 +146,7 @@ fn one(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<Asked> {
         match (entry.key.as_str(), &entry.node.raw) {
             ("kind", Raw::Scalar(Value::Text(name))) => {
                 match KINDS.iter().find(|(known, ..)| known == name) {
-                    Some((_, kind, _)) => asked.kind = *kind,
+                    Some((_, kind, _)) => spec.kind = *kind,
                     None => {
                         let hint = nearest(name, KINDS.map(|(known, ..)| known));
                         let list = KINDS.map(|(known, ..)| known).join(", ");
@@ -159,7 +159,7 @@ fn one(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<Asked> {
                 }
             }
             ("query", Raw::Scalar(Value::Text(sql))) => {
-                match stages::kinds::sql::tables_of(sql) {
+                match stages::sql::tables_of(sql) {
                     Ok(read) if read.iter().any(|name| name != "t") => problems.push(
                         Diagnostic::new(format!(
                             "the query of figure `{id}` reads another table than `t`"
@@ -174,12 +174,12 @@ fn one(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<Asked> {
                             .maybe_help(error.help),
                     ),
                 }
-                asked.query = Some(sql.clone());
+                spec.query = Some(sql.clone());
             }
             (key @ ("columns" | "profiles"), Raw::List(items)) => {
                 let list = match key {
-                    "columns" => &mut asked.columns,
-                    _ => &mut asked.profiles,
+                    "columns" => &mut spec.columns,
+                    _ => &mut spec.profiles,
                 };
                 for item in items {
                     match item.as_text() {
@@ -191,12 +191,12 @@ fn one(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<Asked> {
             ("width" | "rows", Raw::Scalar(Value::Int(number))) if *number > 0 => {
                 let number = usize::try_from(*number).unwrap_or(usize::MAX);
                 match entry.key.as_str() {
-                    "width" => asked.width = Some(number),
-                    _ => asked.rows = number,
+                    "width" => spec.width = Some(number),
+                    _ => spec.rows = number,
                 }
             }
-            (key, Raw::Scalar(Value::Text(text))) if asked.text(key).is_some() => {
-                if let Some(slot) = asked.text(key) {
+            (key, Raw::Scalar(Value::Text(text))) if spec.text(key).is_some() => {
+                if let Some(slot) = spec.text(key) {
                     *slot = text.clone();
                 }
             }
@@ -208,7 +208,7 @@ fn one(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<Asked> {
             _ => problems.push(unknown_key(&entry, &format!("in figure `{id}`"), KEYS)),
         }
     }
-    let needed = KINDS.iter().find(|(_, kind, _)| *kind == asked.kind);
+    let needed = KINDS.iter().find(|(_, kind, _)| *kind == spec.kind);
     let needed = ["table", "kind"]
         .iter()
         .chain(needed.map_or(&[][..], |(.., keys)| keys));
@@ -217,15 +217,15 @@ fn one(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<Asked> {
             problems.push(
                 Diagnostic::new(format!("figure `{id}` has no `{key}`"))
                     .at(id_span, "")
-                    .help("docs/report.md says what each kind of figure needs"),
+                    .help("docs/report.md lists what each kind of figure needs"),
             );
         }
     }
-    asked.name_the_rest();
-    (problems.len() == before).then_some(asked)
+    spec.name_the_rest();
+    (problems.len() == before).then_some(spec)
 }
 
-impl Asked {
+impl FigureSpec {
     /// Whether it is drawn in this profile.
     pub fn is_for(&self, profile: Option<&str>) -> bool {
         let named = |profile| self.profiles.iter().any(|known| known == profile);

@@ -1,4 +1,4 @@
-//! What a rule sees when a sample has come, and what it may ask.
+//! What a rule knows when a sample arrives, and what it can compute from the model.
 
 use super::goal::Goal;
 use super::online_steps::Stepping;
@@ -8,7 +8,7 @@ use crate::models::Queries;
 use crate::numeric::Real;
 
 /// One sample of every item, and all that came before, as far as states remember it.
-pub struct Moment<'a, 'm, T: Real> {
+pub struct OnlineContext<'a, 'm, T: Real> {
     pub(super) stepper: &'a mut (dyn Stepping<T> + 'm),
     pub(super) bill: &'a mut [Queries],
     pub(super) goals: &'a [Goal],
@@ -18,7 +18,7 @@ pub struct Moment<'a, 'm, T: Real> {
     pub(super) nominal: &'a [T],
 }
 
-impl<T: Real> Moment<'_, '_, T> {
+impl<T: Real> OnlineContext<'_, '_, T> {
     /// Which sample this is, from 0.
     pub fn sample(&self) -> u64 {
         self.sample
@@ -91,7 +91,7 @@ impl<T: Real> Moment<'_, '_, T> {
     }
 
     /// The logarithm of the odds that the goal of each of `which` would have after reading an input in place of its
-    /// sample: `inputs` has a row for each, and an item may be there several times. Each is a step and a look at the head.
+    /// sample: `inputs` has a row for each, and an item may be there several times. Each costs a step and a pass through the head.
     pub fn odds(&mut self, which: &[usize], inputs: &[T]) -> Result<Vec<f64>> {
         if which.is_empty() {
             return Ok(Vec::new());
