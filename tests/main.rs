@@ -22,6 +22,7 @@ mod lab;
 mod layers;
 mod memory;
 mod models;
+mod new_attack;
 mod old_names;
 mod output;
 mod papers;

@@ -67,7 +67,7 @@ def rows(program, folder, profile, instance, output):
         [program, "-C", folder, *profile, "--json", "show", f"{instance}.{output}", "-n", "1000000"],
         check=True, capture_output=True, text=True,
     ).stdout
-    found = json.loads(shown)["rows"]
+    found = json.loads(shown)["head"]
     return sorted(renamed(json.dumps(row, separators=(",", ":"), sort_keys=True)) for row in found)
 
 work, programs, differ = sys.argv[1], dict(old=sys.argv[2], new=sys.argv[3]), 0

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::record_batch::RecordBatch;
 use store::{Params, Value};
 
+use crate::contract::description::Range;
 use crate::contract::expected::ExpectedInputs;
 use crate::kinds::adversarial_retrain::AdversarialRetrain;
 use crate::kinds::attack::AttackStage;
@@ -236,6 +237,30 @@ fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
             all.extend(under(int(3), vec![("features", text("concatenated"))]));
             all
         }
+        _ => by_range(choice, param),
+    }
+}
+
+/// Another value for a parameter of an attack or a model of which nothing is said above.
+fn by_range(choice: &str, param: &str) -> Vec<Other> {
+    let attacks = ATTACKS.iter().map(|attack| attack.entry());
+    let attacks = attacks.map(|entry| (entry.name, entry.params));
+    let models = MODELS.iter().map(|model| model.entry());
+    let models = models.map(|entry| (entry.name, entry.params));
+    let mut own = attacks.chain(models).filter(|(name, _)| *name == choice);
+    let found = own.find_map(|(_, params)| params.iter().find(|own| own.name == param));
+    let Some(found) = found else {
+        return Vec::new();
+    };
+    match (found.range, found.presence.default()) {
+        (Range::Ints(_, most), Some(Value::Int(n))) if n < most => other(int(n + 1)),
+        (Range::Ints(least, _), None) => other(int(least)),
+        (Range::Floats(least, _), Some(Value::Float(x))) => other(float((least + x) / 2.0)),
+        (Range::OneOf(all), default) => all
+            .iter()
+            .find(|value| default != Some(text(value)))
+            .map_or(Vec::new(), |value| other(text(value))),
+        (_, Some(Value::Bool(flag))) => other(Value::Bool(!flag)),
         _ => Vec::new(),
     }
 }

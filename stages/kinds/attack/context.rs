@@ -57,7 +57,7 @@ impl<'a> AttackContext<'a> {
             Subject::Classifier(_) => Err(Failure::new(format!(
                 "the attack `{attack}` follows gradients, and this model is not a network"
             ))
-            .help("connect `victim` to a network, or choose tack-on or swap")),
+            .help("connect `victim` to a network")),
         }
     }
 

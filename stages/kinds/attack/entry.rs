@@ -30,6 +30,8 @@ pub struct AttackEntry {
     pub budget: fn(Settings<'_>) -> Budget,
     /// What it counts beside passes through the model: columns of its examples.
     pub counters: &'static [&'static str],
+    /// Whether it perturbs samples as they arrive, by its rule: `attack-stream` can run it.
+    pub streams: bool,
     /// Whether items are attacked one after the other in the order of rows, because what was found on one matters
     /// for the next. Otherwise they are attacked in parallel, in any order.
     pub ordered: bool,
@@ -48,6 +50,7 @@ impl AttackEntry {
         needs: &[],
         budget: |_| Budget::Unlimited,
         counters: &[],
+        streams: false,
         ordered: false,
     };
 }
@@ -154,6 +157,11 @@ pub trait Attack: Sync {
     /// Whether it draws random numbers, so that a second attack on a row is another one.
     fn draws(&self, _: Settings<'_>) -> bool {
         false
+    }
+
+    /// What to do so that it draws some, if there is something.
+    fn draws_with(&self) -> Option<&'static str> {
+        None
     }
 
     /// Its rule before the first sample, if it perturbs signals as they arrive, and its own limit

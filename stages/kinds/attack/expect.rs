@@ -5,7 +5,7 @@ use std::mem::discriminant;
 
 use store::Params;
 
-use super::attacks::find;
+use super::attacks::{find, listed};
 use super::entry::{Attack, Changes, Victims};
 use crate::contract::expected::{
     Blamed, Expected, ExpectedInputs, ExpectedModel, ExpectedOutputs, ExpectedRows, Mismatch,
@@ -92,7 +92,10 @@ fn attackable(
     match attack.entry().victims {
         Victims::Networks if !by_gradient(model) => {
             let message = format!("the attack `{name}` follows gradients, and `{model}` has none");
-            let help = "connect `victim` to a network, or choose tack-on or swap";
+            let others = listed(|entry| {
+                entry.victims == Victims::All && entry.changes == attack.entry().changes
+            });
+            let help = format!("connect `victim` to a network, or choose {others}");
             return Err(Mismatch::new(blamed(), message, help));
         }
         Victims::Recurrent if !models::recurrent_names().contains(&model.as_str()) => {

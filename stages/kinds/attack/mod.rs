@@ -53,12 +53,9 @@ fn check_rows(params: &Params) -> Result<(), ParamError> {
         let message = format!(
             "`repeats` would attack each row in the same way: `{name}` draws no random numbers here"
         );
-        let help = match name {
-            "dynamic" => "leave it out, or draw where perturbations begin: `start`",
-            "word-mapping" => "leave it out, or take rule = \"random\"",
-            _ => "leave it out",
-        };
-        return Err(settings::wrong("repeats", message, help));
+        let or = attack.draws_with().map(|how| format!(", or {how}"));
+        let help = format!("leave it out{}", or.unwrap_or_default());
+        return Err(settings::wrong("repeats", message, &help));
     }
     if s.int("traces")? > 0
         && !matches!(attack.entry().changes, Changes::Numbers | Changes::Nothing)

@@ -5,7 +5,7 @@ use arrow::record_batch::RecordBatch;
 use nn::stepping::{Aim, Goal, Online, Rule};
 use store::Params;
 
-use super::attacks::find;
+use super::attacks::{self, find};
 use super::entry::Begun;
 use crate::Failure;
 use crate::kinds::attack::online::Settled;
@@ -92,7 +92,7 @@ fn rule(settings: Settings<'_>) -> Result<Begun, Failure> {
         Failure::new(format!(
             "the attack `{name}` does not perturb samples as they arrive"
         ))
-        .help("gradient-sign, fixed-point and dynamic do")
+        .help(format!("choose {}", attacks::listed(|entry| entry.streams)))
     })
 }
 

@@ -171,6 +171,7 @@ impl Attack for Dynamic {
             changes: Changes::Numbers,
             victims: Victims::Recurrent,
             budget: within_eps,
+            streams: true,
             ..AttackEntry::PLAIN
         }
     }
@@ -181,6 +182,10 @@ impl Attack for Dynamic {
 
     fn draws(&self, settings: Settings<'_>) -> bool {
         rates(settings).is_ok_and(|(_, _, start)| start > 0.0)
+    }
+
+    fn draws_with(&self) -> Option<&'static str> {
+        Some("draw where perturbations begin: `start`")
     }
 
     fn rule(&self, settings: Settings<'_>) -> Result<Option<Begun>, Failure> {

@@ -54,6 +54,7 @@ impl Attack for FixedPoint {
             changes: Changes::Numbers,
             victims: Victims::Recurrent,
             budget: within_eps,
+            streams: true,
             ..AttackEntry::PLAIN
         }
     }

@@ -47,6 +47,7 @@ impl Attack for GradientSign {
                 let bound = s.maybe_float("eps").or(s.maybe_float("alpha"));
                 bound.map_or(Budget::Unlimited, Budget::Linf)
             },
+            streams: true,
             ..AttackEntry::PLAIN
         }
     }

@@ -61,6 +61,17 @@ pub fn names() -> String {
     names.join(", ")
 }
 
+/// Those attacks in words: "tack-on or swap".
+pub fn listed(which: impl Fn(&AttackEntry) -> bool) -> String {
+    let entries = ATTACKS.iter().map(|attack| attack.entry());
+    let names: Vec<&str> = entries.filter(which).map(|entry| entry.name).collect();
+    match names.as_slice() {
+        [] => "another attack".to_owned(),
+        [one] => (*one).to_owned(),
+        [others @ .., last] => format!("{} or {last}", others.join(", ")),
+    }
+}
+
 /// Looks at the parameters of the attack that is chosen.
 pub fn check(params: &Params) -> Result<(), ParamError> {
     let name = Settings(params).text("attack").unwrap_or_default();

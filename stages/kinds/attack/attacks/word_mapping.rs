@@ -145,6 +145,10 @@ impl Attack for WordMapping {
         matches!(Choice::read(settings), Ok(Choice::Random))
     }
 
+    fn draws_with(&self) -> Option<&'static str> {
+        Some("take rule = \"random\"")
+    }
+
     fn prepare<'a>(
         &self,
         context: &'a AttackContext<'a>,

@@ -17,6 +17,7 @@ use store::Value;
 
 use crate::kinds::attack::AttackStage;
 use crate::kinds::attack::attacks::ATTACKS;
+use crate::kinds::attack::entry::Changes;
 use crate::kinds::train::Train;
 use crate::models::loaded::Loaded;
 use crate::models::sway::Sway;
@@ -118,10 +119,9 @@ fn rows(table: &RecordBatch) -> Vec<Row> {
     (0..table.num_rows()).map(row).collect()
 }
 
+/// Every attack on words, and `none`: with its defaults if nothing else is said here.
 fn every_attack() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
-    vec![
-        ("none", vec![]),
-        ("tack-on", vec![]),
+    let mut all = vec![
         ("swap", vec![("n", Value::Int(3))]),
         ("jsma", vec![("max_words", Value::Int(4))]),
         (
@@ -131,7 +131,16 @@ fn every_attack() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
                 ("direction", text("gradient")),
             ],
         ),
-    ]
+    ];
+    for entry in ATTACKS.iter().map(|attack| attack.entry()) {
+        let words = matches!(entry.changes, Changes::Words | Changes::Nothing);
+        // There is no language model here: `words` has one, and words that a tagger knows.
+        let ready = entry.needs.iter().all(|need| *need != "language");
+        if words && ready && all.iter().all(|(name, _)| *name != entry.name) {
+            all.push((entry.name, Vec::new()));
+        }
+    }
+    all
 }
 
 #[test]
@@ -142,7 +151,10 @@ fn every_attack_of_the_list_is_tried_here() {
     // Word-mapping needs words that a tagger knows: `texts`.
     let tried: BTreeSet<&str> = tried.chain(signals).chain(["word-mapping"]).collect();
     let known: BTreeSet<&str> = ATTACKS.iter().map(|attack| attack.entry().name).collect();
-    assert_eq!(tried, known, "add the new attack to every_attack()");
+    assert_eq!(
+        tried, known,
+        "add the new attack to every_attack() of tests/mod.rs or tests/signals.rs"
+    );
 }
 
 #[test]
@@ -425,7 +437,7 @@ fn what_is_missing_or_wrong_is_named() {
     let bayes = [("victim", &world.bayes), ("rows", &rows)];
     assert_eq!(
         fail(&[("attack", text("jsma"))], &bayes),
-        "the attack `jsma` follows gradients, and this model is not a network (connect `victim` to a network, or choose tack-on or swap)"
+        "the attack `jsma` follows gradients, and this model is not a network (connect `victim` to a network)"
     );
     let wrong_bayes = [
         ("victim", &world.lstm),

@@ -8,6 +8,8 @@ use nn::batch::Sequence;
 use nn::numeric::argmax;
 use store::Value;
 
+use crate::kinds::attack::attacks::ATTACKS;
+use crate::kinds::attack::entry::Changes;
 use crate::kinds::attack::{AttackStage, AttackStream};
 use crate::kinds::train::Train;
 use crate::models::loaded::Loaded;
@@ -18,7 +20,7 @@ use crate::{Stage, Task};
 /// Every attack on signals, with all that changes what it does.
 pub fn every_attack() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
     let float = |name, x| (name, Value::Float(x));
-    vec![
+    let mut all = vec![
         ("gradient-sign", vec![float("alpha", 0.15)]),
         (
             "gradient-sign",
@@ -54,7 +56,14 @@ pub fn every_attack() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
             "optimal-control",
             vec![("iterations", Value::Int(20)), float("penalty", 1e-3)],
         ),
-    ]
+    ];
+    for entry in ATTACKS.iter().map(|attack| attack.entry()) {
+        let listed = all.iter().any(|(name, _)| *name == entry.name);
+        if entry.changes == Changes::Numbers && !listed {
+            all.push((entry.name, Vec::new()));
+        }
+    }
+    all
 }
 
 fn trained(model: &str) -> RecordBatch {
