@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-use crate::lab::{Lab, Said};
+use crate::lab::{CommandOutput, Lab};
 
 const FIXTURE: &str = include_str!("fixture.rs");
 const LIST: &str = "stages/kinds/attack/attacks/mod.rs";
@@ -123,11 +123,11 @@ fn update(file: &Path, bytes: &[u8]) {
     std::fs::write(file, bytes).unwrap();
 }
 
-fn with_fixture(lab: &Lab, arguments: &[&str]) -> Said {
+fn with_fixture(lab: &Lab, arguments: &[&str]) -> CommandOutput {
     let mut command = Command::new(&*PROGRAM);
     command.args(arguments).current_dir(lab.path(""));
     command.env("NO_COLOR", "1").stdin(Stdio::null());
-    Said::of(command.output().unwrap())
+    CommandOutput::of(command.output().unwrap())
 }
 
 const PIPELINE: &str = r#"[pipeline]
