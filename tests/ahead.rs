@@ -3,52 +3,12 @@
 use crate::lab::Lab;
 
 /// Reviews, tokens, a network, counts and signals with a network of their own.
-const BASE: &str = r#"
-[pipeline]
-seed = 7
-
-[stage.reviews]
-kind = "dataset"
-name = "reviews-grammar"
-
-[stage.tokens]
-kind = "tokenize"
-inputs = { rows = "reviews" }
-scheme = "words"
-
-[stage.lstm]
-kind = "train"
-inputs = { rows = "tokens" }
-model = "lstm"
-units = 4
-epochs = 1
-
-[stage.bayes]
-kind = "train"
-inputs = { rows = "tokens" }
-model = "naive-bayes"
-
-[stage.waves]
-kind = "dataset"
-name = "frequency"
-
-[stage.gru]
-kind = "train"
-inputs = { rows = "waves" }
-model = "gru"
-units = 2
-epochs = 1
-
-[stage.swap]
-kind = "attack"
-inputs = { victim = "lstm", rows = "tokens", vocab = "tokens.vocab", bayes = "bayes" }
-attack = "swap"
-"#;
+const BASE: &str = include_str!("pipelines/ahead.toml");
 
 /// The message for the base with more stages.
 #[track_caller]
 fn wrong(more: &str) -> String {
-    let lab = Lab::new(&format!("{}{more}", BASE.trim_start()));
+    let lab = Lab::new(&format!("{BASE}{more}"));
     for command in ["plan", "run"] {
         let printed = lab.ablate(&[command]);
         assert_eq!(

@@ -6,33 +6,7 @@ use crate::lab::Lab;
 
 #[test]
 fn readers_inherit_axes_and_two_axes_make_a_product() {
-    let lab = Lab::new(
-        r#"
-        [axes]
-        a = [1, 2]
-        b = ["x", "y z"]
-        [stage.one]
-        kind = "table"
-        rows = [{ v = "${a}" }]
-        [stage.two]
-        kind = "table"
-        rows = [{ w = "${b}" }]
-        [stage.both]
-        kind = "sql"
-        inputs = { l = "one", r = "two" }
-        query = "SELECT * FROM l CROSS JOIN r"
-        [stage.per_a]
-        kind = "sql"
-        inputs = { t = "both" }
-        over = ["b"]
-        query = "SELECT b, v, w FROM t ORDER BY b"
-        [stage.all]
-        kind = "sql"
-        inputs = { t = "both", plain = "one" }
-        over = ["a", "b"]
-        query = "SELECT a, b, v, w FROM t ORDER BY a, b"
-        "#,
-    );
+    let lab = Lab::new(include_str!("pipelines/two_axes.toml"));
     let ran = lab.run();
     assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
     assert_eq!(
@@ -68,23 +42,7 @@ fn readers_inherit_axes_and_two_axes_make_a_product() {
     );
 }
 
-const SELECT: &str = r#"
-[axes]
-lr = [0.1, 0.5, 0.9]
-fold = [1, 2]
-[stage.train]
-kind = "table"
-rows = [{ weight = "${lr}", fold = "${fold}" }]
-[stage.dev]
-kind = "sql"
-inputs = { m = "train" }
-query = "SELECT ABS(weight - 0.4 * fold) AS loss FROM m"
-[stage.best]
-kind = "sql"
-inputs = { m = "train" }
-select = { over = ["lr"], metric = "dev", column = "loss", best = "min" }
-query = "SELECT * FROM m"
-"#;
+const SELECT: &str = include_str!("pipelines/select_by_fold.toml");
 
 #[test]
 fn select_picks_the_best_instance_for_each_other_axis() {
@@ -152,28 +110,7 @@ fn a_sweep_shares_what_does_not_depend_on_it() {
 
 #[test]
 fn numbers_of_an_axis_are_safe_in_queries_and_texts_in_commands() {
-    let lab = Lab::new(
-        r#"
-        [axes]
-        i = [-1, 2]
-        [stage.a]
-        kind = "table"
-        rows = [{ x = 10 }]
-        [stage.b]
-        kind = "sql"
-        inputs = { t = "a" }
-        query = """
-        SELECT x -${i}
-          AS y
-        FROM t"""
-        [stage.c]
-        kind = "command"
-        inputs = { t = "b" }
-        run = ["sh", "-c", "echo $0 $I; cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet", "${i}"]
-        env = { I = "${i}" }
-        outputs = ["o"]
-        "#,
-    );
+    let lab = Lab::new(include_str!("pipelines/axis_values_in_queries.toml"));
     let ran = lab.run();
     assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
     assert_eq!(lab.rows("b[i=-1]"), [json!({ "y": 11 })]);

@@ -154,23 +154,7 @@ fn targets_run_what_they_read_and_nothing_else() {
 
 #[test]
 fn stages_with_one_key_are_executed_once() {
-    let lab = Lab::new(
-        r#"
-        [stage.a]
-        kind = "command"
-        run = ["sh", "-c", "sleep 0.2; cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet"]
-        inputs = { t = "t" }
-        outputs = ["o"]
-        [stage.b]
-        kind = "command"
-        run = ["sh", "-c", "sleep 0.2; cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet"]
-        inputs = { t = "t" }
-        outputs = ["o"]
-        [stage.t]
-        kind = "table"
-        rows = [{ x = 1 }]
-        "#,
-    );
+    let lab = Lab::new(include_str!("pipelines/one_key.toml"));
     let ran = lab.run();
     assert_eq!(ran.done()["ran"], 2);
     assert_eq!(ran.done()["hits"], 1);
@@ -178,20 +162,7 @@ fn stages_with_one_key_are_executed_once() {
 
 #[test]
 fn a_seed_reruns_seeded_kinds_only() {
-    let lab = Lab::new(
-        r#"
-        [pipeline]
-        seed = 7
-        [stage.t]
-        kind = "table"
-        rows = [{ x = 1 }]
-        [stage.c]
-        kind = "command"
-        inputs = { t = "t" }
-        run = ["sh", "-c", "echo seed $ABLATE_SEED; cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet"]
-        outputs = ["o"]
-        "#,
-    );
+    let lab = Lab::new(include_str!("pipelines/seeded_kinds.toml"));
     lab.run().ran(["t", "c"]);
     lab.edit("seed = 7", "seed = 8").run().ran(["c"]);
     assert!(

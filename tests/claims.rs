@@ -5,73 +5,9 @@ use serde_json::Value;
 use crate::lab::Lab;
 
 /// Accuracies as an evaluation would leave them, with one number that is not there.
-const PIPELINE: &str = r#"[axes]
-seed = [1, 2]
+const PIPELINE: &str = include_str!("pipelines/claims.toml");
 
-[stage.scores]
-kind = "table"
-rows = [
-    { attack = "clean", acc = 0.822149 },
-    { attack = "swap3", acc = 0.6817 },
-    { attack = "swap5" },
-]
-
-[stage.results]
-kind = "sql"
-inputs = { s = "scores" }
-query = "SELECT * FROM s"
-
-[stage.jsma]
-kind = "sql"
-inputs = { s = "results" }
-query = "SELECT acc - ${seed} AS acc FROM s WHERE attack = 'clean'"
-
-[profile.paper.stage.results]
-query = "SELECT attack, acc - 0.2 AS acc FROM s"
-"#;
-
-const CLAIMS: &str = r#"[claims]
-tables = { results = "results", jsma = "jsma.rows" }
-
-[claim.A-1]
-level = "must"
-text = "Three swaps cost more than 5 points."
-paper = "82.24 -> 68.17"
-query = """
-SELECT clean - swap3 > 0.05 AS holds, clean, swap3 FROM
-(SELECT MAX(CASE WHEN attack = 'clean' THEN acc END) AS clean,
-        MAX(CASE WHEN attack = 'swap3' THEN acc END) AS swap3 FROM results)"""
-
-[claim.A-2]
-level = "must"
-text = "Five swaps cost 3 points more."
-query = """
-SELECT swap3 - swap5 > 0.03 AS holds, swap3, swap5 FROM
-(SELECT MAX(CASE WHEN attack = 'swap3' THEN acc END) AS swap3,
-        MAX(CASE WHEN attack = 'swap5' THEN acc END) AS swap5 FROM results)"""
-
-[claim.A-3]
-level = "should"
-text = "Nothing is above one half."
-query = "SELECT MAX(acc) <= 0.5 AS holds, MAX(acc) AS best, COUNT(acc) AS n FROM results"
-
-[claim.A-4]
-level = "info"
-text = "The seeds, side by side."
-query = "SELECT SUM(acc) AS total, MAX(seed) AS seeds FROM jsma"
-
-[claim.A-5]
-level = "must"
-text = "Only the paper's settings show this."
-paper = "0.6"
-query = "SELECT MAX(acc) > 0.6 AS holds, MAX(acc) AS acc FROM results"
-profiles = ["paper"]
-
-[claim.A-6]
-level = "should"
-text = "TextFooler is asked for, and nobody has run it."
-query = "SELECT acc > 0.1 AS holds, acc FROM results WHERE attack = 'textfooler'"
-"#;
+const CLAIMS: &str = include_str!("pipelines/claims.claims.toml");
 
 fn lab(claims: &str) -> Lab {
     let lab = Lab::new(PIPELINE);

@@ -356,34 +356,7 @@ fn object_names_are_what_b3sum_says() {
 
 /// A program that does not give the same bytes twice, two readers, and one that compares them.
 /// It copies one of two collected inputs, because those are no objects of the store themselves.
-const FICKLE: &str = r#"
-[axes]
-k = [0]
-[stage.t]
-kind = "table"
-rows = [{ x = 1, z = "${k}" }]
-[stage.p]
-kind = "command"
-inputs = { t = "t", u = "u" }
-over = ["k"]
-run = ["sh", "-c", "if [ -e MARK ]; then cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet; else cp $ABLATE_IN/u.parquet $ABLATE_OUT/o.parquet; fi"]
-outputs = ["o"]
-[stage.u]
-kind = "table"
-rows = [{ x = 2, z = "${k}" }]
-[stage.r1]
-kind = "sql"
-inputs = { p = "p" }
-query = "SELECT x AS a FROM p"
-[stage.r2]
-kind = "sql"
-inputs = { p = "p" }
-query = "SELECT x AS b FROM p"
-[stage.c]
-kind = "sql"
-inputs = { r1 = "r1", r2 = "r2" }
-query = "SELECT a, b FROM r1 CROSS JOIN r2"
-"#;
+const FICKLE: &str = include_str!("pipelines/fickle.toml");
 
 #[test]
 fn a_rebuilt_object_with_other_bytes_is_never_mixed_with_the_old_ones() {
@@ -423,25 +396,7 @@ fn a_rebuilt_object_with_other_bytes_is_never_mixed_with_the_old_ones() {
 
 #[test]
 fn a_lost_result_of_two_instances_is_made_once() {
-    let lab = Lab::new(
-        r#"
-        [stage.t]
-        kind = "table"
-        rows = [{ x = 1 }]
-        [stage.p1]
-        kind = "sql"
-        inputs = { t = "t" }
-        query = "SELECT x + 1 AS x FROM t"
-        [stage.p2]
-        kind = "sql"
-        inputs = { t = "t" }
-        query = "SELECT x + 1 AS x FROM t"
-        [stage.c]
-        kind = "sql"
-        inputs = { a = "p1", b = "p2" }
-        query = "SELECT a.x + b.x AS x FROM a CROSS JOIN b"
-        "#,
-    );
+    let lab = Lab::new(include_str!("pipelines/two_instances_one_result.toml"));
     lab.run();
     let object = lab.object("p1");
     let mut bytes = std::fs::read(&object).unwrap();

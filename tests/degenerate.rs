@@ -6,88 +6,9 @@ use crate::lab::Lab;
 
 /// Texts that cannot be told apart, counts of them with two seeds, an attack of size 0 on signals, and results
 /// of which one was measured on a single row.
-const PIPELINE: &str = r#"
-[pipeline]
-name = "degenerate"
-seed = 7
+const PIPELINE: &str = include_str!("pipelines/degenerate.toml");
 
-[axes]
-seed = [1, 2]
-
-[stage.texts]
-kind = "table"
-rows = [
-    { id = 0, split = "train", label = 0, text = "a film" },
-    { id = 1, split = "train", label = 1, text = "a film" },
-    { id = 2, split = "test", label = 0, text = "a film" },
-    { id = 3, split = "test", label = 1, text = "a film" },
-]
-
-[stage.tokens]
-kind = "tokenize"
-inputs = { rows = "texts" }
-scheme = "words"
-
-[stage.bayes]
-kind = "train"
-inputs = { rows = "tokens" }
-seed = "${seed}"
-model = "naive-bayes"
-
-[stage.clean]
-kind = "attack"
-inputs = { victim = "bayes", rows = "tokens" }
-attack = "none"
-
-[stage.waves]
-kind = "dataset"
-name = "frequency"
-generate = { train = 40, dev = 10, test = 10 }
-
-[stage.gru]
-kind = "train"
-inputs = { rows = "waves" }
-model = "gru"
-units = 2
-epochs = 1
-
-[stage.still]
-kind = "attack"
-inputs = { victim = "gru", rows = "waves" }
-attack = "gradient-sign"
-alpha = 0.0
-
-[stage.counted]
-kind = "table"
-rows = [{ model = "small", score = 0.5, n = 1 }, { model = "large", score = 0.75, n = 40 }]
-
-[stage.results]
-kind = "evaluate"
-over = ["seed"]
-inputs = { clean = "clean", still = "still", counted = "counted" }
-cells = [
-    { from = "clean", metric = "accuracy", table = "t", row = "bayes", col = "clean" },
-    { from = "still", metric = "accuracy", table = "t", row = "gru", col = "still" },
-    { from = "counted", metric = "score", table = "scores", row = "{model}", col = "score" },
-]
-"#;
-
-const CLAIMS: &str = r#"
-[claims]
-tables = { results = "results" }
-
-[claim.single]
-level = "must"
-text = "The large one is better."
-query = """
-SELECT MAX(CASE WHEN "row" = 'large' THEN value END) > MAX(CASE WHEN "row" = 'small' THEN value END) AS holds
-FROM results WHERE "table" = 'scores'"""
-
-[claim.many]
-level = "must"
-text = "The large one is above one half."
-query = """SELECT MAX(value) > 0.5 AS holds FROM results WHERE "row" = 'large'"""
-"#;
+const CLAIMS: &str = include_str!("pipelines/degenerate.claims.toml");
 
 const CONSTANT: &str = "the model predicts class 0 for all 2 rows, which have 2 classes";
 const STILL: &str = "`still`: gradient-sign attacked 10 rows and changed none";

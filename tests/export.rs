@@ -123,31 +123,7 @@ fn parquet_is_the_object_itself_and_instances_become_one_table() {
 }
 
 /// Naive Bayes on a few reviews, and an attack on it.
-const ATTACK: &str = r#"
-[pipeline]
-name = "attack"
-
-[stage.reviews]
-kind = "dataset"
-name = "reviews-grammar"
-generate = { train = 300, dev = 10, test = 20 }
-
-[stage.tokens]
-kind = "tokenize"
-inputs = { rows = "reviews" }
-scheme = "words"
-
-[stage.bayes]
-kind = "train"
-inputs = { rows = "tokens" }
-model = "naive-bayes"
-
-[stage.swap]
-kind = "attack"
-inputs = { victim = "bayes", rows = "tokens", vocab = "tokens.vocab", bayes = "bayes" }
-attack = "swap"
-n = 2
-"#;
+const ATTACK: &str = include_str!("pipelines/attack.toml");
 
 #[test]
 fn examples_are_in_the_layout_of_textattacks_log() {
@@ -232,27 +208,7 @@ fn only_run(root: &Path) -> PathBuf {
 
 /// Names that are the same once signs that MLflow does not take are replaced, and two stages with
 /// a table of one name.
-const ALIKE: &str = r#"
-[axes]
-name = ["a b/c", "a b_c"]
-
-[stage.axis]
-kind = "table"
-rows = [{ x = "${name}" }]
-
-[stage.alike]
-kind = "table"
-rows = [{ table = "alike", row = "é", col = "x", value = 1.0, n = 5 }, { table = "alike", row = "ü", col = "x", value = 2.0, n = 5 }]
-
-[stage.first]
-kind = "table"
-rows = [{ table = "shared", row = "r", col = "c", value = 3.0, n = 5 }]
-
-[stage.second]
-kind = "table"
-rows = [{ table = "shared", row = "r", col = "c", value = 4.0, n = 5 }]
-
-[stage.results]"#;
+const ALIKE: &str = include_str!("pipelines/alike_names.toml");
 
 /// The real client reads it, where a Python has it: `ABLATE_MLFLOW_PYTHON` names that Python.
 #[test]

@@ -15,17 +15,7 @@ use crate::lab::{CommandOutput, DEMO, Lab, Ran};
 use crate::schedule::{signal, wait_until};
 
 /// One stage that two others read.
-const SMALL: &str = r#"
-[axes]
-k = [1, 2]
-[stage.t]
-kind = "table"
-rows = [{ x = 1 }, { x = 2 }]
-[stage.s]
-kind = "sql"
-inputs = { t = "t" }
-query = "SELECT x * ${k} AS x FROM t"
-"#;
+const SMALL: &str = include_str!("pipelines/small.toml");
 
 const MODES: [&str; 6] = ["kill", "torn", "fail", "full", "short", "full+"];
 

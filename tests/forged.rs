@@ -4,16 +4,7 @@ use rusqlite::Connection;
 
 use crate::lab::Lab;
 
-const PIPELINE: &str = r#"
-[stage.base]
-kind = "table"
-rows = [{ x = 1 }]
-
-[stage.scores]
-kind = "sql"
-inputs = { t = "base" }
-query = "SELECT 'lstm' AS model, x * 0.3125 AS value FROM t"
-"#;
+const PIPELINE: &str = include_str!("pipelines/forged.toml");
 
 const CLAIMS: &str = r#"[claims]
 tables = { s = "scores" }

@@ -13,29 +13,7 @@ pub struct Lab {
 }
 
 /// Two stages, three instances of the second, and one that collects them.
-pub const DEMO: &str = r#"
-[pipeline]
-name = "demo"
-seed = 7
-
-[axes]
-scale = [1, 2, 3]
-
-[stage.numbers]
-kind = "table"
-rows = [{ x = 1 }, { x = 2 }]
-
-[stage.scaled]
-kind = "sql"
-inputs = { t = "numbers" }
-query = "SELECT x * ${scale} AS x FROM t"
-
-[stage.summary]
-kind = "sql"
-inputs = { t = "scaled" }
-over = ["scale"]
-query = "SELECT scale, SUM(x) AS total FROM t GROUP BY scale ORDER BY scale"
-"#;
+pub const DEMO: &str = include_str!("pipelines/demo.toml");
 
 impl Lab {
     /// A folder with this pipeline.

@@ -13,29 +13,7 @@ use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use crate::lab::Lab;
 
 /// A thousand rows, each with each with each: a billion.
-const CROSS: &str = r#"
-[stage.ten]
-kind = "table"
-rows = [
-    { x = 0 }, { x = 1 }, { x = 2 }, { x = 3 }, { x = 4 },
-    { x = 5 }, { x = 6 }, { x = 7 }, { x = 8 }, { x = 9 },
-]
-
-[stage.thousand]
-kind = "sql"
-inputs = { t = "ten" }
-query = "SELECT a.x * 100 + b.x * 10 + c.x AS x FROM t AS a CROSS JOIN t AS b CROSS JOIN t AS c"
-
-[stage.billion]
-kind = "sql"
-inputs = { t = "thousand" }
-query = "SELECT a.x AS a, b.x AS b, c.x AS c FROM t AS a CROSS JOIN t AS b CROSS JOIN t AS c"
-
-[stage.other]
-kind = "sql"
-inputs = { t = "thousand" }
-query = "SELECT SUM(u.x) AS total FROM t JOIN t AS u ON t.x = u.x"
-"#;
+const CROSS: &str = include_str!("pipelines/cross_join.toml");
 
 #[test]
 fn a_query_over_the_limit_is_one_failed_stage() {

@@ -3,57 +3,7 @@
 use crate::lab::Lab;
 
 /// A network with vectors of its own, one over frozen vectors, and counts.
-const PIPELINE: &str = r#"
-[pipeline]
-name = "models"
-seed = 7
-
-[stage.reviews]
-kind = "table"
-rows = [
-    { id = 0, split = "train", label = 1, text = "a warm and funny film" },
-    { id = 1, split = "train", label = 0, text = "a cold and tedious film" },
-    { id = 2, split = "train", label = 1, text = "funny and warm" },
-    { id = 3, split = "train", label = 0, text = "tedious and cold" },
-]
-
-[stage.tokens]
-kind = "tokenize"
-inputs = { rows = "reviews" }
-scheme = "words"
-
-[stage.vectors]
-kind = "embed"
-inputs = { vocab = "tokens.vocab" }
-source = "random"
-dim = 4
-
-[stage.own]
-kind = "train"
-inputs = { rows = "tokens" }
-model = "lstm"
-units = 3
-dim = 4
-epochs = 2
-
-[stage.frozen]
-kind = "train"
-inputs = { rows = "tokens", vectors = "vectors" }
-model = "gru"
-units = 3
-epochs = 2
-
-[stage.bayes]
-kind = "train"
-inputs = { rows = "tokens" }
-model = "naive-bayes"
-
-[stage.svm]
-kind = "train"
-inputs = { rows = "tokens" }
-model = "svm"
-epochs = 5
-"#;
+const PIPELINE: &str = include_str!("pipelines/models.toml");
 
 fn export(lab: &Lab, stage: &str) -> String {
     let file = format!("{stage}.safetensors");

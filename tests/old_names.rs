@@ -2,40 +2,7 @@
 
 use crate::lab::Lab;
 
-const NEW: &str = r#"[pipeline]
-seed = 7
-
-[stage.reviews]
-kind = "dataset"
-name = "reviews-grammar"
-generate = { train = 40, test = 10 }
-
-[stage.tokens]
-kind = "tokenize"
-inputs = { rows = "reviews" }
-scheme = "words"
-max_len = 12
-pad = true
-
-[stage.lstm]
-kind = "train"
-inputs = { rows = "tokens" }
-model = "lstm"
-units = 2
-epochs = 1
-
-[stage.clean]
-kind = "attack"
-inputs = { victim = "lstm", rows = "tokens" }
-attack = "none"
-among = "correct"
-
-[stage.again]
-kind = "adversarial-retrain"
-inputs = { victim = "lstm", rows = "tokens" }
-attack = "jsma"
-epochs = 1
-"#;
+const NEW: &str = include_str!("pipelines/renamed.toml");
 
 fn old() -> String {
     NEW.replace("victim =", "weights =")

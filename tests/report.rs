@@ -5,20 +5,7 @@ use serde_json::Value;
 use crate::lab::{DEMO, Lab};
 
 /// Tidy results of two seeds, with the paper's numbers beside them.
-pub const RESULTS: &str = r#"
-[pipeline]
-name = "paper"
-
-[stage.results]
-kind = "table"
-columns = ["paper", "table", "row", "col", "seed", "value", "n", "paper_value"]
-rows = [
-    { paper = "P", table = "accuracy", row = "lstm", col = "clean", seed = 1, value = 0.80, n = 10, paper_value = 0.82 },
-    { paper = "P", table = "accuracy", row = "lstm", col = "clean", seed = 2, value = 0.90, n = 10, paper_value = 0.82 },
-    { paper = "P", table = "accuracy", row = "lstm", col = "jsma", seed = 1, value = 0.10, n = 10 },
-    { paper = "P", table = "accuracy", row = "svm", col = "clean", seed = 1, value = 0.75, n = 10, paper_value = 0.75 },
-]
-"#;
+pub const RESULTS: &str = include_str!("pipelines/paper_results.toml");
 
 /// A claim about them.
 pub const CLAIM: &str = r#"
@@ -228,21 +215,7 @@ fn axes_of_figures_are_named_and_classes_make_a_grid() {
 #[test]
 fn the_papers_numbers_are_never_taken_for_ours() {
     // The stage that reads them was not asked for, so that nothing in the run reads them.
-    let lab = Lab::new(
-        r#"
-[pipeline]
-name = "paper"
-
-[stage.paper]
-kind = "table"
-rows = [{ table = "accuracy", row = "lstm", col = "clean", value = 0.123 }]
-
-[stage.results]
-kind = "sql"
-inputs = { paper = "paper" }
-query = "SELECT * FROM paper"
-"#,
-    );
+    let lab = Lab::new(include_str!("pipelines/papers_numbers.toml"));
     lab.run_with(&["paper"]);
     let html = report(&lab, &[]);
     assert_eq!(data(&html)["cells"], serde_json::json!([]));

@@ -262,40 +262,7 @@ fn what_data_says_is_never_run() {
             "\"{evil} {word} {word} film number{n} \"\"quoted\"\" {word}\",{star}\n"
         ));
     }
-    let lab = Lab::new(
-        r#"
-[pipeline]
-name = "<b>hostile</b> \"pipeline\""
-
-[axes]
-name = ["it's \"quoted\" <i>\u202E", "</script><script>document.title='owned'</script>"]
-
-[stage.reviews]
-kind = "dataset"
-source = { csv = "reviews.csv", text = "review", label = "stars" }
-split = [{ of = "train", into = "test", share = 0.5 }]
-
-[stage.tokens]
-kind = "tokenize"
-inputs = { rows = "reviews" }
-scheme = "whitespace"
-
-[stage.bayes]
-kind = "train"
-inputs = { rows = "tokens" }
-model = "naive-bayes"
-
-[stage.swap]
-kind = "attack"
-inputs = { victim = "bayes", rows = "tokens", vocab = "tokens.vocab", bayes = "bayes" }
-attack = "swap"
-n = 3
-
-[stage.named]
-kind = "table"
-rows = [{ table = "${name}", row = "<u>r</u>", col = "c\"", value = 0.5, n = 2, text = "${name}" }, { table = "${name}", row = "s", col = "d", value = 0.25, n = 2, text = "x" }]
-"#,
-    );
+    let lab = Lab::new(include_str!("pipelines/hostile.toml"));
     lab.write("reviews.csv", &rows);
     lab.ablate(&["run"]).good();
     let html = report(&lab, &[]);

@@ -6,36 +6,7 @@ use crate::lab::Lab;
 
 /// Runs it.
 pub fn large() -> Lab {
-    let mut pipeline = String::from(
-        r#"
-[pipeline]
-name = "large"
-
-[stage.reviews]
-kind = "dataset"
-source = { csv = "reviews.csv", text = "review", label = "stars", split = "split" }
-
-[stage.tokens]
-kind = "tokenize"
-inputs = { rows = "reviews" }
-scheme = "words"
-
-[stage.bayes]
-kind = "train"
-inputs = { rows = "tokens" }
-model = "naive-bayes"
-
-[stage.attack]
-kind = "attack"
-inputs = { victim = "bayes", rows = "tokens", vocab = "tokens.vocab", bayes = "bayes" }
-attack = "swap"
-n = 3
-
-[stage.link0000]
-kind = "table"
-rows = [{ x = 1 }]
-"#,
-    );
+    let mut pipeline = String::from(include_str!("pipelines/large.toml"));
     for n in 1..1000 {
         let before = n - 1;
         write!(pipeline, "\n[stage.link{n:04}]\nkind = \"sql\"\ninputs = {{ t = \"link{before:04}\" }}\nquery = \"SELECT x + 1 AS x FROM t\"\n").unwrap();

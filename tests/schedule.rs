@@ -22,28 +22,7 @@ fn chain(length: usize) -> String {
 }
 
 /// A diamond in which one side fails: `bad` and what reads it, `good` and what reads it.
-const HALF_BAD: &str = r#"
-[stage.t]
-kind = "table"
-rows = [{ x = 1 }]
-[stage.bad]
-kind = "sql"
-inputs = { t = "t" }
-query = "SELECT nope FROM t"
-[stage.after_bad]
-kind = "sql"
-inputs = { t = "bad" }
-query = "SELECT * FROM t"
-[stage.good]
-kind = "command"
-inputs = { t = "t" }
-run = ["sh", "-c", "sleep 0.5; cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet"]
-outputs = ["o"]
-[stage.after_good]
-kind = "sql"
-inputs = { t = "good" }
-query = "SELECT * FROM t"
-"#;
+const HALF_BAD: &str = include_str!("pipelines/half_bad.toml");
 
 #[test]
 fn a_failure_stops_the_run_and_what_was_running_is_kept() {
@@ -86,23 +65,7 @@ fn keep_going_runs_all_that_does_not_need_the_failed_stage() {
 fn one_thread_is_enough() {
     let lab = Lab::new(&chain(50));
     assert_eq!(lab.run_with(&["--jobs", "1"]).done()["ran"], 50);
-    let fan = r#"
-        [axes]
-        n = [1, 2, 3, 4, 5, 6, 7, 8]
-        [stage.t]
-        kind = "table"
-        rows = [{ x = "${n}" }]
-        [stage.u]
-        kind = "command"
-        inputs = { t = "t" }
-        run = ["sh", "-c", "cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet"]
-        outputs = ["o"]
-        [stage.v]
-        kind = "sql"
-        inputs = { t = "u" }
-        over = ["n"]
-        query = "SELECT SUM(x) AS x FROM t"
-    "#;
+    let fan = include_str!("pipelines/fan.toml");
     let lab = Lab::new(fan);
     assert_eq!(lab.run_with(&["--jobs", "1"]).done()["ran"], 17);
     assert_eq!(lab.rows("v")[0]["x"], 36);
@@ -204,20 +167,7 @@ fn interrupting_twice_ends_everything_at_once() {
 
 #[test]
 fn a_slow_query_can_be_interrupted() {
-    let lab = Lab::new(
-        r#"
-        [axes]
-        n = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
-        [stage.d]
-        kind = "table"
-        rows = [{ d = "${n}" }]
-        [stage.slow]
-        kind = "sql"
-        inputs = { d = "d" }
-        over = ["n"]
-        query = "SELECT SUM(a.d * b.d * c.d * e.d * f.d * g.d * h.d) AS x FROM d AS a CROSS JOIN d AS b CROSS JOIN d AS c CROSS JOIN d AS e CROSS JOIN d AS f CROSS JOIN d AS g CROSS JOIN d AS h"
-        "#,
-    );
+    let lab = Lab::new(include_str!("pipelines/slow_query.toml"));
     lab.run_with(&["d"]);
     let child = lab.start(&[]);
     std::thread::sleep(Duration::from_millis(700));

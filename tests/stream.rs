@@ -7,58 +7,7 @@ use wait4::Wait4;
 
 use crate::lab::Lab;
 
-const PIPELINE: &str = r#"
-[pipeline]
-name = "stream"
-seed = 1
-
-[axes]
-alpha = [0.1, 0.2]
-
-[stage.signals]
-kind = "dataset"
-name = "frequency"
-generate = { train = 512, dev = 64, test = 8 }
-
-[stage.gru]
-kind = "train"
-inputs = { rows = "signals" }
-model = "gru"
-units = 2
-learned_state = true
-batch = 64
-epochs = 2
-
-[stage.sign]
-kind = "attack"
-inputs = { victim = "gru", rows = "signals" }
-attack = "gradient-sign"
-alpha = 0.15
-
-[stage.swept]
-kind = "attack"
-inputs = { victim = "gru", rows = "signals" }
-attack = "fixed-point"
-alpha = "${alpha}"
-
-[stage.whole]
-kind = "attack"
-inputs = { victim = "gru", rows = "signals" }
-attack = "optimal-control"
-iterations = 2
-
-[stage.started]
-kind = "attack"
-inputs = { victim = "gru", rows = "signals" }
-attack = "dynamic"
-start = 1.0
-
-[stage.targeted]
-kind = "attack"
-inputs = { victim = "gru", rows = "signals" }
-attack = "gradient-sign"
-target = 1
-"#;
+const PIPELINE: &str = include_str!("pipelines/stream.toml");
 
 /// What comes out for what goes in, and the peak of memory in bytes.
 fn piped(

@@ -84,31 +84,7 @@ fn only_the_training_split_decides_the_vocabulary() {
 /// A table that a query made is the same to its readers at once and out of the store.
 #[test]
 fn a_query_s_texts_can_be_tokenized_in_a_cold_run() {
-    let lab = Lab::new(
-        r#"
-[stage.reviews]
-kind = "table"
-rows = [
-    { id = "a", split = "train", label = 1, text = "a warm and funny film" },
-    { id = "b", split = "train", label = 0, text = "a cold and tedious film" },
-]
-
-[stage.chosen]
-kind = "sql"
-inputs = { r = "reviews" }
-query = "SELECT * FROM r"
-
-[stage.tokens]
-kind = "tokenize"
-inputs = { rows = "chosen" }
-scheme = "words"
-
-[stage.nb]
-kind = "train"
-inputs = { rows = "tokens" }
-model = "naive-bayes"
-"#,
-    );
+    let lab = Lab::new(include_str!("pipelines/tokens_of_a_query.toml"));
     let cold = lab.ablate(&["run"]);
     assert_eq!(cold.code, 0, "{}", cold.stderr);
 }

@@ -32,11 +32,7 @@ pub struct Arguments {
 pub fn lint(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let text = read(&arguments.manuscript)?;
     let store = global.needed_store()?;
-    let run = run_selection::past(global, &store, &arguments.which)?;
-    let pipeline = match &run {
-        Some(run) => run_selection::pipeline_of(global, run)?,
-        None => global.pipeline()?,
-    };
+    let (run, pipeline) = run_selection::past_pipeline(global, &store, &arguments.which)?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let results = ManuscriptResults::read_from(&plan, &store, run.as_ref())?;
     let past = run_selection::own_runs(global, &store, arguments.runs)?;

@@ -27,15 +27,11 @@ pub struct Arguments {
 /// Of more references that cannot be resolved the rest is counted.
 const MOST: usize = 20;
 
-/// Fills the references of a manuscript in.
+/// Resolves the references of a manuscript.
 pub fn render(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let text = read(&arguments.manuscript)?;
     let store = global.needed_store()?;
-    let run = run_selection::past(global, &store, &arguments.which)?;
-    let pipeline = match &run {
-        Some(run) => run_selection::pipeline_of(global, run)?,
-        None => global.pipeline()?,
-    };
+    let (run, pipeline) = run_selection::past_pipeline(global, &store, &arguments.which)?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let results = ManuscriptResults::read_from(&plan, &store, run.as_ref())?;
     let tex = arguments

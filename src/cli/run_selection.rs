@@ -238,6 +238,20 @@ pub fn pipeline_of(global: &Global, run: &Run) -> Result<Pipeline, Exit> {
     })?)
 }
 
+/// The past run that was named, if one was, and the pipeline that its results go by.
+pub fn past_pipeline(
+    global: &Global,
+    store: &Store,
+    option: &RunOption,
+) -> Result<(Option<Run>, Pipeline), Exit> {
+    let run = past(global, store, option)?;
+    let pipeline = match &run {
+        Some(run) => pipeline_of(global, run)?,
+        None => global.pipeline()?,
+    };
+    Ok((run, pipeline))
+}
+
 /// Why an instance cannot be shown: it has not been run, or what the store has of it is not what
 /// was made.
 pub fn unshown(plan: &Plan<'_>, statuses: &[InstanceStatus], n: usize) -> Exit {

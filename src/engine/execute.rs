@@ -194,6 +194,7 @@ mod tests {
         summary: "Panics.",
         params: &[],
         seeded: false,
+        role: stages::Role::Other,
     };
 
     impl Stage for Broken {

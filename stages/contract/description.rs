@@ -2,6 +2,8 @@
 
 use store::Value;
 
+use super::role::Role;
+
 /// A stage kind, in words and types.
 #[derive(Debug)]
 pub struct Description {
@@ -13,6 +15,8 @@ pub struct Description {
     pub params: &'static [Param],
     /// Whether the result depends on the seed. If not, the seed stays out of the key.
     pub seeded: bool,
+    /// The part that it plays in an experiment. Decides no result.
+    pub role: Role,
 }
 
 /// One parameter.

@@ -16,9 +16,9 @@ pub trait Stage: Sync {
     /// What the kind is called, does and takes.
     fn describe(&self) -> &'static Description;
 
-    /// The part that it plays in an experiment. Decides no result.
+    /// The part that it plays in an experiment.
     fn role(&self) -> Role {
-        Role::Other
+        self.describe().role
     }
 
     /// The attack that it makes, or trains against, as reports name it. Decides no result.

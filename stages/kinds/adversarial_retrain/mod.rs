@@ -91,16 +91,13 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
         summary: "A model trained again with adversarial rows, and its accuracies before and after.",
         params: union(&base, &attack::attacks::choices()),
         seeded: true,
+        role: Role::Model,
     }
 });
 
 impl Stage for AdversarialRetrain {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
-    }
-
-    fn role(&self) -> Role {
-        Role::Model
     }
 
     fn attack<'p>(&self, params: &'p Params) -> Option<&'p str> {

@@ -128,16 +128,13 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
         summary: "Adversarial rows against a trained model, each with what was changed and what it cost.",
         params: union(&base, &attacks::choices()),
         seeded: true,
+        role: Role::Attack,
     }
 });
 
 impl Stage for AttackStage {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
-    }
-
-    fn role(&self) -> Role {
-        Role::Attack
     }
 
     fn attack<'p>(&self, params: &'p Params) -> Option<&'p str> {

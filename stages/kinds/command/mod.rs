@@ -110,15 +110,12 @@ static DESCRIPTION: Description = Description {
         },
     ],
     seeded: true,
+    role: Role::Program,
 };
 
 impl Stage for Command {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
-    }
-
-    fn role(&self) -> Role {
-        Role::Program
     }
 
     fn ports(&self, params: &Params) -> Ports {

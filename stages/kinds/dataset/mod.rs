@@ -109,15 +109,12 @@ static DESCRIPTION: Description = Description {
         },
     ],
     seeded: true,
+    role: Role::Data,
 };
 
 impl Stage for Dataset {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
-    }
-
-    fn role(&self) -> Role {
-        Role::Data
     }
 
     fn ports(&self, params: &Params) -> Ports {

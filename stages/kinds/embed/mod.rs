@@ -22,7 +22,7 @@ use store::{Params, Value};
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch};
-use crate::{Failure, Outputs, ParamError, Stage, Task};
+use crate::{Failure, Outputs, ParamError, Role, Stage, Task};
 use plain::{one_hot, random};
 use settings::{Origin, Settings};
 use tables::{Matrix, PAD, Vocab};
@@ -127,6 +127,7 @@ static DESCRIPTION: Description = Description {
         },
     ],
     seeded: true,
+    role: Role::Other,
 };
 
 impl Stage for Embed {

@@ -82,6 +82,7 @@ static DESCRIPTION: Description = Description {
         Param::int("strongest", 5, 1, "For words: how many of each class."),
     ],
     seeded: false,
+    role: Role::Results,
 };
 
 /// What is measured.
@@ -101,10 +102,6 @@ const MEASURES: &[(&str, Measure)] = &[
 impl Stage for Evaluate {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
-    }
-
-    fn role(&self) -> Role {
-        Role::Results
     }
 
     fn ports(&self, params: &Params) -> Ports {

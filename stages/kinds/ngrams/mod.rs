@@ -25,7 +25,7 @@ use crate::params::settings::{Settings, failure, wrong};
 use crate::tables::ngrams;
 use crate::tables::sequences::{Form, Labelled};
 use crate::tables::weights::with_metadata;
-use crate::{Failure, Outputs, ParamError, Stage, Task};
+use crate::{Failure, Outputs, ParamError, Role, Stage, Task};
 
 /// The kind `ngrams`.
 pub struct Ngrams;
@@ -47,6 +47,7 @@ static DESCRIPTION: Description = Description {
         Param::text("train", "train", "The split that is counted."),
     ],
     seeded: false,
+    role: Role::Other,
 };
 
 impl Stage for Ngrams {

@@ -46,15 +46,12 @@ static DESCRIPTION: Description = Description {
         ..Param::PLAIN
     }],
     seeded: false,
+    role: Role::Query,
 };
 
 impl Stage for Sql {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
-    }
-
-    fn role(&self) -> Role {
-        Role::Query
     }
 
     fn ports(&self, params: &Params) -> Ports {

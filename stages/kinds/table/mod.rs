@@ -38,15 +38,12 @@ static DESCRIPTION: Description = Description {
         },
     ],
     seeded: false,
+    role: Role::Typed,
 };
 
 impl Stage for Table {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
-    }
-
-    fn role(&self) -> Role {
-        Role::Typed
     }
 
     fn ports(&self, _: &Params) -> Ports {

@@ -130,15 +130,12 @@ static DESCRIPTION: Description = Description {
         },
     ],
     seeded: false,
+    role: Role::Tokenizer,
 };
 
 impl Stage for Tokenize {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
-    }
-
-    fn role(&self) -> Role {
-        Role::Tokenizer
     }
 
     fn renamed(&self) -> &'static [Renamed] {

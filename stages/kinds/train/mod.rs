@@ -50,16 +50,13 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
         summary: "A model fitted to labelled rows: recurrent, convolutional, transformer, naive Bayes or SVM.",
         params: union(&base, &models::choices()),
         seeded: true,
+        role: Role::Model,
     }
 });
 
 impl Stage for Train {
     fn describe(&self) -> &'static Description {
         &DESCRIPTION
-    }
-
-    fn role(&self) -> Role {
-        Role::Model
     }
 
     fn ports(&self, _: &Params) -> Ports {
