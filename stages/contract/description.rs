@@ -1,6 +1,6 @@
 //! How a kind describes itself. Checks, help, `docs/` and keys are made from these.
 
-use store::Value;
+use store::{Params, Value};
 
 use super::role::Role;
 
@@ -145,6 +145,14 @@ impl Param {
         }
     }
 
+    /// The same with a default that the written parameters imply.
+    pub const fn implied(self, default: fn(&Params) -> Value) -> Param {
+        Param {
+            presence: Presence::Implied(default),
+            ..self
+        }
+    }
+
     /// The same, in force only where another parameter has one of these values.
     pub const fn when(self, param: &'static str, values: &'static [&'static str]) -> Param {
         Param {
@@ -265,12 +273,20 @@ pub enum Presence {
     Default(fn() -> Value),
     /// The same for a plain value.
     Constant(Constant),
+    /// It may be left out, and is then what the written parameters imply, written out in the key.
+    Implied(fn(&Params) -> Value),
 }
 
 impl Presence {
-    /// The value of a parameter that is not written, if it has one.
+    /// The value of a parameter that is not written, if it has one: where nothing else is written.
     pub fn default(self) -> Option<Value> {
+        self.default_beside(&Params::new())
+    }
+
+    /// The value of a parameter that is not written, if it has one, beside those that are.
+    pub fn default_beside(self, written: &Params) -> Option<Value> {
         match self {
+            Presence::Implied(value) => Some(value(written)),
             Presence::Required | Presence::Optional => None,
             Presence::Default(value) => Some(value()),
             Presence::Constant(Constant::Bool(value)) => Some(Value::Bool(value)),

@@ -5,7 +5,7 @@
 use nn::models::{CharCnnSpec, NetworkSpec};
 
 use super::embedding::{DIM, vocabulary};
-use super::entry::{Data, ModelEntry, ModelKind, VectorUse, network_card};
+use super::entry::{Data, ModelEntry, ModelKind, ModelTask, VectorUse, network_card};
 use super::kim_cnn::KERNELS;
 use super::recurrent::{DROPOUT, LAYERS, UNITS};
 use crate::ParamError;
@@ -36,6 +36,7 @@ impl ModelKind for CharCnn {
             name: "char-cnn",
             file: "stages/models/char_cnn.rs",
             summary: "Character convolutions and highway layers, then an LSTM over words (Kim et al. 2016).",
+            task: ModelTask::Classify,
             params: &[KERNELS, WIDTH, HIGHWAYS, UNITS, LAYERS, DROPOUT, DIM],
             reads: "words of characters (char-grid)",
             fits: |rows| rows == ExpectedRows::Grid,

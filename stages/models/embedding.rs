@@ -58,3 +58,12 @@ pub fn outside<'a>(reads: &Reads, data: &'a Data) -> Option<&'a str> {
     let vectors = data.vectors.as_ref().filter(|_| frozen);
     vectors.map(|(_, digest)| digest.as_str())
 }
+
+/// The tokens at which decoding starts, padding, and ends.
+pub fn start_and_end(data: &Data) -> (u32, u32) {
+    let start = match data.form {
+        Form::Tokens { pad, .. } => pad,
+        Form::Chars { .. } | Form::Signals { .. } => 0,
+    };
+    (start, data.end.unwrap_or_default())
+}

@@ -8,6 +8,7 @@ use nn::autodiff::Params;
 use nn::batch::Example;
 use nn::linear::{NaiveBayes, Vectors};
 use nn::models::{Model, NetworkSpec};
+use nn::training::Metric;
 use nn::victim::{Neural, Victim};
 
 use crate::contract::description::Param;
@@ -26,6 +27,8 @@ pub struct ModelEntry {
     pub file: &'static str,
     /// What it is, in one line.
     pub summary: &'static str,
+    /// What it is trained to do.
+    pub task: ModelTask,
     /// Its own parameters.
     pub params: &'static [Param],
     /// What it reads, for messages.
@@ -34,6 +37,27 @@ pub struct ModelEntry {
     pub fits: fn(ExpectedRows) -> bool,
     /// What it has to do with connected word vectors.
     pub vectors: VectorUse,
+}
+
+/// What a model is trained to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelTask {
+    /// Predict the class of a row.
+    Classify,
+    /// Predict the next token of a text.
+    Language,
+    /// Produce a target text from a source text.
+    Translate,
+}
+
+impl ModelTask {
+    /// The dev metric that selects the best epoch unless `best` says otherwise.
+    pub fn metric(self) -> Metric {
+        match self {
+            ModelTask::Classify => Metric::Accuracy,
+            ModelTask::Language | ModelTask::Translate => Metric::Loss,
+        }
+    }
 }
 
 /// What a model has to do with connected word vectors.
@@ -49,8 +73,10 @@ pub enum VectorUse {
 pub struct Data {
     /// What rows hold.
     pub form: Form,
-    /// How many classes there are.
+    /// How many classes there are; 0 if none are predicted.
     pub classes: usize,
+    /// The token that ends every target text, if there are any.
+    pub end: Option<u32>,
     /// Connected vectors: their dimension, and the digest of all.
     pub vectors: Option<(usize, String)>,
     /// Names the order of examples.
@@ -116,8 +142,8 @@ pub trait ModelKind: Sync {
 
     /// Whether a parameter of training has an effect on it.
     fn trains_with(&self, settings: Settings<'_>, param: &str) -> bool {
-        let _ = settings;
-        param != "momentum" || settings.text("optimiser") == Some("sgd")
+        let _ = (settings, param);
+        true
     }
 
     /// Whether the card of parameters is that of a stored model.

@@ -6,7 +6,7 @@ use nn::models::{KimCnnSpec, NetworkSpec};
 use store::Value;
 
 use super::embedding::{DIM, VECTORS, frozen, outside, reads};
-use super::entry::{Data, ModelEntry, ModelKind, VectorUse, network_card};
+use super::entry::{Data, ModelEntry, ModelKind, ModelTask, VectorUse, network_card};
 use super::recurrent::DROPOUT;
 use crate::ParamError;
 use crate::contract::description::{Param, Presence, Range, Type};
@@ -41,6 +41,7 @@ impl ModelKind for KimCnn {
             name: "kim-cnn",
             file: "stages/models/kim_cnn.rs",
             summary: "Convolutions over word windows, max pooling over time (Kim 2014).",
+            task: ModelTask::Classify,
             params: &[KERNELS, WIDTHS, PADDING, MAX_NORM, DROPOUT, VECTORS, DIM],
             reads: "tokens or signals",
             fits: |rows| matches!(rows, ExpectedRows::Tokens { .. } | ExpectedRows::Signals),

@@ -12,7 +12,7 @@ use nn::models::Model;
 use nn::numeric::argmax;
 use nn::victim::Victim;
 
-use super::entry::{LoadedModel, Subject};
+use super::entry::{LoadedModel, ModelTask, Subject};
 use crate::models::failure;
 use crate::tables::model_card::ModelCard;
 use crate::tables::weights;
@@ -74,8 +74,16 @@ impl Loaded {
         Ok(Loaded { card, body })
     }
 
-    /// To be queried and attacked.
+    /// A classifier, to be queried and attacked.
     pub fn subject(&self) -> Result<Subject<'_>, Failure> {
+        let entry = models::of(&self.card)?.entry();
+        if entry.task != ModelTask::Classify {
+            let name = entry.name;
+            return Err(
+                Failure::new(format!("the model `{name}` is not a classifier"))
+                    .help("connect the weights of a model that predicts classes"),
+            );
+        }
         self.body.victim()
     }
 

@@ -7,12 +7,15 @@ mod gru;
 mod kim_cnn;
 pub mod loaded;
 mod lstm;
+mod lstm_lm;
 mod naive_bayes;
 mod recurrent;
 mod rnn;
+mod seq2seq;
 mod svm;
 pub mod sway;
 mod transformer;
+mod transformer_seq2seq;
 
 use nn::models::Model;
 use store::Params;
@@ -24,7 +27,7 @@ use crate::tables::model_card::ModelCard;
 use crate::tables::sequences::Form;
 use crate::{Failure, ParamError};
 pub use entry::failure;
-use entry::{Data, ModelEntry, ModelKind, VectorUse, too_large};
+use entry::{Data, ModelEntry, ModelKind, ModelTask, VectorUse, too_large};
 
 /// Every model. To add one: a file, a `mod` line above and an entry here.
 pub static MODELS: &[&dyn ModelKind] = &[
@@ -36,6 +39,9 @@ pub static MODELS: &[&dyn ModelKind] = &[
     &transformer::Transformer,
     &naive_bayes::NaiveBayes,
     &svm::Svm,
+    &lstm_lm::LstmLm,
+    &seq2seq::Seq2seq,
+    &transformer_seq2seq::TransformerSeq2seq,
 ];
 
 /// The model of that name.
@@ -100,6 +106,7 @@ pub fn check(params: &Params) -> Result<(), ParamError> {
             },
         },
         classes: 2,
+        end: Some(1),
         vectors: Some((50, String::new())),
         seed: 0,
         epochs: 1,
@@ -176,7 +183,7 @@ fn readable(entry: &ModelEntry, form: &Form) -> Result<(), ParamError> {
     }
     let padded = rows == ExpectedRows::Tokens { padded: true };
     if padded && (entry.fits)(ExpectedRows::Tokens { padded: false }) {
-        let message = format!("`{name}` counts words, and would count the padding of these rows");
+        let message = format!("`{name}` would read the padding of these rows as text");
         let help = "connect rows of a tokenize stage without `pad`";
         return Err(settings::wrong("model", message, help));
     }
@@ -222,7 +229,9 @@ pub fn expect(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedMo
     let model = chosen(params)?;
     let entry = model.entry();
     let name = entry.name;
-    inputs.one_text("rows")?;
+    if entry.task != ModelTask::Translate {
+        inputs.one_text("rows")?;
+    }
     inputs.hold(
         "rows",
         &format!("the model `{name}`"),

@@ -5,8 +5,8 @@ use nn::linear::{NaiveBayes as Counts, Vectors};
 
 use super::embedding::vocabulary;
 use super::entry::{
-    Data, LoadedModel, ModelEntry, ModelKind, Subject, Tensors, VectorUse, doubles, failure,
-    not_a_model,
+    Data, LoadedModel, ModelEntry, ModelKind, ModelTask, Subject, Tensors, VectorUse, doubles,
+    failure, not_a_model,
 };
 use crate::contract::expected::ExpectedRows;
 use crate::params::settings::Settings;
@@ -23,6 +23,7 @@ impl ModelKind for NaiveBayes {
             name: "naive-bayes",
             file: "stages/models/naive_bayes.rs",
             summary: "Multinomial naive Bayes with Laplace smoothing and a uniform prior.",
+            task: ModelTask::Classify,
             params: &[],
             reads: "tokens without padding",
             fits: |rows| rows == ExpectedRows::Tokens { padded: false },

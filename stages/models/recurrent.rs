@@ -4,7 +4,7 @@
 use nn::models::{CellKind, NetworkSpec, RecurrentSpec};
 
 use super::embedding::{DIM, VECTORS, frozen, outside, reads};
-use super::entry::{Data, ModelEntry, VectorUse, network_card};
+use super::entry::{Data, ModelEntry, ModelTask, VectorUse, network_card};
 use crate::ParamError;
 use crate::contract::description::Param;
 use crate::contract::expected::ExpectedRows;
@@ -73,6 +73,7 @@ pub const fn entry(
         name,
         file,
         summary,
+        task: ModelTask::Classify,
         params,
         reads: "tokens or signals",
         fits: |rows| matches!(rows, ExpectedRows::Tokens { .. } | ExpectedRows::Signals),

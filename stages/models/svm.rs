@@ -6,8 +6,8 @@ use nn::linear::{Features, LinearSvm, StepSize, SvmSpec, TermWeighting, Vectors}
 
 use super::embedding::vocabulary;
 use super::entry::{
-    Data, LoadedModel, ModelEntry, ModelKind, Subject, Tensors, VectorUse, doubles, failure,
-    not_a_model,
+    Data, LoadedModel, ModelEntry, ModelKind, ModelTask, Subject, Tensors, VectorUse, doubles,
+    failure, not_a_model,
 };
 use crate::contract::description::Param;
 use crate::contract::expected::ExpectedRows;
@@ -50,6 +50,7 @@ impl ModelKind for Svm {
             name: "svm",
             file: "stages/models/svm.rs",
             summary: "Linear support vector machines, trained by SGD on the hinge loss.",
+            task: ModelTask::Classify,
             params: &[ALPHA, STEPS, FEATURES, BAG, LENGTH],
             reads: "tokens without padding",
             fits: |rows| rows == ExpectedRows::Tokens { padded: false },

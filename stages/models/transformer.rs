@@ -5,7 +5,7 @@
 use nn::models::{NetworkSpec, TransformerSpec};
 
 use super::embedding::{DIM, vocabulary};
-use super::entry::{Data, ModelEntry, ModelKind, VectorUse, network_card};
+use super::entry::{Data, ModelEntry, ModelKind, ModelTask, VectorUse, network_card};
 use super::recurrent::{DROPOUT, LAYERS};
 use crate::ParamError;
 use crate::contract::description::{Constant, Param};
@@ -13,10 +13,13 @@ use crate::contract::expected::ExpectedRows;
 use crate::params::settings::Settings;
 use crate::tables::model_card::ModelCard;
 
-const HEADS: Param = Param::int("heads", 4, 1, "Attention heads.");
-const INNER: Param =
+/// Attention heads.
+pub const HEADS: Param = Param::int("heads", 4, 1, "Attention heads.");
+/// The inner dimension of a block.
+pub const INNER: Param =
     Param::int("inner", 1, 1, "Feed-forward dimension; default: 4 x dim.").optional();
-const POSITIONS: Param = Param::int(
+/// The longest text.
+pub const POSITIONS: Param = Param::int(
     "positions",
     512,
     1,
@@ -37,6 +40,7 @@ impl ModelKind for Transformer {
             name: "transformer",
             file: "stages/models/transformer.rs",
             summary: "A transformer encoder (Vaswani et al. 2017) with BERT's classifier.",
+            task: ModelTask::Classify,
             // Heads share a vector: 64 can be divided by 4.
             params: const {
                 &[

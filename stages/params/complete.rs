@@ -22,7 +22,7 @@ pub fn complete(kind: &dyn Stage, written: &Params) -> Result<Params, ParamError
         }
     }
     for param in &own {
-        let Some(default) = param.presence.default() else {
+        let Some(default) = param.presence.default_beside(written) else {
             continue;
         };
         if !params.contains_key(param.name) && in_force(param, &params) {

@@ -1,7 +1,8 @@
-//! Rows that models read: tokens or signals with a label, as `tokenize` and `dataset` make them.
+//! Rows that models read: tokens or signals, perhaps with a second text and a label, as `tokenize` and `dataset`
+//! make them.
 //! Knows nothing of models.
 
-use arrow::array::{Array, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float32Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Sequence, Target};
@@ -11,14 +12,19 @@ use crate::contract::expected;
 use crate::contract::expected::ExpectedRows;
 use crate::tables::vocabulary;
 
-/// A table of rows, taken apart.
-pub struct Labelled {
+/// The columns of a second text: of a pair, or a translation.
+const SECOND: &str = "ids_b";
+
+/// A table of sequences, decoded.
+pub struct SequenceTable {
     /// What names each row.
     pub ids: Vec<String>,
     /// The split of each row.
     pub splits: Vec<String>,
     /// What is read, and the class if it is known.
     pub examples: Vec<Example>,
+    /// The second text of each row, if the table has one and its reader asked for it.
+    pub second: Option<Vec<Sequence>>,
     /// What all rows hold.
     pub form: Form,
     /// Texts without a token; they are read as one unknown word.
@@ -92,20 +98,27 @@ impl Form {
     }
 }
 
-impl Labelled {
-    /// The rows of the output `tokens` of a tokenize stage, or of a data set of signals.
-    pub fn read(table: &RecordBatch) -> Result<Labelled, Failure> {
-        if table.column_by_name("ids_b").is_some() {
-            return Err(Failure::new(expected::pairs("ids_b")).help(expected::PAIRS_HELP));
+impl SequenceTable {
+    /// The rows of the output `tokens` of a tokenize stage, or of a data set of signals. Pairs of texts are an
+    /// error: the second would be ignored.
+    pub fn read(table: &RecordBatch) -> Result<SequenceTable, Failure> {
+        match table.column_by_name(SECOND) {
+            Some(_) => Err(Failure::new(expected::pairs(SECOND)).help(expected::PAIRS_HELP)),
+            None => SequenceTable::read_pairs(table),
         }
+    }
+
+    /// The same with the second text of each row, if there is one.
+    pub fn read_pairs(table: &RecordBatch) -> Result<SequenceTable, Failure> {
         let ids = ids(table)?;
         let splits = texts(table, "split")?;
         let labels = labels(table)?;
-        let (sequences, form, empty) = if table.column_by_name("ids").is_some() {
-            tokens(table)?
-        } else {
-            signals(table)?
+        let (sequences, form, empty) = match table.column_by_name("ids") {
+            Some(column) => tokens(table, column)?,
+            None => signals(table)?,
         };
+        let second = table.column_by_name(SECOND);
+        let second = second.map(|column| Ok(tokens(table, column)?.0));
         let examples = sequences
             .into_iter()
             .zip(labels)
@@ -114,10 +127,11 @@ impl Labelled {
                 target: label.map_or(Target::None, Target::Class),
             })
             .collect();
-        Ok(Labelled {
+        Ok(SequenceTable {
             ids,
             splits,
             examples,
+            second: second.transpose()?,
             form,
             empty,
         })
@@ -182,7 +196,7 @@ fn ids(table: &RecordBatch) -> Result<Vec<String>, Failure> {
             .collect(),
         other => {
             return Err(Failure::new(format!(
-                "the column `id` holds {other}, not texts or whole numbers"
+                "the column `id` holds {other}, not strings or integers"
             )));
         }
     };
@@ -201,31 +215,32 @@ pub fn texts(table: &RecordBatch, name: &str) -> Result<Vec<String>, Failure> {
         .ok_or_else(|| Failure::new(format!("the column `{name}` is not text without nulls")))
 }
 
+/// The class of each row; none where the table has no labels.
 fn labels(table: &RecordBatch) -> Result<Vec<Option<u32>>, Failure> {
-    let column = table
-        .column_by_name("label")
-        .ok_or_else(|| missing(table, "label"))?;
+    let Some(column) = table.column_by_name("label") else {
+        return Ok(vec![None; table.num_rows()]);
+    };
     let labels = column.as_primitive_opt::<Int64Type>().ok_or_else(|| {
         let got = column.data_type();
-        Failure::new(format!("the column `label` holds {got}, not whole numbers"))
+        Failure::new(format!("the column `label` holds {got}, not integers"))
     })?;
     let label = |(row, label): (usize, Option<i64>)| match label {
         None => Ok(None),
         Some(label) if (0..1 << 16).contains(&label) => Ok(Some(label as u32)),
         Some(label) => Err(Failure::new(format!("row {row} has the label {label}"))
-            .help("labels are whole numbers from 0: number the classes")),
+            .help("labels are integers from 0: number the classes")),
     };
     labels.iter().enumerate().map(label).collect()
 }
 
 type Sequences = (Vec<Sequence>, Form, usize);
 
-fn tokens(table: &RecordBatch) -> Result<Sequences, Failure> {
+fn tokens(table: &RecordBatch, column: &ArrayRef) -> Result<Sequences, Failure> {
     let not_tokens = || {
         Failure::new("the input `rows` is not the output `tokens` of a tokenize stage")
             .help("it has the columns id, split, label, ids and len, and counts in its metadata")
     };
-    let lists = table["ids"].as_list_opt::<i32>().ok_or_else(not_tokens)?;
+    let lists = column.as_list_opt::<i32>().ok_or_else(not_tokens)?;
     let values = lists
         .values()
         .as_primitive_opt::<Int32Type>()

@@ -94,6 +94,41 @@ pub fn worded_tokens(
     with_metadata(columns, facts.into_iter().collect())
 }
 
+/// Rows with a second text, as a tokenize stage leaves pairs.
+pub fn with_second(rows: &RecordBatch, second: &[Vec<i32>]) -> RecordBatch {
+    let mut ids = ListBuilder::new(Int32Builder::new());
+    for tokens in second {
+        ids.values().append_slice(tokens);
+        ids.append(true);
+    }
+    let schema = rows.schema();
+    let names = schema.fields().iter().map(|field| field.name().as_str());
+    let mut columns: Vec<(&str, ArrayRef)> = names.zip(rows.columns().iter().cloned()).collect();
+    columns.push(("ids_b", Arc::new(ids.finish())));
+    with_metadata(columns, schema.metadata().clone())
+}
+
+/// Rows of two to five letters, and the same letters in reverse, which end with the token 2.
+pub fn reversals(rows: usize) -> RecordBatch {
+    let stream = nn::Stream::new(13, "reversals");
+    let mut second = Vec::new();
+    let text = |n: usize| {
+        let s = stream.item(n as u64);
+        let letters: Vec<i32> = (0..2 + s.below(0, 4) as u64)
+            .map(|k| 3 + s.below(1 + k, 5) as i32)
+            .collect();
+        let reversed = letters.iter().rev().copied().chain([2]);
+        second.push(reversed.collect());
+        (["train", "train", "train", "dev"][n % 4], 0, letters)
+    };
+    let texts: Vec<Text> = (0..rows).map(text).collect();
+    let words: Vec<String> = ["[PAD]", "[UNK]", "[EOS]", "a", "b", "c", "d", "e"]
+        .map(str::to_owned)
+        .to_vec();
+    let rows = worded_tokens(&texts, |row| format!("text/{row}"), &words);
+    with_second(&rows, &second)
+}
+
 /// The same texts as words of four characters: a token is its number, padded.
 pub fn grids(texts: &[Text]) -> RecordBatch {
     let letters = |token: &i32| [2 + token % 10, 2 + token / 10, 0, 0];

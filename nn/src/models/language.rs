@@ -99,7 +99,7 @@ impl Network for Language {
         };
         NetworkInfo {
             carried_states: vec![state; spec.layers],
-            ..NetworkInfo::new("language", spec, targets, spec.vocabulary)
+            ..NetworkInfo::new("lstm_lm", spec, targets, spec.vocabulary)
         }
     }
 }

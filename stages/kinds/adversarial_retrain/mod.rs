@@ -14,7 +14,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::batch::Example;
-use nn::training::FitSpec;
+use nn::training::{FitSpec, Metric};
 use store::Params;
 
 use crate::contract::description::{Choice, Description, Inputs, Param, Port, Ports, Renamed};
@@ -29,7 +29,7 @@ use crate::params::complete::union;
 use crate::params::settings;
 use crate::params::settings::{Settings, failure};
 use crate::tables::weights::with_metadata;
-use crate::training::{Lesson, Trained};
+use crate::training::{Trained, TrainingData};
 use crate::{Failure, Outputs, ParamError, Stage, Task, fingerprint, models, training};
 use lessons::{Mix, Regenerated, adversarial};
 
@@ -138,7 +138,7 @@ impl Stage for AdversarialRetrain {
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         attack::attacks::check(params)?;
-        training::spec(params, 0).map(drop)
+        training::fit_spec(params, 0, Metric::Accuracy).map(drop)
     }
 
     fn expect(
@@ -204,7 +204,7 @@ impl Stage for AdversarialRetrain {
                 task.watch,
             )?,
         };
-        let lesson = Lesson {
+        let data = TrainingData {
             train: &plan.train,
             dev: &[],
             vectors: None,
@@ -216,7 +216,7 @@ impl Stage for AdversarialRetrain {
                 comparison(&[before, after], all.rows.len()),
             ),
             ("history".to_owned(), training::history(&trained.history)),
-            ("model".to_owned(), training::model(&trained, &lesson)),
+            ("model".to_owned(), training::model(&trained, &data)),
             ("weights".to_owned(), trained.weights),
         ]
         .into())
@@ -253,7 +253,7 @@ impl Retraining {
         Ok(Retraining {
             train,
             dev,
-            spec: training::spec(task.params, task.seed).map_err(failure)?,
+            spec: training::fit_spec(task.params, task.seed, Metric::Accuracy).map_err(failure)?,
             mix: settings.one_of("mix", MIXES).map_err(failure)?,
             items: settings.maybe_int("items").unwrap_or_default(),
             share: settings.maybe_float("share").unwrap_or_default(),
@@ -263,7 +263,7 @@ impl Retraining {
 
     /// Trains the old model's architecture on clean and adversarial rows.
     fn train(&self, task: &Task<'_>, old: &AttackInputs) -> Result<Trained, Failure> {
-        let lesson = |train| Lesson {
+        let data = |train| TrainingData {
             train,
             dev: &self.dev,
             vectors: old.connected.as_ref(),
@@ -272,10 +272,9 @@ impl Retraining {
         let start = self.goes_on.then_some(old.loaded());
         if self.mix != Mix::Append {
             let mut lessons = Regenerated::new(task, old, self.mix, self.items, self.share)?;
-            let lesson = lesson(&self.train);
-            let trained = training::train_with(
+            let trained = training::adversarial::train(
                 old.card(),
-                &lesson,
+                &data(&self.train),
                 &self.spec,
                 start,
                 &mut lessons,
@@ -288,8 +287,7 @@ impl Retraining {
         let outcomes = old.attack(&chosen, task.params, task.seed, task.watch)?;
         let mut train = self.train.clone();
         train.extend(outcomes.into_iter().map(adversarial));
-        let lesson = lesson(&train);
-        training::train(old.card(), &lesson, &self.spec, start, task.watch)
+        training::classify::train(old.card(), &data(&train), &self.spec, start, task.watch)
     }
 }
 

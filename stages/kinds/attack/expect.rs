@@ -11,6 +11,7 @@ use crate::contract::expected::{
     Blamed, Expected, ExpectedInputs, ExpectedModel, ExpectedOutputs, ExpectedRows, Mismatch,
 };
 use crate::models;
+use crate::models::entry::ModelTask;
 use crate::params::settings::Settings;
 
 /// The columns of the output `summary`.
@@ -89,6 +90,12 @@ fn attackable(
             models::recurrent_names().join("\", \"")
         )
     };
+    let task = models::find(model).map(|kind| kind.entry().task);
+    if task.is_some_and(|task| task != ModelTask::Classify) {
+        let message = format!("the model `{model}` is not a classifier");
+        let help = "connect `victim` to a model that predicts classes";
+        return Err(Mismatch::new(blamed(), message, help));
+    }
     match attack.entry().victims {
         Victims::Networks if !by_gradient(model) => {
             let message = format!("the attack `{name}` follows gradients, and `{model}` has none");

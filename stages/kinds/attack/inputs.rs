@@ -25,7 +25,7 @@ use crate::models::loaded::{Loaded, accuracy, probabilities, vectors};
 use crate::params::settings::Settings;
 use crate::tables::examples::{BACKWARD, FORWARD};
 use crate::tables::model_card::ModelCard;
-use crate::tables::sequences::Labelled;
+use crate::tables::sequences::SequenceTable;
 use crate::tables::{ngrams, vocabulary};
 use crate::{Failure, Task, Watch, models};
 
@@ -59,7 +59,7 @@ impl Selected {
 /// The inputs of an attack, taken apart once.
 pub struct AttackInputs {
     /// The rows.
-    pub rows: Labelled,
+    pub rows: SequenceTable,
     loaded: Loaded,
     bayes: Option<Loaded>,
     language: Option<KneserNey>,
@@ -87,7 +87,7 @@ impl AttackInputs {
                     .help("connect a train stage with model = \"naive-bayes\""),
             );
         }
-        let rows = Labelled::read(&task.inputs["rows"])?;
+        let rows = SequenceTable::read(&task.inputs["rows"])?;
         let words = task.inputs.get("vocab").map(words).transpose()?;
         let ours = rows.form.words();
         vocabulary::agree(ours, loaded.card.words(), "victim")?;

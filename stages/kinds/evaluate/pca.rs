@@ -15,7 +15,7 @@ use nn::batch::Sequence;
 
 use super::cells::{Finding, tidy};
 use crate::params::settings::Settings;
-use crate::tables::sequences::{Form, Labelled};
+use crate::tables::sequences::{Form, SequenceTable};
 use crate::tables::weights::with_metadata;
 use crate::{Failure, Outputs, Task};
 
@@ -33,7 +33,7 @@ struct Bags {
 /// Projects the texts of a split.
 pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
     let settings = Settings(task.params);
-    let rows = Labelled::read(&task.inputs["rows"])?;
+    let rows = SequenceTable::read(&task.inputs["rows"])?;
     let Form::Tokens {
         vocabulary, pad, ..
     } = rows.form

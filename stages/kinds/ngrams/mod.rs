@@ -23,7 +23,7 @@ use crate::contract::expected::{
 use crate::models::failure as refused;
 use crate::params::settings::{Settings, failure, wrong};
 use crate::tables::ngrams;
-use crate::tables::sequences::{Form, Labelled};
+use crate::tables::sequences::{Form, SequenceTable};
 use crate::tables::weights::with_metadata;
 use crate::{Failure, Outputs, ParamError, Role, Stage, Task};
 
@@ -94,7 +94,7 @@ impl Stage for Ngrams {
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
         let settings = Settings(task.params);
-        let rows = Labelled::read(&task.inputs["rows"])?;
+        let rows = SequenceTable::read(&task.inputs["rows"])?;
         let Form::Tokens {
             vocabulary,
             pad,
@@ -138,7 +138,7 @@ fn text(input: &Sequence, pad: u32) -> &[u32] {
 }
 
 /// `split, texts, tokens, perplexity`; that of the split which was counted would only flatter.
-fn stats(model: &KneserNey, rows: &Labelled, texts: &[&[u32]], train: &str) -> RecordBatch {
+fn stats(model: &KneserNey, rows: &SequenceTable, texts: &[&[u32]], train: &str) -> RecordBatch {
     let mut names: Vec<&str> = rows.splits.iter().map(String::as_str).collect();
     names.sort_unstable();
     names.dedup();

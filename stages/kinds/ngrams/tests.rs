@@ -12,7 +12,7 @@ fn what_is_stored_is_the_model_that_was_counted() {
     let order = [("order", Value::Int(3))];
     let made = trial::run(&Ngrams, &inputs, &order, 0).unwrap();
     let (model, words) = ngrams::read(&trial::stored(&made["ngrams"])).unwrap();
-    let labelled = Labelled::read(&rows).unwrap();
+    let labelled = SequenceTable::read(&rows).unwrap();
     assert_eq!(Some(words.as_str()), labelled.form.words());
     let train = labelled.split("train");
     let texts = train

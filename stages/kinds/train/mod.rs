@@ -1,7 +1,7 @@
-//! `train`: a model by name, fitted to labelled rows.
+//! `train`: a model by name, fitted to rows.
 //!
-//! What the models are is in `models.rs`, how they are fitted in `training.rs`: both are shared
-//! with `adversarial-retrain`. Knows nothing of attacks.
+//! What the models are is in `stages/models/`, how they are trained in `stages/training/`: both are shared with
+//! `adversarial-retrain`. Knows nothing of attacks.
 
 #[cfg(test)]
 mod tests;
@@ -16,15 +16,15 @@ use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
 use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
-use crate::models::entry::Data;
+use crate::models::entry::{Data, ModelTask};
 use crate::models::loaded::{Loaded, vectors};
 use crate::params::complete::union;
 use crate::params::settings;
 use crate::params::settings::{Settings, failure};
 use crate::tables::model_card::ModelCard;
-use crate::tables::sequences::{Form, Labelled};
+use crate::tables::sequences::{Form, SequenceTable};
 use crate::tables::{vocabulary, weights};
-use crate::training::Lesson;
+use crate::training::{Trained, TrainingData, classify, language, translate};
 use crate::{Failure, Outputs, ParamError, Stage, Task, models, training};
 
 /// The kind `train`.
@@ -47,7 +47,7 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
         .collect();
     Description {
         kind: "train",
-        summary: "A model fitted to labelled rows: recurrent, convolutional, transformer, naive Bayes or SVM.",
+        summary: "A model fitted to rows: a classifier, a language model or a sequence-to-sequence model.",
         params: union(&base, &models::choices()),
         seeded: true,
         role: Role::Model,
@@ -84,7 +84,8 @@ impl Stage for Train {
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         models::check(params)?;
-        let spec = training::spec(params, 0)?;
+        let model = models::chosen(params)?;
+        let spec = training::fit_spec(params, 0, model.entry().task.metric())?;
         if spec.epochs == 0 && !params.contains_key("start") {
             let message = "`epochs` is 0, and there is no `start`".to_owned();
             return Err(settings::wrong(
@@ -93,7 +94,6 @@ impl Stage for Train {
                 "train for at least one epoch",
             ));
         }
-        let model = models::chosen(params)?;
         match spec.epochs {
             0 => training::idle_all(params, "nothing is trained with epochs = 0")?,
             _ => training::idle(params, model)?,
@@ -144,7 +144,11 @@ impl Stage for Train {
 
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
         let settings = Settings(task.params);
-        let rows = Labelled::read(&task.inputs["rows"])?;
+        let kind = models::chosen(task.params).map_err(failure)?.entry().task;
+        let rows = match kind {
+            ModelTask::Translate => SequenceTable::read_pairs(&task.inputs["rows"])?,
+            _ => SequenceTable::read(&task.inputs["rows"])?,
+        };
         if rows.empty > 0 {
             let empty = rows.empty;
             task.watch.log(&format!(
@@ -155,28 +159,34 @@ impl Stage for Train {
         let listed = task.inputs.get("vectors").and_then(vocabulary::listed);
         vocabulary::agree(rows.form.words(), listed.as_deref(), "vectors")?;
         let split = |param: &'static str| settings.text(param).unwrap_or(param);
-        let train = rows.examples(&rows.split(split("train")))?;
+        let examples = |split: &str| examples(kind, &rows, split);
+        let train = examples(split("train"))?;
         if train.is_empty() {
             return Err(rows.no_split(split("train"), "train"));
         }
-        let dev = rows.examples(&rows.split(split("dev")))?;
+        let dev = examples(split("dev"))?;
         if dev.is_empty() && split("dev") != "dev" {
             return Err(rows.no_split(split("dev"), "dev"));
         }
         training::needs_dev(task.params, !dev.is_empty(), split("dev")).map_err(failure)?;
         let signals = matches!(rows.form, Form::Signals { .. });
         models::check_inputs(task.params, signals, vectors.is_some()).map_err(failure)?;
-        let classes = classes(&train, &dev)?;
-        let spec = training::spec(task.params, task.seed).map_err(failure)?;
-        let data = Data {
+        let (classes, end) = match kind {
+            ModelTask::Classify => (classes(&train, &dev)?, None),
+            ModelTask::Language => (0, None),
+            ModelTask::Translate => (0, Some(translate::end_token(&train)?)),
+        };
+        let spec = training::fit_spec(task.params, task.seed, kind.metric()).map_err(failure)?;
+        let model_data = Data {
             form: rows.form.clone(),
             classes,
+            end,
             vectors: vectors.as_ref().map(|v| (v.dim, weights::digest(&v.data))),
             seed: task.seed,
             epochs: spec.epochs,
         };
-        let card = models::card(task.params, &data).map_err(failure)?;
-        let lesson = Lesson {
+        let card = models::card(task.params, &model_data).map_err(failure)?;
+        let data = TrainingData {
             train: &train,
             dev: &dev,
             vectors: vectors.as_ref(),
@@ -184,24 +194,44 @@ impl Stage for Train {
         };
         let start = start(task, &card, vectors.as_ref())?;
         let trained = match &start {
-            Some((loaded, table)) if spec.epochs == 0 => training::Trained {
+            Some((loaded, table)) if spec.epochs == 0 => Trained {
                 card: loaded.card.clone(),
                 weights: table.clone(),
                 history: Vec::new(),
                 keep: spec.keep,
+                metric: spec.metric,
             },
             start => {
                 let start = start.as_ref().map(|(loaded, _)| loaded);
-                training::train(&card, &lesson, &spec, start, task.watch)?
+                match kind {
+                    ModelTask::Classify => classify::train(&card, &data, &spec, start, task.watch)?,
+                    ModelTask::Language => {
+                        let bptt = settings.int("bptt").map_err(failure)?;
+                        language::train(&card, &data, &spec, bptt, start, task.watch)?
+                    }
+                    ModelTask::Translate => {
+                        translate::train(&card, &data, &spec, start, task.watch)?
+                    }
+                }
             }
         };
-        let model = training::model(&trained, &lesson);
+        let model = training::model(&trained, &data);
         Ok([
             ("history".to_owned(), training::history(&trained.history)),
             ("model".to_owned(), model),
             ("weights".to_owned(), trained.weights),
         ]
         .into())
+    }
+}
+
+/// The rows of a split as the task reads them.
+fn examples(task: ModelTask, rows: &SequenceTable, split: &str) -> Result<Vec<Example>, Failure> {
+    let places = rows.split(split);
+    match task {
+        ModelTask::Classify => rows.examples(&places),
+        ModelTask::Language => Ok(language::examples(rows, &places)),
+        ModelTask::Translate => translate::examples(rows, &places),
     }
 }
 

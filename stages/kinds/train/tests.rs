@@ -32,7 +32,7 @@ fn number(table: &RecordBatch, name: &str) -> f64 {
 /// The accuracy of stored weights on a split.
 fn measured(weights: &RecordBatch, split: &str) -> f64 {
     let loaded = Loaded::open(&stored(weights), None).unwrap();
-    let rows = crate::tables::sequences::Labelled::read(&tokens(&reviews())).unwrap();
+    let rows = crate::tables::sequences::SequenceTable::read(&tokens(&reviews())).unwrap();
     let examples = rows.examples(&rows.split(split)).unwrap();
     accuracy(loaded.subject().unwrap().victim(), &examples).unwrap()
 }
@@ -125,7 +125,7 @@ fn settings_that_go_by_dev_need_dev_rows() {
         let failure = run(&Train, &[("rows", &rows)], &given, 3).unwrap_err();
         assert_eq!(
             failure.message,
-            format!("`{name}` goes by dev accuracy, and no row has the split `dev`")
+            format!("`{name}` needs dev rows, and no row has the split `dev`")
         );
         assert_eq!(failure.param, Some(name));
     }
@@ -357,7 +357,7 @@ fn wrong_parameters_are_named_before_anything_runs() {
     );
     assert_eq!(
         check(&[("model", text("svm")), ("units", Value::Int(3))]),
-        "units: `units` has no meaning for model = \"svm\" (leave it out: it belongs to lstm, gru, rnn, char-cnn)"
+        "units: `units` has no meaning for model = \"svm\" (leave it out: it belongs to lstm, gru, rnn, char-cnn, lstm-lm, seq2seq)"
     );
     assert_eq!(
         check(&[("model", text("gru")), ("restarts", Value::Int(2))]),
@@ -370,7 +370,7 @@ fn wrong_parameters_are_named_before_anything_runs() {
     ];
     assert_eq!(
         check(&both),
-        "final_rate: `decay` and `final_rate` are both given (leave one out)"
+        "decay: `decay` would have no effect here (leave it out: it is for schedule = \"step\" or \"plateau\")"
     );
     assert_eq!(
         check(&[("model", text("gru")), ("final_rate", Value::Float(0.1))]),

@@ -11,8 +11,8 @@ use crate::error::{Result, setting};
 use crate::models::Model;
 use crate::objectives::Objective;
 use crate::training::{
-    Checkpoint, Clip, Evaluation, Event, FitIdentity, Flow, Optimiser, Position, Schedule, Trainer,
-    shards,
+    Checkpoint, Clip, Evaluation, Event, FitIdentity, Flow, Keep, Metric, Optimiser, Position,
+    Schedule, Trainer, shards,
 };
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,14 @@ pub struct StreamSpec {
     pub schedule: Schedule,
     /// The limit on the gradient.
     pub clip: Clip,
+    /// What decides which weights are best, and when to stop.
+    pub metric: Metric,
+    /// Stop after this many epochs without improvement on dev; 0 for never.
+    #[serde(default)]
+    pub patience: u32,
+    /// Which weights are the outcome.
+    #[serde(default)]
+    pub keep: Keep,
     /// Names the dropout.
     #[serde(default)]
     pub seed: u64,
@@ -42,7 +50,7 @@ pub struct StreamSpec {
 /// The outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FittedStream {
-    /// The weights after the last epoch.
+    /// The best weights on dev; the last ones without dev or with [`Keep::Last`].
     pub params: Params<f32>,
     /// On dev after each epoch, if there is a dev text.
     pub dev: Vec<Evaluation>,
@@ -115,8 +123,12 @@ pub(super) fn run(
         let stopped = epochs(&mut trainer, &mut at, [text, dev], spec, tell)?;
         at.trained.clone_from(&trainer.params.trained);
         at.memory = trainer.memory;
+        let mut params = trainer.params;
+        if let (Keep::Best, Some((_, best))) = (spec.keep, &at.best) {
+            params.trained.clone_from(best);
+        }
         Ok(FittedStream {
-            params: trainer.params,
+            params,
             dev: at.history.clone(),
             checkpoint: at,
             stopped,
@@ -134,7 +146,8 @@ fn epochs(
 ) -> Result<bool> {
     let rows = Rows::new(text, spec.batch)?;
     let (zero, parts) = (zero_states(trainer.model)?, shards(spec.batch));
-    while at.position.epoch < spec.epochs {
+    let patient = |bad: u32| spec.patience == 0 || bad < spec.patience;
+    while at.position.epoch < spec.epochs && patient(at.position.bad) {
         let epoch = at.position.epoch;
         if at.position.batch == 0 {
             at.carry = parts.iter().map(|r| zero.of(r.len())).collect();
@@ -147,7 +160,8 @@ fn epochs(
                 .zip(states)
                 .map(|(part, carry)| rows.window(part.clone(), window.clone(), carry))
                 .collect();
-            let rate = spec.rate * spec.schedule.factor(epoch, trainer.memory.updates, 0);
+            let (updates, failures) = (trainer.memory.updates, at.position.failures);
+            let rate = spec.rate * spec.schedule.factor(epoch, updates, failures);
             let step = trainer.step(&batches, &Objective::CrossEntropy, rate)?;
             at.carry = step.carry;
             at.position.loss += step.loss;
@@ -169,6 +183,15 @@ fn epochs(
             Some(evaluate_stream(model, params, dev, spec.steps)?)
         };
         at.history.extend(found);
+        if let Some(now) = found {
+            if spec.metric.better(&now, at.best.as_ref().map(|(e, _)| e)) {
+                at.best = Some((now, trainer.params.trained.clone()));
+                at.position.bad = 0;
+            } else {
+                at.position.bad += 1;
+                at.position.failures += 1;
+            }
+        }
         let event = Event::Epoch {
             epoch,
             step: trainer.memory.updates,
@@ -179,7 +202,9 @@ fn epochs(
         at.carry.clear();
         at.position = Position {
             epoch: epoch + 1,
-            ..Position::default()
+            batch: 0,
+            loss: 0.0,
+            ..at.position
         };
         if tell(&event) == Flow::Stop {
             return Ok(true);

@@ -31,6 +31,9 @@ fn spec() -> StreamSpec {
         rate: 0.02,
         schedule: Schedule::Constant,
         clip: Clip::Norm(5.0),
+        metric: Metric::Loss,
+        patience: 0,
+        keep: Keep::Best,
         seed: 1,
     }
 }
@@ -111,6 +114,35 @@ fn a_run_that_was_stopped_and_resumed_ends_with_the_same_bits() {
         error.to_string().contains("text: expected 699 with"),
         "{error}"
     );
+}
+
+/// At this rate dev gets worse at times, and better again.
+#[test]
+fn the_best_weights_are_kept_and_patience_ends_the_fit() {
+    let (model, text) = (model(), cycle(400));
+    let fit = |keep: Keep, patience: u32| {
+        let spec = StreamSpec {
+            rate: 0.3,
+            keep,
+            patience,
+            ..spec()
+        };
+        let dev = &text[..200];
+        let go_on = &mut |_: &Event| Flow::Continue;
+        fit_stream(&model, model.init(1), &text, dev, &spec, go_on).unwrap()
+    };
+    let (best, last) = (fit(Keep::Best, 0), fit(Keep::Last, 0));
+    assert_eq!(best.dev, last.dev);
+    let losses: Vec<f64> = best.dev.iter().map(|e| e.loss).collect();
+    let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(least < losses[11], "{losses:?}");
+    let measured = |fitted: &FittedStream| {
+        let dev = evaluate_stream(&model, &fitted.params, &text[..200], 5);
+        dev.unwrap().loss
+    };
+    assert_eq!((measured(&best), measured(&last)), (least, losses[11]));
+    let worse = losses.windows(2).position(|pair| pair[1] >= pair[0]);
+    assert_eq!(fit(Keep::Best, 1).dev.len(), worse.unwrap() + 2);
 }
 
 #[test]

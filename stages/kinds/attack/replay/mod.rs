@@ -26,7 +26,7 @@ use crate::tables::examples::{
     ADVERSARIAL, ATTACKED, Examples, ID, LABEL, OPERATIONS, ORIGINAL, P_AFTER, P_BEFORE,
     PREDICTED_AFTER, PREDICTED_BEFORE, SUCCESS, WANTED, WORDS_CHANGED,
 };
-use crate::tables::sequences::{Form, Labelled};
+use crate::tables::sequences::{Form, SequenceTable};
 use crate::tables::summary;
 use crate::{Disagreement, Failure, Outputs, Replayed, Task};
 use row::{Report, Row};
@@ -35,7 +35,7 @@ use row::{Report, Row};
 /// because they were computed on the same instruction sets.
 pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replayed, Failure> {
     let table = Examples::read(&outputs["examples"])?;
-    let rows = Labelled::read(&task.inputs["rows"])?;
+    let rows = SequenceTable::read(&task.inputs["rows"])?;
     let connected = task.inputs.get("vectors").map(vectors).transpose()?;
     let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?;
     let subject = loaded.subject()?;

@@ -14,7 +14,7 @@ use crate::kinds::attack::trace::Trace;
 use crate::models::entry::Subject;
 use crate::models::loaded::{Loaded, probabilities};
 use crate::tables::examples::FORWARD;
-use crate::tables::sequences::Labelled;
+use crate::tables::sequences::SequenceTable;
 use crate::tests::trial::{reviews, tokens};
 
 const CANDIDATES: std::ops::Range<u32> = 2..40;
@@ -23,7 +23,7 @@ const CANDIDATES: std::ops::Range<u32> = 2..40;
 fn each(test: impl Fn(&AttackContext<'_>, &Item<'_>) -> Trace) -> Vec<Trace> {
     let loaded = Loaded::open(&trained("lstm"), None).unwrap();
     let subject = loaded.subject().unwrap();
-    let rows = Labelled::read(&tokens(&reviews())).unwrap();
+    let rows = SequenceTable::read(&tokens(&reviews())).unwrap();
     let params = Params::new();
     let context = AttackContext {
         subject: &subject,

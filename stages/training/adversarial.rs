@@ -1,0 +1,31 @@
+//! Classifiers that also learn from rows made while they train, against their current weights.
+
+use nn::training::{ExtraExamples, FitSpec};
+
+use super::data::TrainingData;
+use super::epochs::accuracies;
+use super::network::{self, Fit};
+use super::trained::Trained;
+use crate::models::loaded::Loaded;
+use crate::tables::model_card::ModelCard;
+use crate::{Failure, Watch};
+
+/// Trains the network of a card on its rows and on what `extra` brings for an epoch or a batch.
+pub fn train(
+    card: &ModelCard,
+    data: &TrainingData<'_>,
+    spec: &FitSpec,
+    start: Option<&Loaded>,
+    extra: &mut dyn ExtraExamples,
+    watch: &dyn Watch,
+) -> Result<Trained, Failure> {
+    let model = network::build(card)?;
+    let model = model.ok_or_else(|| Failure::new("this model is not trained batch by batch"))?;
+    let fit = Fit {
+        spec,
+        start,
+        told: accuracies,
+        watch,
+    };
+    fit.run(card, &model, data, extra)
+}

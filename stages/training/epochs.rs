@@ -1,0 +1,79 @@
+//! What a fit tells while it runs: progress and a line per epoch for the user, records for the history. Stops the
+//! fit when the user says so.
+
+use nn::training::{Event, Flow};
+
+use super::history::EpochRecord;
+use crate::Watch;
+
+/// Listens to a fit.
+pub struct Epochs<'a> {
+    watch: &'a dyn Watch,
+    /// Steps in all, as far as that is known.
+    steps: u64,
+    attempt: i64,
+    /// The epochs so far.
+    pub history: Vec<EpochRecord>,
+}
+
+impl Epochs<'_> {
+    /// Nothing heard yet of a fit of so many steps.
+    pub fn new(watch: &dyn Watch, steps: usize) -> Epochs<'_> {
+        Epochs {
+            watch,
+            steps: steps as u64,
+            attempt: 1,
+            history: Vec::new(),
+        }
+    }
+
+    /// Takes an event; `told` says what is shown of an epoch after its loss.
+    pub fn hear(&mut self, event: &Event, told: fn(&EpochRecord) -> String) -> Flow {
+        match event {
+            Event::Step { step, .. } => self.watch.progress(*step, self.steps.max(*step)),
+            Event::Epoch {
+                epoch,
+                step,
+                loss,
+                train,
+                dev,
+            } => {
+                let record = EpochRecord {
+                    attempt: self.attempt,
+                    epoch: *epoch as i64 + 1,
+                    step: *step as i64,
+                    loss: Some(*loss),
+                    train_accuracy: train.map(|e| e.accuracy),
+                    dev_loss: dev.map(|e| e.loss),
+                    dev_accuracy: dev.map(|e| e.accuracy),
+                };
+                let (epoch, told) = (record.epoch, told(&record));
+                self.watch
+                    .log(&format!("epoch {epoch}: loss {loss:.4}, {told}"));
+                self.history.push(record);
+            }
+            Event::Restart { attempt } => {
+                self.attempt = i64::from(*attempt) + 1;
+                self.watch.log(&format!("restart {attempt}"));
+            }
+        }
+        match self.watch.stopped() {
+            true => Flow::Stop,
+            false => Flow::Continue,
+        }
+    }
+}
+
+/// Accuracies, for a line of the log.
+pub fn accuracies(epoch: &EpochRecord) -> String {
+    let percent = |x: Option<f64>| x.map_or("-".into(), |x| format!("{:.2}%", x * 100.0));
+    let (train, dev) = (epoch.train_accuracy, epoch.dev_accuracy);
+    format!("train {}, dev {}", percent(train), percent(dev))
+}
+
+/// The perplexity on dev, for a line of the log.
+pub fn perplexity(epoch: &EpochRecord) -> String {
+    let perplexity = epoch.dev_loss.map(f64::exp);
+    let shown = perplexity.map_or("-".into(), |x| format!("{x:.2}"));
+    format!("dev perplexity {shown}")
+}
