@@ -45,3 +45,10 @@ pub struct TableSchema {
     /// Its columns in order.
     pub columns: &'static [Column],
 }
+
+impl TableSchema {
+    /// Whether it has a column of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.columns.iter().any(|column| column.name == name)
+    }
+}

@@ -1,4 +1,4 @@
-//! The parts of READMEs that are made from entries: attacks, models and the columns of tables. A new one is a file and
+//! The parts of READMEs that are made from entries: attacks, models, metrics and the columns of tables. A new one is a file and
 //! a line in a list; its README follows by `UPDATE_DOCS=1 cargo test --workspace reference`.
 
 use std::fmt::Write;
@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::contract::description::{Choice, Param};
 use crate::kinds::attack::attacks::{self, ATTACKS};
+use crate::kinds::evaluate::metrics::METRICS;
 use crate::models::{self, MODELS};
 use crate::tables::TABLES;
 use crate::tables::schema::TableSchema;
@@ -104,6 +105,24 @@ fn the_reference_of_models_is_current() {
     }
     writeln!(text, "\n{}", parameters(&models::choices()).trim_end()).unwrap();
     current("train", "models", &text);
+}
+
+#[test]
+fn the_reference_of_metrics_is_current() {
+    let mut text = "| metric | | `n` counts | reads | file |\n|---|---|---|---|---|\n".to_owned();
+    for metric in METRICS {
+        let entry = metric.entry();
+        let link = entry.file.strip_prefix("stages/kinds/evaluate/").unwrap();
+        let columns: Vec<String> = entry.columns.iter().map(|c| format!("`{c}`")).collect();
+        let (name, what, rows, columns) =
+            (entry.name, entry.summary, entry.rows, columns.join(", "));
+        writeln!(
+            text,
+            "| `{name}` | {what} | {rows} | {columns} | [{link}]({link}) |"
+        )
+        .unwrap();
+    }
+    current("evaluate", "metrics", &text);
 }
 
 /// A table's columns.

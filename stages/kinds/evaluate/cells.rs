@@ -13,10 +13,12 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type,
 use arrow::record_batch::RecordBatch;
 use store::{Params, Value};
 
-use super::metrics::{self, EXAMPLES, METRICS, Number};
-use super::template::{fill, holes};
+use super::metrics;
+use super::metrics::entry::Number;
+use super::template::{fill, placeholders};
 use crate::contract::nearest::nearest;
 use crate::params::settings::{Settings, failure, unknown, wrong};
+use crate::tables::examples;
 use crate::tables::weights::with_metadata;
 use crate::{Failure, Outputs, ParamError, Task};
 
@@ -30,10 +32,10 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The holes in its names.
-    pub fn holes(&self) -> impl Iterator<Item = &str> {
+    /// The placeholders in its names.
+    pub fn placeholders(&self) -> impl Iterator<Item = &str> {
         let names = [&self.table, &self.row, &self.col];
-        names.into_iter().flat_map(|name| holes(name))
+        names.into_iter().flat_map(|name| placeholders(name))
     }
 }
 
@@ -41,8 +43,8 @@ impl Cell {
 pub fn check(params: &Params) -> Result<(), ParamError> {
     let cells = read(params)?;
     let named = params.get("labels").and_then(Value::as_list);
-    let classes = |hole: &str| ["true", "predicted"].contains(&hole);
-    let shown = cells.iter().flat_map(Cell::holes).any(classes);
+    let classes = |name: &str| ["true", "predicted"].contains(&name);
+    let shown = cells.iter().flat_map(Cell::placeholders).any(classes);
     if named.is_some_and(|names| !names.is_empty()) && !shown {
         let message = "`labels` would have no effect here".to_owned();
         let help = "leave it out: no cell has {true} or {predicted} in its names";
@@ -165,24 +167,24 @@ pub fn no_metric<'a>(cell: &Cell, known: impl Iterator<Item = &'a str>) -> Param
 fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Finding>, Failure> {
     let schema = table.schema();
     let has = |name: &str| schema.field_with_name(name).is_ok();
-    let on_examples = has("predicted_after") && has("success");
-    let metric = METRICS.iter().find(|(name, ..)| *name == cell.metric);
-    let made: &[&str] = match metric {
-        Some((_, _, holes)) if on_examples => holes,
-        _ => &[],
-    };
-    let mut by: Vec<&str> = cell.holes().filter(|hole| !made.contains(hole)).collect();
+    let on_examples = has(examples::PREDICTED_AFTER) && has(examples::SUCCESS);
+    let metric = metrics::find(&cell.metric).filter(|_| on_examples);
+    let filled = metric.map_or(&[][..], |metric| metric.entry().placeholders);
+    let mut by: Vec<&str> = cell
+        .placeholders()
+        .filter(|name| !filled.contains(name))
+        .collect();
     if has("seed") {
         by.push("seed");
     }
-    if let Some(hole) = by.iter().find(|hole| !has(hole)) {
-        return Err(Failure::new(format!("`{}` has no column `{hole}`", cell.from))
+    if let Some(name) = by.iter().find(|name| !has(name)) {
+        return Err(Failure::new(format!("`{}` has no column `{name}`", cell.from))
             .help("{name} in a cell stands for the value of an axis that the input was collected over")
             .at("cells"));
     }
     if on_examples {
         let axes = schema.fields().iter().map(|f| f.name().as_str());
-        let mut axes = axes.filter(|name| !EXAMPLES.contains(name));
+        let mut axes = axes.filter(|name| !examples::SCHEMA.has(name));
         if let Some(axis) = axes.find(|axis| !by.contains(axis)) {
             return Err(Failure::new(format!(
                 "`{}` was collected over `{axis}`, and the cell would mix its values",
@@ -195,15 +197,15 @@ fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Fin
     let mut results = Vec::new();
     for (values, places) in groups(table, &by)? {
         let numbers = match metric {
-            Some((_, metric, _)) if on_examples => metrics::measure(table, &places, *metric)?,
-            _ => vec![column(cell, table, &places, by.contains(&"n"))?],
+            Some(metric) => metrics::measure(metric, table, &places)?,
+            None => vec![column(cell, table, &places, by.contains(&"n"))?],
         };
         for number in numbers {
             let mut values = values.clone();
-            for (hole, n) in &number.holes {
-                let name = labels.get(*n as usize).filter(|_| *hole != "words");
+            for (placeholder, n) in &number.about {
+                let name = labels.get(*n as usize).filter(|_| *placeholder != "words");
                 let text = name.map_or_else(|| n.to_string(), |name| (*name).to_owned());
-                values.insert((*hole).to_owned(), text);
+                values.insert((*placeholder).to_owned(), text);
             }
             results.push(Finding {
                 table: fill(&cell.table, &values),
@@ -249,7 +251,7 @@ fn groups(table: &RecordBatch, by: &[&str]) -> Result<Vec<Group>, Failure> {
 
 fn not_a_name(name: &str) -> Failure {
     Failure::new(format!(
-        "the column `{name}` holds neither texts nor numbers without nulls"
+        "the column `{name}` has nulls, or is neither strings nor numbers"
     ))
 }
 
@@ -291,7 +293,7 @@ fn column(
             places.len(),
             cell.metric
         ))
-        .help("a table that is no attack's examples has one row for each cell: choose it with sql")
+        .help("only the examples of an attack may have several rows for one cell: select one with a sql stage")
         .at("cells"));
     };
     let Some(column) = table.column_by_name(&cell.metric) else {
@@ -309,7 +311,7 @@ fn column(
         DataType::Int32 => Some(column.as_primitive::<Int32Type>().value(row).into()),
         other => {
             return Err(
-                Failure::new(format!("`{}` holds {other}, no numbers", cell.metric)).at("cells"),
+                Failure::new(format!("`{}` holds {other}, not numbers", cell.metric)).at("cells"),
             );
         }
     };
@@ -319,7 +321,7 @@ fn column(
             true => None,
             false => counted(table, row)?,
         },
-        holes: Vec::new(),
+        about: Vec::new(),
     })
 }
 

@@ -4,12 +4,13 @@
 use store::Params;
 
 use super::cells::{self, Cell};
-use super::metrics::{EXAMPLES, METRICS};
+use super::metrics;
 use crate::ParamError;
 use crate::contract::expected::{
     Blamed, Expected, ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch,
 };
 use crate::params::settings::{Settings, wrong};
+use crate::tables::examples;
 
 /// The columns of the output `results`.
 pub const RESULTS: &[&str] = &[
@@ -56,32 +57,33 @@ pub fn cells(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedOut
 
 /// Numbers that are measured on the examples of an attack.
 fn of_examples(cell: &Cell, table: &Expected) -> Result<(), ParamError> {
-    let metric = METRICS.iter().find(|(name, ..)| *name == cell.metric);
-    let Some((name, _, made)) = metric else {
+    let Some(metric) = metrics::find(&cell.metric) else {
         // A column of examples will do if there is one row for each cell.
-        if EXAMPLES.contains(&cell.metric.as_str()) {
-            return Ok(());
-        }
-        return Err(cells::no_metric(
-            cell,
-            METRICS.iter().map(|(name, ..)| *name),
-        ));
+        return match examples::SCHEMA.has(&cell.metric) {
+            true => Ok(()),
+            false => Err(cells::no_metric(cell, metrics::names())),
+        };
     };
-    if let Some(hole) = made.iter().find(|hole| !cell.holes().any(|h| h == **hole)) {
-        let message = format!("the metric `{name}` has a number for each {{{hole}}}");
+    let entry = metric.entry();
+    let written = |name: &str| cell.placeholders().any(|written| written == name);
+    if let Some(missing) = entry.placeholders.iter().find(|name| !written(name)) {
+        let name = entry.name;
+        let message = format!("the metric `{name}` has a number for each {{{missing}}}");
         let help = format!(
-            "put {{{hole}}} into a name of the cell from `{}`",
+            "put {{{missing}}} into a name of the cell from `{}`",
             cell.from
         );
         return Err(wrong("cells", message, help));
     }
-    let known = |hole: &str| {
-        made.contains(&hole) || EXAMPLES.contains(&hole) || table.axes.iter().any(|a| a == hole)
+    let known = |name: &str| {
+        entry.placeholders.contains(&name)
+            || examples::SCHEMA.has(name)
+            || table.axes.iter().any(|axis| axis == name)
     };
-    if let Some(hole) = cell.holes().find(|hole| !known(hole)) {
-        return Err(no_column(cell, hole, &table.axes));
+    if let Some(unknown) = cell.placeholders().find(|name| !known(name)) {
+        return Err(no_column(cell, unknown, &table.axes));
     }
-    let named = |axis: &&String| *axis == "seed" || cell.holes().any(|hole| hole == **axis);
+    let named = |axis: &&String| *axis == "seed" || written(axis);
     match table.axes.iter().find(|axis| !named(axis)) {
         Some(axis) => {
             let message = format!(
@@ -105,14 +107,14 @@ fn of_table(cell: &Cell, table: &Expected) -> Result<(), ParamError> {
         let known = table.columns.iter().flatten().map(String::as_str);
         return Err(cells::no_metric(cell, known));
     }
-    if let Some(hole) = cell
-        .holes()
-        .find(|hole| table.has_column(hole) == Some(false))
+    if let Some(missing) = cell
+        .placeholders()
+        .find(|name| table.has_column(name) == Some(false))
     {
         let columns: Vec<String> = columns.cloned().collect();
-        return Err(no_column(cell, hole, &columns));
+        return Err(no_column(cell, missing, &columns));
     }
-    let named = || cell.holes().any(|hole| hole == "n");
+    let named = || cell.placeholders().any(|name| name == "n");
     if table.axes.iter().any(|axis| axis == "n") && !named() {
         let message = format!(
             "`{}` was collected over the axis `n`, which would be taken for a number of rows",
@@ -123,8 +125,8 @@ fn of_table(cell: &Cell, table: &Expected) -> Result<(), ParamError> {
     Ok(())
 }
 
-fn no_column(cell: &Cell, hole: &str, known: &[String]) -> ParamError {
-    let message = format!("`{}` has no column `{hole}`", cell.from);
+fn no_column(cell: &Cell, name: &str, known: &[String]) -> ParamError {
+    let message = format!("`{}` has no column `{name}`", cell.from);
     let help = match known.is_empty() {
         true => "{name} in a cell stands for the value of an axis that the input is collected over: add it to `over`".to_owned(),
         false => format!("{{name}} in a cell stands for one of {}", known.join(", ")),

@@ -1,11 +1,11 @@
 //! `evaluate`: from what models and attacks left to numbers a paper prints.
 //!
-//! `cells` turns tables into tidy results, one row a number ([`cells`]); `pca` projects texts on
-//! two components ([`pca`]); `words` lists the words that speak most for each class ([`words`]).
+//! `cells` turns tables into tidy results, one number per row ([`cells`]); `pca` projects texts on
+//! two principal components ([`pca`]); `words` lists the strongest words of each class ([`words`]).
 
 mod cells;
 mod expect;
-mod metrics;
+pub mod metrics;
 mod pca;
 mod template;
 #[cfg(test)]
@@ -28,13 +28,13 @@ pub struct Evaluate;
 
 static DESCRIPTION: Description = Description {
     kind: "evaluate",
-    summary: "Numbers as papers print them: accuracies, confusion, rates, histograms, components.",
+    summary: "Numbers as papers print them: accuracies, confusion matrices, rates, histograms, PCA.",
     params: &[
         Param {
             name: "measure",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("cells".to_owned())),
-            help: "cells (numbers out of tables), pca (texts on two components) or words (the strongest of each class).",
+            help: "cells (numbers from tables), pca (texts on two principal components) or words (the strongest of each class).",
             ..Param::PLAIN
         },
         Param {
@@ -148,8 +148,13 @@ impl Stage for Evaluate {
     }
 
     fn code(&self, params: &Params, inputs: &ExpectedInputs<'_>) -> Code {
-        let _ = params;
-        fingerprint::with_chosen(DESCRIPTION.kind, &models::files(inputs, &["bayes"]))
+        let mut chosen = models::files(inputs, &["bayes"]);
+        let cells = cells::read(params).unwrap_or_default();
+        let metrics = cells.iter().filter_map(|cell| metrics::find(&cell.metric));
+        chosen.extend(metrics.map(|metric| metric.entry().file));
+        chosen.sort_unstable();
+        chosen.dedup();
+        fingerprint::with_chosen(DESCRIPTION.kind, &chosen)
     }
 
     fn expect(

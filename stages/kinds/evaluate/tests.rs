@@ -373,3 +373,35 @@ fn components_of_two_clouds_tell_them_apart() {
         dot(&x, &x)
     );
 }
+
+#[test]
+fn a_metric_reads_the_columns_that_it_names_and_no_others() {
+    let examples = examples();
+    let schema = examples.schema();
+    let all: Vec<usize> = (0..examples.num_rows()).collect();
+    let only = |names: &[&str]| {
+        let places: Vec<usize> = names.iter().map(|n| schema.index_of(n).unwrap()).collect();
+        examples.project(&places).unwrap()
+    };
+    for metric in super::metrics::METRICS {
+        let entry = metric.entry();
+        let measured = |table: &RecordBatch| super::metrics::measure(*metric, table, &all);
+        let whole = measured(&examples).unwrap();
+        assert_eq!(measured(&only(entry.columns)).unwrap(), whole);
+        assert!(!whole.is_empty(), "{}", entry.name);
+        let about = |number: &super::metrics::entry::Number| -> Vec<&str> {
+            number.about.iter().map(|(name, _)| *name).collect()
+        };
+        assert!(whole.iter().all(|n| about(n) == entry.placeholders));
+        for missing in entry.columns {
+            let rest: Vec<&str> = entry
+                .columns
+                .iter()
+                .copied()
+                .filter(|name| name != missing)
+                .collect();
+            let failure = measured(&only(&rest)).unwrap_err();
+            assert_eq!(failure.message, format!("no column `{missing}`"));
+        }
+    }
+}
