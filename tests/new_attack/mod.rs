@@ -25,8 +25,9 @@ static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
             &std::fs::read(sources.join(file)).unwrap(),
         );
     }
-    // Another name, so that the program of the other tests stays where it is; and no tests or benches, which take
-    // long to build. All else is the same, so that the dependencies are built already.
+    // Another name and version, so that what the other tests are built of stays where it is: cargo tells packages apart
+    // by these and by their place in the workspace. No tests or benches, which take long to build. All else is the
+    // same, so that the dependencies are built already.
     let manifest = std::fs::read_to_string(sources.join("Cargo.toml")).unwrap();
     let paths = manifest.split("path = \"").skip(1);
     let paths = paths.filter_map(|rest| rest.split('"').next());
@@ -34,6 +35,7 @@ static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
         update(&copy.join(file), b"fn main() {}\n");
     }
     let manifest = manifest
+        .replace("\nversion = \"0.", "\nversion = \"9.")
         .replace("name = \"ablate\"", "name = \"ablate-fixture\"")
         .replace(
             "default-run = \"ablate\"",
