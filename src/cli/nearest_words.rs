@@ -48,7 +48,7 @@ struct Vectors<'a> {
 impl<'a> Vectors<'a> {
     fn of(table: &'a RecordBatch) -> Option<Vectors<'a>> {
         let words = table
-            .column_by_name("token")
+            .column_by_name(stages::tables::vectors::TOKEN)
             .or_else(|| table.column_by_name("word"))?;
         let words: Vec<&str> = words
             .as_string_opt::<i32>()?

@@ -2,6 +2,7 @@
 //! variant that is equal to another in every digit, a number that was measured on one row. Computed from what is
 //! stored, shown beside the numbers, part of no result. Knows neither the terminal nor pages.
 
+use stages::tables::history;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arrow::array::{Array, AsArray, BooleanArray};
@@ -151,8 +152,15 @@ pub fn notes(store: &Store, pieces: &[Piece]) -> Vec<String> {
         let found = match piece.role {
             Role::Attack => table(example_columns::SCHEMA.name, &EXAMPLES)
                 .map(|examples| of_examples(&examples, piece.attack.as_deref())),
-            Role::Model => table("history", &["attempt", "train_accuracy", "dev_accuracy"])
-                .map(|history| of_history(&history).into_iter().collect()),
+            Role::Model => table(
+                history::SCHEMA.name,
+                &[
+                    history::ATTEMPT,
+                    history::TRAIN_ACCURACY,
+                    history::DEV_ACCURACY,
+                ],
+            )
+            .map(|history| of_history(&history).into_iter().collect()),
             Role::Results => table("results", &["table", "row", "col", "seed", "value", "n"])
                 .map(|results| of_results(&results)),
             _ => None,
@@ -223,10 +231,10 @@ pub fn of_history(table: &RecordBatch) -> Option<String> {
         let same = numbers.len() > 1 && first < 1.0 && numbers.iter().all(|x| *x == first);
         same.then_some((first, numbers.len()))
     };
-    let (accuracy, epochs) = constant("train_accuracy")?;
-    let dev = columns::numbers(table, "dev_accuracy");
+    let (accuracy, epochs) = constant(history::TRAIN_ACCURACY)?;
+    let dev = columns::numbers(table, history::DEV_ACCURACY);
     if dev.is_some_and(|dev| dev.iter().any(Option::is_some)) {
-        constant("dev_accuracy")?;
+        constant(history::DEV_ACCURACY)?;
     }
     Some(format!(
         "accuracy is the same after each of {epochs} epochs ({} on training rows): nothing was learnt",

@@ -1,9 +1,5 @@
 //! Trained models loaded from tables. Knows nothing of attacks.
 
-use std::sync::Arc;
-
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::Float32Type;
 use arrow::record_batch::RecordBatch;
 use nn::autodiff::Params;
 use nn::batch::{Example, Sequence, Target};
@@ -23,27 +19,6 @@ pub struct Loaded {
     /// What it is.
     pub card: ModelCard,
     body: Box<dyn LoadedModel>,
-}
-
-/// Vectors of words, from the output of an embed stage.
-pub fn vectors(table: &RecordBatch) -> Result<Vectors, Failure> {
-    let wrong = || {
-        Failure::new("the input `vectors` has no column `v` of fixed lists of 32-bit floats")
-            .help("connect the output `vectors` of an embed stage")
-    };
-    let column = table.column_by_name("v").ok_or_else(wrong)?;
-    let lists = column.as_fixed_size_list_opt().ok_or_else(wrong)?;
-    let values = lists.values().as_primitive_opt::<Float32Type>();
-    let values = values.ok_or_else(wrong)?.values();
-    let dim = lists.value_length() as usize;
-    let from = lists.value_offset_at(0);
-    if lists.null_count() > 0 || dim == 0 {
-        return Err(wrong());
-    }
-    Ok(Vectors {
-        dim,
-        data: Arc::from(&values[from..from + lists.len() * dim]),
-    })
 }
 
 impl Loaded {

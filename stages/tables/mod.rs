@@ -1,18 +1,37 @@
 //! The tables that stages hand to each other: one file per artifact, with its columns, how it is
 //! written and how it is read. Nobody else spells a column of these.
 
+pub mod comparison;
 pub mod examples;
 pub mod foreign;
+pub mod history;
+pub mod model;
 pub mod model_card;
 pub mod ngrams;
 pub(crate) mod pages;
+pub mod results;
 pub mod schema;
 pub mod sequences;
 pub mod summary;
+pub mod traces;
+pub mod vectors;
 pub mod vocabulary;
 pub mod weights;
 
 use schema::TableSchema;
 
-/// The tables whose columns are listed here, by the kind that makes them.
-pub static TABLES: &[&TableSchema] = &[&examples::SCHEMA, &summary::SCHEMA];
+/// The tables, by the kind that makes them.
+pub static TABLES: &[&TableSchema] = &[
+    &sequences::SCHEMA,
+    &vocabulary::SCHEMA,
+    &vectors::SCHEMA,
+    &ngrams::SCHEMA,
+    &weights::SCHEMA,
+    &history::SCHEMA,
+    &model::SCHEMA,
+    &examples::SCHEMA,
+    &summary::SCHEMA,
+    &traces::SCHEMA,
+    &comparison::SCHEMA,
+    &results::SCHEMA,
+];

@@ -7,9 +7,39 @@ use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use nn::ngrams::{Gram, KneserNey};
 
+use super::schema::{Column, TableSchema};
 use crate::Failure;
 use crate::tables::vocabulary;
 use crate::tables::weights::with_metadata;
+
+/// The length.
+pub const ORDER: &str = "order";
+/// The tokens before.
+pub const CONTEXT: &str = "context";
+/// The token.
+pub const TOKEN: &str = "token";
+/// How often.
+pub const COUNT: &str = "count";
+/// Its share.
+pub const SHARE: &str = "share";
+
+/// The columns.
+pub static SCHEMA: TableSchema = TableSchema {
+    name: "ngrams",
+    made_by: "ngrams",
+    summary: "A row for each n-gram, by order, context and token.",
+    columns: &[
+        Column::new(ORDER, "int32", "How many tokens it has."),
+        Column::new(CONTEXT, "list of int32", "The ids of all but the last."),
+        Column::new(TOKEN, "int32", "The id of the last."),
+        Column::new(
+            COUNT,
+            "int64",
+            "How often it occurs, or after how many different tokens, as Kneser-Ney counts.",
+        ),
+        Column::new(SHARE, "float64", "Its discounted share of its context."),
+    ],
+};
 
 /// The metadata key of the token that marks the beginning of a text.
 const START: &str = "ablate.start";
@@ -34,11 +64,11 @@ pub fn write(model: &KneserNey, words: &str, start: u32) -> RecordBatch {
         }
     }
     let columns: Vec<(&str, ArrayRef)> = vec![
-        ("order", Arc::new(orders.finish())),
-        ("context", Arc::new(contexts.finish())),
-        ("token", Arc::new(tokens.finish())),
-        ("count", Arc::new(counts.finish())),
-        ("share", Arc::new(shares.finish())),
+        (ORDER, Arc::new(orders.finish())),
+        (CONTEXT, Arc::new(contexts.finish())),
+        (TOKEN, Arc::new(tokens.finish())),
+        (COUNT, Arc::new(counts.finish())),
+        (SHARE, Arc::new(shares.finish())),
     ];
     let facts = [
         (vocabulary::KEY, words.to_owned()),
@@ -59,11 +89,11 @@ pub fn read(table: &RecordBatch) -> Result<(KneserNey, String), Failure> {
     let fact = |key: &str| schema.metadata().get(key).cloned().ok_or_else(wrong);
     let number = |key: &str| fact(key)?.parse::<usize>().map_err(|_| wrong());
     let column = |name: &str| table.column_by_name(name).ok_or_else(wrong);
-    let orders = column("order")?.as_primitive_opt::<Int32Type>();
-    let tokens = column("token")?.as_primitive_opt::<Int32Type>();
-    let counts = column("count")?.as_primitive_opt::<Int64Type>();
-    let shares = column("share")?.as_primitive_opt::<Float64Type>();
-    let contexts = column("context")?.as_list_opt::<i32>();
+    let orders = column(ORDER)?.as_primitive_opt::<Int32Type>();
+    let tokens = column(TOKEN)?.as_primitive_opt::<Int32Type>();
+    let counts = column(COUNT)?.as_primitive_opt::<Int64Type>();
+    let shares = column(SHARE)?.as_primitive_opt::<Float64Type>();
+    let contexts = column(CONTEXT)?.as_list_opt::<i32>();
     let (Some(orders), Some(tokens), Some(counts), Some(shares), Some(contexts)) =
         (orders, tokens, counts, shares, contexts)
     else {

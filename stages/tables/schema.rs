@@ -1,5 +1,7 @@
 //! What a table is made of, for docs and checks.
 
+use crate::contract::expected::Expected;
+
 /// One column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
@@ -44,6 +46,19 @@ pub struct TableSchema {
     pub summary: &'static str,
     /// Its columns in order.
     pub columns: &'static [Column],
+}
+
+impl TableSchema {
+    /// The names of its columns, of every such table.
+    pub fn names(&self) -> Vec<&'static str> {
+        let always = self.columns.iter().filter(|column| column.only.is_none());
+        always.map(|column| column.name).collect()
+    }
+
+    /// What is known of such a table before it is made.
+    pub fn expected(&self) -> Expected {
+        Expected::of_columns(&self.names())
+    }
 }
 
 impl TableSchema {

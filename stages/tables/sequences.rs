@@ -7,13 +7,52 @@ use arrow::datatypes::{DataType, Float32Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Sequence, Target};
 
+use super::schema::{Column, TableSchema};
 use crate::Failure;
 use crate::contract::expected;
 use crate::contract::expected::ExpectedRows;
 use crate::tables::vocabulary;
 
-/// The columns of a second text: of a pair, or a translation.
-const SECOND: &str = "ids_b";
+/// The row.
+pub const ID: &str = "id";
+/// Its split.
+pub const SPLIT: &str = "split";
+/// Its class.
+pub const LABEL: &str = "label";
+/// Its tokens.
+pub const IDS: &str = "ids";
+/// How many they are.
+pub const LEN: &str = "len";
+/// The tokens of a second text: of a pair, or a translation.
+pub const SECOND: &str = "ids_b";
+/// How many they are.
+pub const SECOND_LEN: &str = "len_b";
+/// The numbers of a signal.
+pub const SIGNAL: &str = "x";
+
+/// The columns.
+pub static SCHEMA: TableSchema = TableSchema {
+    name: "tokens",
+    made_by: "tokenize",
+    summary: "A row for each text. The metadata has the size and digest of the vocabulary, and its special tokens.",
+    columns: &[
+        Column::new(ID, "any", "The id of the row."),
+        Column::new(SPLIT, "string", "Its split."),
+        Column::new(LABEL, "int64", "Its class, from 0; null if it has none."),
+        Column::new(
+            IDS,
+            "list of int32",
+            "The ids of its tokens; of a character grid, those of all words one after the other.",
+        ),
+        Column::new(
+            LEN,
+            "int32",
+            "How many tokens, or words of a grid, there are, padding not counted.",
+        ),
+        Column::new(SECOND, "list of int32", "The ids of the second text.").only("pairs of texts"),
+        Column::new(SECOND_LEN, "int32", "How many they are.").only("pairs of texts"),
+    ],
+};
 
 /// A table of sequences, decoded.
 pub struct SequenceTable {
@@ -111,9 +150,9 @@ impl SequenceTable {
     /// The same with the second text of each row, if there is one.
     pub fn read_pairs(table: &RecordBatch) -> Result<SequenceTable, Failure> {
         let ids = ids(table)?;
-        let splits = texts(table, "split")?;
+        let splits = texts(table, SPLIT)?;
         let labels = labels(table)?;
-        let (sequences, form, empty) = match table.column_by_name("ids") {
+        let (sequences, form, empty) = match table.column_by_name(IDS) {
             Some(column) => tokens(table, column)?,
             None => signals(table)?,
         };
@@ -180,9 +219,7 @@ impl SequenceTable {
 }
 
 fn ids(table: &RecordBatch) -> Result<Vec<String>, Failure> {
-    let column = table
-        .column_by_name("id")
-        .ok_or_else(|| missing(table, "id"))?;
+    let column = table.column_by_name(ID).ok_or_else(|| missing(table, ID))?;
     let ids: Option<Vec<String>> = match column.data_type() {
         DataType::Utf8 => column
             .as_string::<i32>()
@@ -217,7 +254,7 @@ pub fn texts(table: &RecordBatch, name: &str) -> Result<Vec<String>, Failure> {
 
 /// The class of each row; none where the table has no labels.
 fn labels(table: &RecordBatch) -> Result<Vec<Option<u32>>, Failure> {
-    let Some(column) = table.column_by_name("label") else {
+    let Some(column) = table.column_by_name(LABEL) else {
         return Ok(vec![None; table.num_rows()]);
     };
     let labels = column.as_primitive_opt::<Int64Type>().ok_or_else(|| {
@@ -297,7 +334,7 @@ fn tokens(table: &RecordBatch, column: &ArrayRef) -> Result<Sequences, Failure> 
 }
 
 fn signals(table: &RecordBatch) -> Result<Sequences, Failure> {
-    let column = table.column_by_name("x").ok_or_else(|| {
+    let column = table.column_by_name(SIGNAL).ok_or_else(|| {
         Failure::new("the input `rows` has no column `ids` or `x`")
             .help("connect the output `tokens` of a tokenize stage, or a data set of signals")
     })?;

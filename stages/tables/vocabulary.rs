@@ -2,11 +2,32 @@
 //! digest of theirs, a trained model that of the rows it learnt from, and every kind that puts two
 //! tables together compares them.
 
-use arrow::array::{Array, AsArray};
+use arrow::array::{Array, AsArray, Int32Array, StringArray};
+use arrow::datatypes::{Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use store::Digest;
 
+use super::schema::{Column, TableSchema};
 use crate::Failure;
+
+/// The id.
+pub const ID: &str = "id";
+/// The token.
+pub const TOKEN: &str = "token";
+/// How often.
+pub const COUNT: &str = "count";
+
+/// The columns.
+pub static SCHEMA: TableSchema = TableSchema {
+    name: "vocab",
+    made_by: "tokenize",
+    summary: "A row for each token, in the order of ids.",
+    columns: &[
+        Column::new(ID, "int32", "Its id, from 0."),
+        Column::new(TOKEN, "string", "The token."),
+        Column::new(COUNT, "int64", "How often it occurs in the training split."),
+    ],
+};
 
 /// The metadata key of the digest, in the output `tokens` of a tokenize stage.
 pub const KEY: &str = "ablate.vocab";
@@ -24,7 +45,7 @@ pub fn digest<'a>(tokens: impl Iterator<Item = &'a [u8]>) -> String {
 
 /// The digest of the tokens that a table of words or vectors lists; none if it lists none.
 pub fn listed(table: &RecordBatch) -> Option<String> {
-    let tokens = table.column_by_name("token")?.as_string_opt::<i32>()?;
+    let tokens = table.column_by_name(TOKEN)?.as_string_opt::<i32>()?;
     (tokens.null_count() == 0).then(|| digest(tokens.iter().flatten().map(str::as_bytes)))
 }
 
@@ -48,6 +69,61 @@ pub fn agreed(
         ))
         .help("make both from one tokenize stage, or connect its `vocab` to the other one")),
         _ => Ok(()),
+    }
+}
+
+/// The token that stands for nothing: its vector is always zero.
+pub const PAD: &str = "[PAD]";
+/// The token that stands for words that are not in the vocabulary.
+pub const UNKNOWN: &str = "[UNK]";
+
+/// The output `vocab` of a tokenize stage.
+pub struct Vocab {
+    /// The tokens; the id of each is its place.
+    pub tokens: StringArray,
+    /// How often each is in the training split.
+    pub counts: Option<Vec<i64>>,
+}
+
+impl Vocab {
+    /// Reads the table, which must count its ids from 0.
+    pub fn read(table: &RecordBatch) -> Result<Vocab, Failure> {
+        let tokens = words(table, "vocab")?;
+        let ids = table
+            .column_by_name(ID)
+            .and_then(|c| c.as_primitive_opt::<Int32Type>());
+        let in_order = |ids: &Int32Array| ids.values().iter().copied().eq(0..ids.len() as i32);
+        if !ids.is_some_and(in_order) {
+            return Err(Failure::new(
+                "the vocabulary's column `id` does not count 0, 1, 2, … as 32-bit numbers",
+            )
+            .help("connect the output `vocab` of a tokenize stage"));
+        }
+        let counts = table.column_by_name(COUNT);
+        let counts = counts.and_then(|c| c.as_primitive_opt::<Int64Type>());
+        Ok(Vocab {
+            tokens,
+            counts: counts.map(|counts| counts.values().to_vec()),
+        })
+    }
+
+    /// The place of a token.
+    pub fn place(&self, token: &str) -> Option<usize> {
+        self.tokens.iter().position(|known| known == Some(token))
+    }
+}
+
+/// The column `token` or `word` of a table.
+pub fn words(table: &RecordBatch, port: &str) -> Result<StringArray, Failure> {
+    let found = table
+        .column_by_name(TOKEN)
+        .or_else(|| table.column_by_name("word"))
+        .and_then(|column| column.as_string_opt::<i32>());
+    match found {
+        Some(words) if words.null_count() == 0 => Ok(words.clone()),
+        _ => Err(Failure::new(format!(
+            "the input `{port}` has no column `token` or `word` of text without nulls"
+        ))),
     }
 }
 

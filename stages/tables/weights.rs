@@ -14,6 +14,7 @@ use arrow::record_batch::RecordBatch;
 use store::Digest;
 
 use super::model_card::ModelCard;
+use super::schema::{Column, TableSchema};
 use crate::Failure;
 
 /// One tensor: rows of numbers. Networks have 32 bits, counts and linear machines 64.
@@ -35,6 +36,29 @@ pub struct Tensor {
     /// The numbers, row after row.
     pub numbers: Numbers,
 }
+
+/// The tensor.
+pub const NAME: &str = "name";
+/// Its shape.
+pub const SHAPE: &str = "shape";
+/// Its numbers.
+pub const VALUES: &str = "values";
+
+/// The columns.
+pub static SCHEMA: TableSchema = TableSchema {
+    name: "weights",
+    made_by: "train",
+    summary: "A row for each tensor, in the order of names. The metadata (`ablate.model`) is the model card.",
+    columns: &[
+        Column::new(NAME, "string", "The name of the tensor."),
+        Column::new(SHAPE, "two int32", "Rows and columns."),
+        Column::new(
+            VALUES,
+            "list of float32, float64",
+            "The numbers, row after row: 32-bit floats of networks, 64-bit ones of naive Bayes and linear machines.",
+        ),
+    ],
+};
 
 /// The metadata key of the card.
 const CARD: &str = "ablate.model";
@@ -81,9 +105,9 @@ pub fn table(card: &ModelCard, tensors: &[Tensor]) -> RecordBatch {
         None,
     );
     let columns: Vec<(&str, ArrayRef)> = vec![
-        ("name", Arc::new(names)),
-        ("shape", Arc::new(shape)),
-        ("values", Arc::new(values)),
+        (NAME, Arc::new(names)),
+        (SHAPE, Arc::new(shape)),
+        (VALUES, Arc::new(values)),
     ];
     let card = (CARD.to_owned(), card.text().to_owned());
     with_metadata(columns, [card].into_iter().collect())
@@ -110,11 +134,11 @@ pub fn read(table: &RecordBatch) -> Result<(ModelCard, BTreeMap<String, Tensor>)
     let card = schema.metadata().get(CARD);
     let card = card.ok_or_else(|| wrong("its metadata has no model card"))?;
     let card = ModelCard::parse(card).map_err(|e| wrong(&e))?;
-    let names = table.column_by_name("name");
+    let names = table.column_by_name(NAME);
     let names = names.and_then(|c| c.as_string_opt::<i32>());
-    let shapes = table.column_by_name("shape");
+    let shapes = table.column_by_name(SHAPE);
     let shapes = shapes.and_then(|c| c.as_fixed_size_list_opt());
-    let values = table.column_by_name("values");
+    let values = table.column_by_name(VALUES);
     let values = values.and_then(|c| c.as_list_opt::<i32>());
     let (Some(names), Some(shapes), Some(values)) = (names, shapes, values) else {
         return Err(wrong("it has no columns name, shape and values"));

@@ -1,5 +1,6 @@
 //! Tests that walk the lists of kinds, attacks and models, and what tests of kinds share.
 
+mod columns;
 mod documented;
 mod effects;
 mod readmes;

@@ -5,11 +5,11 @@ use nn::training::{FitSpec, Keep, Metric};
 
 use super::adversarial;
 use super::data::TrainingData;
-use super::history::EpochRecord;
 use super::network::NoExtra;
 use super::trained::Trained;
 use crate::models::entry::ModelKind;
 use crate::models::loaded::{Loaded, accuracy};
+use crate::tables::history::EpochRecord;
 use crate::tables::model_card::ModelCard;
 use crate::tables::weights;
 use crate::{Failure, Watch, models};

@@ -3,8 +3,8 @@
 
 use nn::training::{Event, Flow};
 
-use super::history::EpochRecord;
 use crate::Watch;
+use crate::tables::history::EpochRecord;
 
 /// Listens to a fit.
 pub struct Epochs<'a> {

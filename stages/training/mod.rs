@@ -3,14 +3,13 @@
 //! against its current weights.
 //!
 //! Shared by them: [`PARAMS`] and the settings of a fit made of them, what would have no effect, training a
-//! network epoch by epoch, and the tables of a training. Knows nothing of attacks.
+//! network epoch by epoch, and the table `model`. Knows nothing of attacks.
 
 pub mod adversarial;
 pub mod classify;
 mod data;
 mod effect;
 mod epochs;
-mod history;
 pub mod language;
 mod network;
 mod params;
@@ -23,14 +22,14 @@ pub mod translate;
 
 pub use data::TrainingData;
 pub use effect::{expect_splits, idle, idle_all, needs_dev};
-pub use history::{HISTORY, history};
 pub use params::PARAMS;
 pub use spec::fit_spec;
-pub use trained::{MODEL, Trained, model};
+pub use trained::{Trained, described};
 
 use crate::contract::expected::Expected;
+use crate::tables::{history, model};
 
 /// What is known of the tables `history` and `model`.
 pub fn expected() -> [Expected; 2] {
-    [HISTORY, MODEL].map(Expected::of_columns)
+    [history::SCHEMA.expected(), model::SCHEMA.expected()]
 }

@@ -6,11 +6,11 @@ use nn::training::{ExtraExamples, FitSpec, fit_with};
 
 use super::data::TrainingData;
 use super::epochs::Epochs;
-use super::history::EpochRecord;
 use super::trained::Trained;
 use crate::models::entry::not_a_model;
 use crate::models::failure;
 use crate::models::loaded::Loaded;
+use crate::tables::history::EpochRecord;
 use crate::tables::model_card::ModelCard;
 use crate::tables::weights;
 use crate::tables::weights::{Numbers, Tensor};

@@ -2,6 +2,7 @@
 //! prints them: a grid of cells for each table, seeds as mean and sd, the paper's number
 //! beside ours.
 
+use stages::tables::results;
 use std::collections::BTreeMap;
 
 use arrow::record_batch::RecordBatch;
@@ -130,7 +131,7 @@ pub fn is_tidy(schema: &str) -> bool {
 /// Whether a table says how its numbers were measured. One that somebody typed and that does not,
 /// such as a paper's numbers, is nobody's result: also if the stage that reads it has not run.
 pub fn is_measured(schema: &str) -> bool {
-    let mut names = ["seed", "n", "paper_value"].into_iter();
+    let mut names = [results::SEED, results::N, results::PAPER_VALUE].into_iter();
     names.any(|name| has(schema, name))
 }
 
@@ -143,16 +144,17 @@ fn has(schema: &str, name: &str) -> bool {
 
 /// The paper's tables in one table of tidy results.
 pub fn read(at: usize, output: usize, step: &Step, table: &RecordBatch) -> Option<Vec<PaperTable>> {
-    let names = ["table", "row", "col"].map(|name| columns::texts(table, name));
+    let names =
+        [results::TABLE, results::ROW, results::COL].map(|name| columns::texts(table, name));
     let [Some(tables), Some(rows), Some(cols)] = names else {
         return None;
     };
-    let values = columns::numbers(table, "value")?;
-    let papers = columns::texts(table, "paper");
-    let printed = columns::numbers(table, "paper_value");
-    let seeds = columns::wholes(table, "seed");
-    let counts = columns::wholes(table, "n");
-    let profiles = columns::texts(table, "profile");
+    let values = columns::numbers(table, results::VALUE)?;
+    let papers = columns::texts(table, results::PAPER);
+    let printed = columns::numbers(table, results::PAPER_VALUE);
+    let seeds = columns::wholes(table, results::SEED);
+    let counts = columns::wholes(table, results::N);
+    let profiles = columns::texts(table, results::PROFILE);
     let sources = sources(step);
     let mut found: Vec<PaperTable> = Vec::new();
     for line in 0..table.num_rows() {

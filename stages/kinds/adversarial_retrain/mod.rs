@@ -8,11 +8,8 @@ mod lessons;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
-use arrow::datatypes::Metadata;
-use arrow::record_batch::RecordBatch;
 use nn::batch::Example;
 use nn::training::{FitSpec, Metric};
 use store::Params;
@@ -28,7 +25,8 @@ use crate::models::loaded::Loaded;
 use crate::params::complete::union;
 use crate::params::settings;
 use crate::params::settings::{Settings, failure};
-use crate::tables::weights::with_metadata;
+use crate::tables::comparison::{self, ComparisonRow};
+use crate::tables::history;
 use crate::training::{Trained, TrainingData};
 use crate::{Failure, Outputs, ParamError, Stage, Task, fingerprint, models, training};
 use lessons::{Mix, Regenerated, adversarial};
@@ -161,12 +159,7 @@ impl Stage for AdversarialRetrain {
             ..Expected::default()
         };
         let [history, model] = training::expected();
-        Ok(vec![
-            weights,
-            history,
-            model,
-            Expected::of_columns(COMPARISON),
-        ])
+        Ok(vec![weights, history, model, comparison::SCHEMA.expected()])
     }
 
     fn code(&self, params: &Params, inputs: &ExpectedInputs<'_>) -> Code {
@@ -213,10 +206,10 @@ impl Stage for AdversarialRetrain {
         Ok([
             (
                 "comparison".to_owned(),
-                comparison(&[before, after], all.rows.len()),
+                comparison::write(&[before, after].map(|side| side.row(all.rows.len()))),
             ),
-            ("history".to_owned(), training::history(&trained.history)),
-            ("model".to_owned(), training::model(&trained, &data)),
+            ("history".to_owned(), history::write(&trained.history)),
+            ("model".to_owned(), training::described(&trained, &data)),
             ("weights".to_owned(), trained.weights),
         ]
         .into())
@@ -325,42 +318,17 @@ struct Side {
     attacked: Vec<Outcome>,
 }
 
-/// The columns of the output `comparison`.
-pub const COMPARISON: &[&str] = &[
-    "model",
-    "clean_accuracy",
-    "clean_items",
-    "attacked_accuracy",
-    "success_rate",
-    "items",
-];
-
-/// A row for each model, as [`COMPARISON`] says.
-fn comparison(sides: &[Side], clean_items: usize) -> RecordBatch {
-    let count =
-        |side: &Side, test: fn(&Outcome) -> bool| side.attacked.iter().filter(|o| test(o)).count();
-    // Of nothing there is no share: null, as in the summary of an attack, and not NaN.
-    let share = |part: usize, whole: usize| (whole > 0).then(|| part as f64 / whole as f64);
-    let float = |get: &dyn Fn(&Side) -> Option<f64>| -> ArrayRef {
-        Arc::new(Float64Array::from_iter(sides.iter().map(get)))
-    };
-    let whole = |get: &dyn Fn(&Side) -> i64| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(sides.iter().map(get)))
-    };
-    let names = StringArray::from_iter_values(sides.iter().map(|side| side.name));
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        ("model", Arc::new(names)),
-        ("clean_accuracy", float(&|side| Some(side.clean))),
-        ("clean_items", whole(&|_| clean_items as i64)),
-        (
-            "attacked_accuracy",
-            float(&|side| share(count(side, Outcome::correct_after), side.attacked.len())),
-        ),
-        (
-            "success_rate",
-            float(&|side| share(count(side, Outcome::success), count(side, Outcome::tried))),
-        ),
-        ("items", whole(&|side| side.attacked.len() as i64)),
-    ];
-    with_metadata(columns, Metadata::default())
+impl Side {
+    fn row(&self, clean_items: usize) -> ComparisonRow {
+        let count = |test: fn(&Outcome) -> bool| self.attacked.iter().filter(|o| test(o)).count();
+        let share = |part: usize, whole: usize| (whole > 0).then(|| part as f64 / whole as f64);
+        ComparisonRow {
+            model: self.name,
+            clean_accuracy: self.clean,
+            clean_items,
+            attacked_accuracy: share(count(Outcome::correct_after), self.attacked.len()),
+            success_rate: share(count(Outcome::success), count(Outcome::tried)),
+            items: self.attacked.len(),
+        }
+    }
 }

@@ -13,24 +13,7 @@ use crate::contract::expected::{
 use crate::models;
 use crate::models::entry::ModelTask;
 use crate::params::settings::Settings;
-
-/// The columns of the output `summary`.
-pub const SUMMARY: &[&str] = &[
-    "attack",
-    "items",
-    "attacked",
-    "accuracy_before",
-    "accuracy_after",
-    "successes",
-    "success_rate",
-    "median_words",
-    "mean_words",
-    "forward",
-    "backward",
-];
-
-/// The columns of the output `traces`.
-pub const TRACES: &[&str] = &["id", "label", "run", "step", "series", "channel", "value"];
+use crate::tables::{summary, traces};
 
 /// Refuses inputs that do not fit the attack or each other, and the lack of one that it needs.
 pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
@@ -150,7 +133,7 @@ fn by_gradient(model: &str) -> bool {
 }
 
 /// Refuses traces of what has none.
-pub fn traces(inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
+pub fn check_traces(inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
     let rows = inputs.of("rows").and_then(|rows| rows.rows);
     if let Some(rows) = rows.filter(|rows| *rows != ExpectedRows::Signals) {
         let message = format!("`traces` are of signals, and `rows` are {}", rows.name());
@@ -182,8 +165,8 @@ pub fn outputs() -> ExpectedOutputs {
     };
     vec![
         examples,
-        Expected::of_columns(SUMMARY),
-        Expected::of_columns(TRACES),
+        summary::SCHEMA.expected(),
+        traces::SCHEMA.expected(),
     ]
 }
 

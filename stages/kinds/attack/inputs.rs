@@ -21,11 +21,12 @@ use super::goals::Goal;
 use super::outcome::Outcome;
 use super::trace::Trace;
 use crate::models::entry::Subject;
-use crate::models::loaded::{Loaded, accuracy, probabilities, vectors};
+use crate::models::loaded::{Loaded, accuracy, probabilities};
 use crate::params::settings::Settings;
 use crate::tables::examples::{BACKWARD, FORWARD};
 use crate::tables::model_card::ModelCard;
 use crate::tables::sequences::SequenceTable;
+use crate::tables::vectors;
 use crate::tables::{ngrams, vocabulary};
 use crate::{Failure, Task, Watch, models};
 
@@ -76,7 +77,7 @@ const GROUP: usize = 32;
 impl AttackInputs {
     /// From the inputs `victim`, `rows`, `vectors`, `vocab`, `bayes` and `language`.
     pub fn open(task: &Task<'_>) -> Result<AttackInputs, Failure> {
-        let connected = task.inputs.get("vectors").map(vectors).transpose()?;
+        let connected = task.inputs.get("vectors").map(vectors::read).transpose()?;
         let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?;
         let bayes = task.inputs.get("bayes");
         let bayes = bayes.map(|table| Loaded::open(table, None)).transpose()?;
@@ -406,7 +407,7 @@ fn in_order(
 
 /// The words by id, from the output `vocab` of a tokenize stage.
 fn words(table: &RecordBatch) -> Result<StringArray, Failure> {
-    let words = table.column_by_name("token");
+    let words = table.column_by_name(vocabulary::TOKEN);
     let words = words.and_then(|c| c.as_string_opt::<i32>());
     words.cloned().ok_or_else(|| {
         Failure::new("the input `vocab` has no column `token`")

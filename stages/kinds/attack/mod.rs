@@ -198,7 +198,7 @@ impl Stage for AttackStage {
         let settings = Settings(params);
         inputs.has_split("rows", "split", settings.text("split").unwrap_or("test"))?;
         if settings.int("traces")? > 0 {
-            expect::traces(inputs)?;
+            expect::check_traces(inputs)?;
         }
         Ok(expect::outputs())
     }

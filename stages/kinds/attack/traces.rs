@@ -3,10 +3,6 @@
 //! `nominal` is the run over the row as it was, `attacked` the run over what the attack left; both
 //! are computed afresh from the stored sequences, whatever the attack itself saw.
 
-use std::sync::Arc;
-
-use arrow::array::{ArrayRef, Float64Builder, Int32Builder, Int64Builder, StringBuilder};
-use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
 use nn::stepping::{Envelope, contraction, example_1};
@@ -16,25 +12,15 @@ use super::outcome::Outcome;
 use crate::Failure;
 use crate::models::failure;
 use crate::models::loaded::Loaded;
-use crate::tables::weights::with_metadata;
+use crate::tables::traces::{self, TraceNumber};
 
-/// One number of one step.
-struct Number {
-    run: &'static str,
-    /// 0 before the first sample, then 1, 2, …
-    step: usize,
-    series: &'static str,
-    channel: usize,
-    value: f64,
-}
-
-/// `id, label, run, step, series, channel, value`. Series: `x` (the sample that was read), `d` (what
+/// The table. Series: `x` (the sample that was read), `d` (what
 /// was added to it), `state`, `p` (what the classifier would say now); of the nominal run `measure` (below
 /// 0 nearby states part at this step) and, for a vanilla network of one layer, `slack` (above 0 Example 1's
 /// condition holds); of the attacked run `error` (how far the states are apart) and `bound` (how far they
 /// can be at most).
 pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failure> {
-    let numbers = |outcome: &Outcome| -> Result<Vec<Number>, Failure> {
+    let numbers = |outcome: &Outcome| -> Result<Vec<TraceNumber>, Failure> {
         let (model, params) = loaded
             .network()
             .ok_or_else(|| Failure::new("only recurrent networks have traces"))?;
@@ -53,7 +39,7 @@ pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failu
             let samples = std::iter::once(None).chain(samples.map(Some));
             for (step, sample) in samples.enumerate() {
                 let mut push = |series, values: &mut dyn Iterator<Item = f64>| {
-                    all.extend(values.enumerate().map(|(channel, value)| Number {
+                    all.extend(values.enumerate().map(|(channel, value)| TraceNumber {
                         run,
                         step,
                         series,
@@ -84,7 +70,7 @@ pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failu
         let mut envelope = Envelope::new(model, params, 4).map_err(failure)?;
         for (k, (x, moved)) in data.chunks(*dim).zip(moved.chunks(*dim)).enumerate() {
             let (bound, error) = envelope.push(x, moved).map_err(failure)?;
-            let number = |series, value| Number {
+            let number = |series, value| TraceNumber {
                 run: "attacked",
                 step: k + 1,
                 series,
@@ -95,30 +81,8 @@ pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failu
         }
         Ok(all)
     };
-    let all: Vec<Vec<Number>> = outcomes.par_iter().map(numbers).collect::<Result<_, _>>()?;
-    let (mut ids, mut labels) = (StringBuilder::new(), Int64Builder::new());
-    let (mut runs, mut steps) = (StringBuilder::new(), Int64Builder::new());
-    let (mut series, mut channels) = (StringBuilder::new(), Int32Builder::new());
-    let mut values = Float64Builder::new();
-    for (outcome, numbers) in outcomes.iter().zip(&all) {
-        for number in numbers {
-            ids.append_value(&outcome.id);
-            labels.append_value(outcome.label.into());
-            runs.append_value(number.run);
-            steps.append_value(number.step as i64);
-            series.append_value(number.series);
-            channels.append_value(number.channel as i32);
-            values.append_value(number.value);
-        }
-    }
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        ("id", Arc::new(ids.finish())),
-        ("label", Arc::new(labels.finish())),
-        ("run", Arc::new(runs.finish())),
-        ("step", Arc::new(steps.finish())),
-        ("series", Arc::new(series.finish())),
-        ("channel", Arc::new(channels.finish())),
-        ("value", Arc::new(values.finish())),
-    ];
-    Ok(with_metadata(columns, Metadata::default()))
+    let all: Vec<Vec<TraceNumber>> = outcomes.par_iter().map(numbers).collect::<Result<_, _>>()?;
+    let items = outcomes.iter().zip(all);
+    let items = items.map(|(outcome, numbers)| (outcome.id.as_str(), outcome.label, numbers));
+    Ok(traces::write(&items.collect::<Vec<_>>()))
 }

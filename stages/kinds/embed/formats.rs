@@ -4,8 +4,8 @@
 use rayon::prelude::*;
 use safetensors::{Dtype, SafeTensors};
 
-use super::tables::Matrix;
 use crate::Failure;
+use crate::tables::vectors::Matrix;
 
 /// Words and their vectors from text: a word and its numbers a line, and perhaps a first line
 /// that says how many words and numbers there are (word2vec's form).

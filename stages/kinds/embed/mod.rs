@@ -11,7 +11,6 @@ mod plain;
 mod pretrained;
 mod settings;
 mod skip_gram;
-mod tables;
 #[cfg(test)]
 mod tests;
 
@@ -22,10 +21,11 @@ use store::{Params, Value};
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch};
+use crate::tables::vectors::{self, Matrix};
+use crate::tables::vocabulary::{PAD, Vocab};
 use crate::{Failure, Outputs, ParamError, Role, Stage, Task};
 use plain::{one_hot, random};
 use settings::{Origin, Settings};
-use tables::{Matrix, PAD, Vocab};
 
 /// The kind `embed`.
 pub struct Embed;
@@ -218,7 +218,7 @@ impl Stage for Embed {
                 (vocab.tokens, matrix, Metadata::default())
             }
         };
-        let table = tables::output(tokens, matrix, metadata)?;
+        let table = vectors::write(tokens, matrix, metadata)?;
         Ok([("vectors".to_owned(), table)].into())
     }
 }

@@ -1,8 +1,8 @@
 //! Vectors that are not learnt: random ones and one-hot ones.
 
 use super::draw::Stream;
-use super::tables::Matrix;
 use crate::Failure;
+use crate::tables::vectors::Matrix;
 
 /// Even random numbers between -scale and scale, which depend on the seed and the id alone.
 pub fn random(seed: u64, id: usize, dim: usize, scale: f32) -> impl Iterator<Item = f32> {

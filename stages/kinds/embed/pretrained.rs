@@ -12,8 +12,9 @@ use store::Digest;
 use super::formats;
 use super::plain::random;
 use super::settings::{Missing, SCALE, Settings};
-use super::tables::{self, Matrix, PAD, UNKNOWN, Vocab};
 use crate::params::settings::{failure, wrong};
+use crate::tables::vectors::{self, Matrix};
+use crate::tables::vocabulary::{self, PAD, UNKNOWN, Vocab};
 use crate::{Failure, ParamError, Task};
 
 /// The words and vectors of the stage, and how many tokens were found among them.
@@ -35,7 +36,10 @@ pub fn read(
             let (words, matrix) = formats::text(name, &bytes)?;
             (StringArray::from_iter_values(words), matrix)
         }
-        (None, Some(table)) => (tables::words(table, "vectors")?, tables::vectors(table)?),
+        (None, Some(table)) => (
+            vocabulary::words(table, "vectors")?,
+            vectors::read_any(table)?,
+        ),
         (None, None) => return Err(Failure::new("there are no vectors")),
     };
     match vocab {

@@ -5,11 +5,10 @@
 //! the value of a column, so that one line makes the cells of a whole axis.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type, Metadata};
+use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use store::{Params, Value};
 
@@ -19,7 +18,7 @@ use super::template::{fill, placeholders};
 use crate::contract::nearest::nearest;
 use crate::params::settings::{Settings, failure, unknown, wrong};
 use crate::tables::examples;
-use crate::tables::weights::with_metadata;
+use crate::tables::results::{self, COL, N, PaperValues, ROW, ResultRow, TABLE, VALUE};
 use crate::{Failure, Outputs, ParamError, Task};
 
 /// Where a number comes from and goes to.
@@ -91,18 +90,6 @@ pub fn read(params: &Params) -> Result<Vec<Cell>, ParamError> {
     list.iter().enumerate().map(cell).collect()
 }
 
-/// One row of the results.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
-    pub table: String,
-    pub row: String,
-    pub col: String,
-    pub seed: Option<i64>,
-    pub value: Option<f64>,
-    /// How many rows it was measured on, where that is known.
-    pub n: Option<u64>,
-}
-
 /// All cells, with the paper's values beside them.
 pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
     let cells = read(task.params).map_err(failure)?;
@@ -164,7 +151,7 @@ pub fn no_metric<'a>(cell: &Cell, known: impl Iterator<Item = &'a str>) -> Param
 }
 
 /// The results of one line of `cells`.
-fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Finding>, Failure> {
+fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<ResultRow>, Failure> {
     let schema = table.schema();
     let has = |name: &str| schema.field_with_name(name).is_ok();
     let on_examples = has(examples::PREDICTED_AFTER) && has(examples::SUCCESS);
@@ -207,7 +194,7 @@ fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Fin
                 let text = name.map_or_else(|| n.to_string(), |name| (*name).to_owned());
                 values.insert((*placeholder).to_owned(), text);
             }
-            results.push(Finding {
+            results.push(ResultRow {
                 table: fill(&cell.table, &values),
                 row: fill(&cell.row, &values),
                 col: fill(&cell.col, &values),
@@ -328,7 +315,7 @@ fn column(
 /// What the column `n` says of a row: how many rows the number beside it was measured on. A table without
 /// one does not say.
 fn counted(table: &RecordBatch, row: usize) -> Result<Option<u64>, Failure> {
-    let Some(column) = table.column_by_name("n") else {
+    let Some(column) = table.column_by_name(N) else {
         return Ok(None);
     };
     let counts = cast(column, &DataType::Int64).ok();
@@ -345,17 +332,15 @@ fn counted(table: &RecordBatch, row: usize) -> Result<Option<u64>, Failure> {
     })
 }
 
-type Printed = BTreeMap<[String; 3], f64>;
-
 /// The paper's own numbers: `table, row, col, value`.
-fn paper_values(table: &RecordBatch) -> Result<Printed, Failure> {
+fn paper_values(table: &RecordBatch) -> Result<PaperValues, Failure> {
     let wrong = || Failure::new("the input `paper` has no columns table, row, col and value");
     let text = |name: &str| -> Result<Vec<String>, Failure> {
         let column = table.column_by_name(name).ok_or_else(wrong)?;
         printed(column).ok_or_else(wrong)
     };
-    let names = [text("table")?, text("row")?, text("col")?];
-    let values = table.column_by_name("value").ok_or_else(wrong)?;
+    let names = [text(TABLE)?, text(ROW)?, text(COL)?];
+    let values = table.column_by_name(VALUE).ok_or_else(wrong)?;
     let values = cast(values, &DataType::Float64)
         .ok()
         .filter(|_| values.data_type().is_numeric())
@@ -368,40 +353,7 @@ fn paper_values(table: &RecordBatch) -> Result<Printed, Failure> {
 }
 
 /// The results as a table.
-pub fn tidy(params: &Params, results: &[Finding], printed: &Printed) -> RecordBatch {
-    let s = Settings(params);
-    let same = |name: &str| -> ArrayRef {
-        let text = s.text(name).unwrap_or_default();
-        Arc::new(StringArray::from_iter_values(results.iter().map(|_| text)))
-    };
-    let text = |get: fn(&Finding) -> &str| -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(results.iter().map(get)))
-    };
-    let paper = results.iter().map(|r| {
-        let key = [r.table.clone(), r.row.clone(), r.col.clone()];
-        printed.get(&key).copied()
-    });
-    let columns: Vec<(&str, ArrayRef)> = vec![
-        ("paper", same("paper")),
-        ("table", text(|r| &r.table)),
-        ("row", text(|r| &r.row)),
-        ("col", text(|r| &r.col)),
-        (
-            "seed",
-            Arc::new(Int64Array::from_iter(results.iter().map(|r| r.seed))),
-        ),
-        (
-            "value",
-            Arc::new(Float64Array::from_iter(results.iter().map(|r| r.value))),
-        ),
-        (
-            "n",
-            Arc::new(Int64Array::from_iter(
-                results.iter().map(|r| r.n.map(|n| n as i64)),
-            )),
-        ),
-        ("paper_value", Arc::new(Float64Array::from_iter(paper))),
-        ("profile", same("profile")),
-    ];
-    with_metadata(columns, Metadata::default())
+pub fn tidy(params: &Params, results: &[ResultRow], printed: &PaperValues) -> RecordBatch {
+    let text = |name| Settings(params).text(name).unwrap_or_default();
+    results::write(text("paper"), text("profile"), results, printed)
 }

@@ -11,19 +11,7 @@ use crate::contract::expected::{
 };
 use crate::params::settings::{Settings, wrong};
 use crate::tables::examples;
-
-/// The columns of the output `results`.
-pub const RESULTS: &[&str] = &[
-    "paper",
-    "table",
-    "row",
-    "col",
-    "seed",
-    "value",
-    "n",
-    "paper_value",
-    "profile",
-];
+use crate::tables::results;
 
 /// For `measure = "cells"`.
 pub fn cells(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
@@ -52,7 +40,7 @@ pub fn cells(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedOut
             ));
         }
     }
-    Ok(vec![Expected::of_columns(RESULTS)])
+    Ok(vec![results::SCHEMA.expected()])
 }
 
 /// Numbers that are measured on the examples of an attack.
@@ -145,7 +133,7 @@ pub fn pca(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutpu
         Settings(params).text("split").unwrap_or("train"),
     )?;
     let scatter = Expected::of_columns(&["id", "label", "pc1", "pc2"]);
-    Ok(vec![Expected::of_columns(RESULTS), scatter])
+    Ok(vec![results::SCHEMA.expected(), scatter])
 }
 
 /// For `measure = "words"`.

@@ -13,8 +13,10 @@ use arrow::datatypes::Metadata;
 use nn::Stream;
 use nn::batch::Sequence;
 
-use super::cells::{Finding, tidy};
+use super::cells::tidy;
 use crate::params::settings::Settings;
+use crate::tables::results::ResultRow;
+use crate::tables::sequences;
 use crate::tables::sequences::{Form, SequenceTable};
 use crate::tables::weights::with_metadata;
 use crate::{Failure, Outputs, Task};
@@ -67,7 +69,7 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
         .map(|row| rows.label(*row).unwrap_or_default())
         .collect();
     let accuracy = nearest_mean(&points, &labels);
-    let result = Finding {
+    let result = ResultRow {
         table: settings.text("table").unwrap_or("pca").to_owned(),
         row: "pca".to_owned(),
         col: "probe_accuracy".to_owned(),
@@ -78,9 +80,9 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
     let ids = StringArray::from_iter_values(places.iter().map(|row| rows.ids[*row].as_str()));
     let part = |k: usize| Float64Array::from_iter_values(points.iter().map(|p| p[k]));
     let columns: Vec<(&str, ArrayRef)> = vec![
-        ("id", Arc::new(ids)),
+        (sequences::ID, Arc::new(ids)),
         (
-            "label",
+            sequences::LABEL,
             Arc::new(Int64Array::from_iter_values(
                 labels.iter().map(|l| i64::from(*l)),
             )),

@@ -23,7 +23,7 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
         Failure::new("the input `bayes` is no naive Bayes")
             .help("connect a train stage with model = \"naive-bayes\"")
     })?;
-    let words = task.inputs["vocab"].column_by_name("token");
+    let words = task.inputs["vocab"].column_by_name(vocabulary::TOKEN);
     let words = words.and_then(|c| c.as_string_opt::<i32>());
     let words = words.ok_or_else(|| Failure::new("the input `vocab` has no column `token`"))?;
     let listed = vocabulary::listed(&task.inputs["vocab"]);
@@ -58,8 +58,11 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
     let columns = vec![
         ("label", column(0)),
         ("rank", column(1)),
-        ("token", Arc::new(StringArray::from(tokens)) as ArrayRef),
-        ("count", column(2)),
+        (
+            vocabulary::TOKEN,
+            Arc::new(StringArray::from(tokens)) as ArrayRef,
+        ),
+        (vocabulary::COUNT, column(2)),
         ("other", column(3)),
     ];
     Ok([(

@@ -140,12 +140,15 @@ pub fn vocab(vocab: &Vocabulary, counts: Vec<i64>, metadata: Vec<(String, String
         .map(|token| std::str::from_utf8(token).expect("tokens are cut between characters"));
     let ids = Int32Array::from_iter_values(0..vocab.tokens.len() as i32);
     let made: Vec<(String, ArrayRef)> = vec![
-        ("id".to_owned(), Arc::new(ids)),
+        (vocabulary::ID.to_owned(), Arc::new(ids)),
         (
-            "token".to_owned(),
+            vocabulary::TOKEN.to_owned(),
             Arc::new(StringArray::from_iter_values(tokens)),
         ),
-        ("count".to_owned(), Arc::new(Int64Array::from(counts))),
+        (
+            vocabulary::COUNT.to_owned(),
+            Arc::new(Int64Array::from(counts)),
+        ),
     ];
     batch(made, metadata)
 }

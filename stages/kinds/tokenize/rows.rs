@@ -9,6 +9,7 @@ use arrow::record_batch::RecordBatch;
 
 use super::settings::Settings;
 use crate::Failure;
+use crate::tables::sequences;
 
 /// The texts and what is known of each.
 pub struct Rows {
@@ -48,17 +49,20 @@ impl Rows {
         };
         let places = split.iter().flatten();
         let places = places.map(|name| place(name).expect("it was collected above") as u32);
-        let id = table.column_by_name("id").cloned().unwrap_or_else(|| {
-            Arc::new(Int64Array::from_iter_values(0..table.num_rows() as i64)) as ArrayRef
-        });
-        let label = table.column_by_name("label").cloned();
+        let id = table
+            .column_by_name(sequences::ID)
+            .cloned()
+            .unwrap_or_else(|| {
+                Arc::new(Int64Array::from_iter_values(0..table.num_rows() as i64)) as ArrayRef
+            });
+        let label = table.column_by_name(sequences::LABEL).cloned();
         Ok(Rows {
             split: places.collect(),
             train: train as u32,
             carried: [
-                Some(("id", id)),
-                Some(("split", Arc::new(split.clone()) as ArrayRef)),
-                label.map(|label| ("label", label)),
+                Some((sequences::ID, id)),
+                Some((sequences::SPLIT, Arc::new(split.clone()) as ArrayRef)),
+                label.map(|label| (sequences::LABEL, label)),
             ]
             .into_iter()
             .flatten()

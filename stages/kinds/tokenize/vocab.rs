@@ -12,6 +12,7 @@ use super::interner::Interner;
 use super::rows::strings;
 use super::settings::{Scheme, Settings};
 use super::token_counts::TokenCounts;
+use crate::tables::vocabulary;
 use crate::{Failure, SourceFile};
 
 /// Tokens, each with its id, which is its place.
@@ -60,12 +61,12 @@ impl Vocabulary {
     /// A vocabulary from a table with a column `token` or `word`. If the table has no padding
     /// and unknown token of its own (the words of pretrained vectors), they come first.
     pub fn from_table(table: &RecordBatch, settings: &Settings) -> Result<Vocabulary, Failure> {
-        let column = match table.column_by_name("token") {
-            Some(_) => "token",
+        let column = match table.column_by_name(vocabulary::TOKEN) {
+            Some(_) => vocabulary::TOKEN,
             None => "word",
         };
         let words = strings(table, column)?;
-        if let Some(ids) = table.column_by_name("id") {
+        if let Some(ids) = table.column_by_name(vocabulary::ID) {
             let ids = ids.as_any().downcast_ref::<Int32Array>();
             let in_order = |ids: &Int32Array| ids.values().iter().copied().eq(0..ids.len() as i32);
             if !ids.is_some_and(in_order) {

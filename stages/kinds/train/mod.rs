@@ -17,13 +17,14 @@ use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Misma
 use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
 use crate::models::entry::{Data, ModelTask};
-use crate::models::loaded::{Loaded, vectors};
+use crate::models::loaded::Loaded;
 use crate::params::complete::union;
 use crate::params::settings;
 use crate::params::settings::{Settings, failure};
 use crate::tables::model_card::ModelCard;
 use crate::tables::sequences::{Form, SequenceTable};
-use crate::tables::{vocabulary, weights};
+use crate::tables::vectors;
+use crate::tables::{history, vocabulary, weights};
 use crate::training::{Trained, TrainingData, classify, language, translate};
 use crate::{Failure, Outputs, ParamError, Stage, Task, models, training};
 
@@ -155,7 +156,7 @@ impl Stage for Train {
                 "{empty} texts without a token are read as one unknown word"
             ));
         }
-        let vectors = task.inputs.get("vectors").map(vectors).transpose()?;
+        let vectors = task.inputs.get("vectors").map(vectors::read).transpose()?;
         let listed = task.inputs.get("vectors").and_then(vocabulary::listed);
         vocabulary::agree(rows.form.words(), listed.as_deref(), "vectors")?;
         let split = |param: &'static str| settings.text(param).unwrap_or(param);
@@ -215,9 +216,9 @@ impl Stage for Train {
                 }
             }
         };
-        let model = training::model(&trained, &data);
+        let model = training::described(&trained, &data);
         Ok([
-            ("history".to_owned(), training::history(&trained.history)),
+            ("history".to_owned(), history::write(&trained.history)),
             ("model".to_owned(), model),
             ("weights".to_owned(), trained.weights),
         ]

@@ -6,7 +6,8 @@ use arrow::record_batch::RecordBatch;
 use store::Value;
 
 use super::Train;
-use crate::models::loaded::{Loaded, accuracy, vectors};
+use crate::models::loaded::{Loaded, accuracy};
+use crate::tables::vectors;
 use crate::tables::weights;
 use crate::tests::trial;
 use crate::tests::trial::{on_threads, reviews, run, stored, text, tokens, vocab};
@@ -201,7 +202,7 @@ fn frozen_vectors_stay_outside_the_weights_and_must_be_the_same_again() {
         "{names:?}"
     );
     let open = |v: Option<RecordBatch>| {
-        let v = v.map(|v| vectors(&v).unwrap());
+        let v = v.map(|v| vectors::read(&v).unwrap());
         Loaded::open(&out["weights"], v.as_ref())
     };
     assert!(open(Some(table.clone())).is_ok());

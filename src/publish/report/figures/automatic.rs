@@ -1,5 +1,6 @@
 //! Figures that need no `figures.toml`: known table layouts suggest them.
 
+use stages::tables::{history, summary};
 use std::collections::BTreeMap;
 
 use arrow::record_batch::RecordBatch;
@@ -80,7 +81,7 @@ fn thinned(table: &RecordBatch, most: usize) -> RecordBatch {
 fn learning_curves(store: &Store, recorded: &Recorded) -> Option<Figure> {
     let mut series = Vec::new();
     let mut data = Data {
-        columns: ["stage", "epoch", "dev_accuracy"]
+        columns: ["stage", history::EPOCH, history::DEV_ACCURACY]
             .map(str::to_owned)
             .to_vec(),
         ..Data::default()
@@ -88,8 +89,8 @@ fn learning_curves(store: &Store, recorded: &Recorded) -> Option<Figure> {
     let (mut source, mut first) = (String::new(), None);
     for (at, step, output, table) in outputs(store, recorded, "history") {
         let read = [
-            columns::numbers(&table, "epoch"),
-            columns::numbers(&table, "dev_accuracy"),
+            columns::numbers(&table, history::EPOCH),
+            columns::numbers(&table, history::DEV_ACCURACY),
         ];
         let [Some(epochs), Some(accuracies)] = read else {
             continue;
@@ -193,7 +194,10 @@ fn accuracies(store: &Store, recorded: &Recorded) -> Option<Figure> {
     let (mut source, mut first) = (String::new(), None);
     for (at, step, output, table) in outputs(store, recorded, "summary") {
         let read = |name: &str| columns::numbers(&table, name).and_then(|list| *list.first()?);
-        let (Some(before), Some(after)) = (read("accuracy_before"), read("accuracy_after")) else {
+        let (Some(before), Some(after)) = (
+            read(summary::ACCURACY_BEFORE),
+            read(summary::ACCURACY_AFTER),
+        ) else {
             continue;
         };
         names.push(step.label.clone());

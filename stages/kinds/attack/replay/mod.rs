@@ -20,7 +20,7 @@ use nn::numeric::argmax;
 
 use crate::kinds::attack::attacks::find;
 use crate::kinds::attack::entry::Budget;
-use crate::models::loaded::{Loaded, probabilities, vectors};
+use crate::models::loaded::{Loaded, probabilities};
 use crate::params::settings::Settings;
 use crate::tables::examples::{
     ADVERSARIAL, ATTACKED, Examples, ID, LABEL, OPERATIONS, ORIGINAL, P_AFTER, P_BEFORE,
@@ -28,6 +28,7 @@ use crate::tables::examples::{
 };
 use crate::tables::sequences::{Form, SequenceTable};
 use crate::tables::summary;
+use crate::tables::vectors;
 use crate::{Disagreement, Failure, Outputs, Replayed, Task};
 use row::{Report, Row};
 
@@ -36,7 +37,7 @@ use row::{Report, Row};
 pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replayed, Failure> {
     let table = Examples::read(&outputs["examples"])?;
     let rows = SequenceTable::read(&task.inputs["rows"])?;
-    let connected = task.inputs.get("vectors").map(vectors).transpose()?;
+    let connected = task.inputs.get("vectors").map(vectors::read).transpose()?;
     let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?;
     let subject = loaded.subject()?;
     let settings = Settings(task.params);

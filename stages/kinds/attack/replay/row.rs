@@ -11,6 +11,7 @@ use super::edits::{Symbols, edited};
 use crate::kinds::attack::entry::Budget;
 use crate::tables::examples::{ADVERSARIAL, Examples, NEW, OLD, POSITIONS, WORDS_CHANGED};
 use crate::tables::sequences::Form;
+use crate::tables::vocabulary;
 use crate::{Disagreement, Failure, Task};
 
 /// How far a probability may be off on other instruction sets.
@@ -135,7 +136,9 @@ impl Row<'_> {
         };
         let id = |text: &str| match vocab {
             Some(vocab) => {
-                let words = vocab.column_by_name("token")?.as_string_opt::<i32>()?;
+                let words = vocab
+                    .column_by_name(vocabulary::TOKEN)?
+                    .as_string_opt::<i32>()?;
                 let at = words.iter().position(|word| word == Some(text))?;
                 u32::try_from(at).ok()
             }
@@ -253,7 +256,9 @@ fn cosine(a: &[f32], b: &[f32]) -> f64 {
 }
 
 fn word(vocab: &RecordBatch, token: u32) -> Option<String> {
-    let words = vocab.column_by_name("token")?.as_string_opt::<i32>()?;
+    let words = vocab
+        .column_by_name(vocabulary::TOKEN)?
+        .as_string_opt::<i32>()?;
     let at = token as usize;
     (at < words.len() && words.is_valid(at)).then(|| words.value(at).to_owned())
 }

@@ -14,8 +14,9 @@ use store::Value;
 use crate::kinds::attack::AttackStage;
 use crate::kinds::ngrams::Ngrams;
 use crate::kinds::train::Train;
-use crate::models::loaded::{Loaded, vectors};
+use crate::models::loaded::Loaded;
 use crate::tables::ngrams;
+use crate::tables::vectors;
 use crate::tables::weights::with_metadata;
 use crate::tests::trial::{
     Nobody, Text, listed, on_threads, params, run, stored, text, worded_tokens,
@@ -204,7 +205,7 @@ fn candidates(language: &KneserNey, before: &[u32], word: u32, most: usize) -> V
 fn the_exhaustive_rule_takes_the_worst_of_all_candidates() {
     let world = World::new();
     let rows = table(&tests());
-    let read = vectors(&world.vectors).unwrap();
+    let read = vectors::read(&world.vectors).unwrap();
     let loaded = Loaded::open(&world.lstm, Some(&read)).unwrap();
     let subject = loaded.subject().unwrap();
     let (language, _) = ngrams::read(&world.language).unwrap();

@@ -7,9 +7,10 @@ use arrow::datatypes::Int32Type;
 use arrow::record_batch::RecordBatch;
 
 use super::super::settings::Settings;
-use super::super::tables::Vocab;
 use crate::contract::expected;
+use crate::tables::sequences;
 use crate::tables::vocabulary;
+use crate::tables::vocabulary::Vocab;
 use crate::{Failure, Task};
 
 /// The texts of the training split.
@@ -21,8 +22,8 @@ pub fn read(task: &Task<'_>, settings: &Settings, vocab: &Vocab) -> Result<Texts
     let of_tokens = table.schema().metadata().get(vocabulary::KEY).cloned();
     let of_vocab = task.inputs.get("vocab").and_then(vocabulary::listed);
     vocabulary::agreed("tokens", of_tokens.as_deref(), "vocab", of_vocab.as_deref())?;
-    if table.column_by_name("ids_b").is_some() {
-        return Err(Failure::new(expected::pairs("ids_b")).help(expected::PAIRS_HELP));
+    if table.column_by_name(sequences::SECOND).is_some() {
+        return Err(Failure::new(expected::pairs(sequences::SECOND)).help(expected::PAIRS_HELP));
     }
     let (ids, texts) = texts(table, &settings.train)?;
     let size = vocab.tokens.len() as i32;
@@ -63,10 +64,10 @@ fn texts(table: &RecordBatch, train: &str) -> Result<Texts, Failure> {
             .help("connect the output `tokens` of a tokenize stage")
     };
     let split = table
-        .column_by_name("split")
+        .column_by_name(sequences::SPLIT)
         .and_then(|c| c.as_string_opt::<i32>());
     let ids = table
-        .column_by_name("ids")
+        .column_by_name(sequences::IDS)
         .and_then(|c| c.as_list_opt::<i32>());
     let (split, ids) = split.zip(ids).ok_or_else(wrong)?;
     let values = ids
