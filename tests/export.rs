@@ -157,7 +157,7 @@ fn examples_are_in_the_layout_of_textattacks_log() {
     let wrong = lab.ablate(&["export", "reviews", "--textattack"]);
     assert_eq!(
         wrong.stderr,
-        "error: `reviews` holds no examples of an attack on texts\n |\n = help: --textattack needs a stage of kind attack\n"
+        "error: `reviews` has no examples of an attack on texts\n |\n = help: --textattack needs the stage of an attack on texts\n"
     );
 }
 

@@ -4,6 +4,7 @@
 
 use crate::error::{Error, Result, same};
 use crate::numeric::Real;
+use ndarray::{Array2, Array3, CowArray, Ix2};
 
 /// The length of every item of a batch.
 pub type Lens = std::sync::Arc<[usize]>;
@@ -13,13 +14,8 @@ pub type Lens = std::sync::Arc<[usize]>;
 pub enum Sequence {
     /// Token ids.
     Tokens(Vec<u32>),
-    /// Rows of `dim` numbers: signals, pixels, perturbed embeddings.
-    Vectors {
-        /// Numbers in a step.
-        dim: usize,
-        /// Steps one after the other.
-        data: Vec<f32>,
-    },
+    /// (steps, dim): signals, pixels, perturbed embeddings.
+    Vectors(Array2<f32>),
     /// Words of `width` character ids each, padded with the model's padding character.
     Chars {
         /// Characters in a word.
@@ -30,11 +26,20 @@ pub enum Sequence {
 }
 
 impl Sequence {
+    /// Vectors of `dim` numbers, one after the other.
+    ///
+    /// # Panics
+    /// Unless all vectors are whole.
+    pub fn of_rows(dim: usize, data: Vec<f32>) -> Self {
+        let steps = data.len() / dim.max(1);
+        Sequence::Vectors(Array2::from_shape_vec((steps, dim), data).expect("whole vectors"))
+    }
+
     /// Steps: tokens, rows or words.
     pub fn len(&self) -> usize {
         match self {
             Sequence::Tokens(ids) => ids.len(),
-            Sequence::Vectors { dim, data } => data.len() / (*dim).max(1),
+            Sequence::Vectors(rows) => rows.nrows(),
             Sequence::Chars { width, ids } => ids.len() / (*width).max(1),
         }
     }
@@ -46,7 +51,7 @@ impl Sequence {
     fn width(&self) -> usize {
         match self {
             Sequence::Tokens(_) => 1,
-            Sequence::Vectors { dim, .. } => *dim,
+            Sequence::Vectors(rows) => rows.ncols(),
             Sequence::Chars { width, .. } => *width,
         }
     }
@@ -78,7 +83,7 @@ pub enum Input<T> {
     /// (time, items)
     Tokens(Vec<u32>),
     /// (time, items, dim)
-    Vectors(Vec<T>, usize),
+    Vectors(Array3<T>),
     /// (time, items, width)
     Chars(Vec<u32>, usize),
 }
@@ -88,7 +93,7 @@ pub enum Input<T> {
 pub enum Targets {
     /// Unknown.
     None,
-    /// One class an item.
+    /// One class per item.
     Classes(Vec<u32>),
     /// (time, items), with their own lengths.
     Tokens(Vec<u32>, Lens),
@@ -129,30 +134,33 @@ impl<T: Real> Batch<T> {
             return Err(Error::Empty { what: "sequence" });
         }
         let mut ids: Vec<&[u32]> = Vec::new();
-        let mut rows: Vec<&[f32]> = Vec::new();
+        let mut vectors: Vec<CowArray<'_, f32, Ix2>> = Vec::new();
         for e in examples {
             match (&first.input, &e.input) {
                 (Sequence::Tokens(_), Sequence::Tokens(x))
                 | (Sequence::Chars { .. }, Sequence::Chars { ids: x, .. }) => ids.push(x),
-                (Sequence::Vectors { .. }, Sequence::Vectors { data, .. }) => rows.push(data),
+                (Sequence::Vectors(_), Sequence::Vectors(x)) => {
+                    vectors.push(x.as_standard_layout());
+                }
                 _ => return Err(mixed("kind of sequence")),
             }
         }
         for e in examples {
             same("values per step", width, e.input.width())?;
-            let have = match &e.input {
-                Sequence::Tokens(ids) | Sequence::Chars { ids, .. } => ids.len(),
-                Sequence::Vectors { data, .. } => data.len(),
-            };
-            same("values in a sequence", e.input.len() * width, have)?;
+            if let Sequence::Chars { ids, .. } = &e.input {
+                same("characters in a sequence", e.input.len() * width, ids.len())?;
+            }
         }
         let input = match &first.input {
             Sequence::Tokens(_) => Input::Tokens(pad(&ids, time, 1, 0, |id| id)),
             Sequence::Chars { .. } => Input::Chars(pad(&ids, time, width, 0, |id| id), width),
-            Sequence::Vectors { .. } => Input::Vectors(
-                pad(&rows, time, width, T::ZERO, |x| T::of(f64::from(x))),
-                width,
-            ),
+            Sequence::Vectors(_) => {
+                let rows: Option<Vec<&[f32]>> = vectors.iter().map(|x| x.as_slice()).collect();
+                let rows = rows.expect("the standard layout");
+                let shape = (time, examples.len(), width);
+                let padded = pad(&rows, time, width, T::ZERO, |x| T::of(f64::from(x)));
+                Input::Vectors(Array3::from_shape_vec(shape, padded).expect("padded to one shape"))
+            }
         };
         Ok(Batch {
             input,

@@ -1,6 +1,6 @@
 //! Matrix measures, the condition of Example 1, and the envelope around two runs.
 
-use ndarray::ArrayView2;
+use ndarray::{Array1, Array2, ArrayView2, array};
 use nn::autodiff::Params;
 use nn::models::{CellKind, GRU, LSTM, Model, RNN, Reads, RecurrentSpec};
 use nn::stepping::{Envelope, Stepper, contraction, example_1, measure, norm};
@@ -23,15 +23,13 @@ fn weights(model: &Model, set: &[(&str, Vec<f64>)]) -> Params<f64> {
 
 #[test]
 fn measures_and_norms_by_hand() {
-    let m = [-3.0, 1.0, -1.0, 2.0, -5.0, 0.5, 0.0, 0.25, -1.0];
-    assert_eq!(measure(&m, 3), -0.75);
-    assert_eq!(norm(&m, 3), 7.5);
+    let m = array![[-3.0, 1.0, -1.0], [2.0, -5.0, 0.5], [0.0, 0.25, -1.0]];
+    assert_eq!(measure(m.view()), -0.75);
+    assert_eq!(norm(m.view()), 7.5);
     // The measure is the slope of the norm at the identity: (|I + h M| - 1) / h as h goes to 0.
     let h = 1e-6;
-    let near: Vec<f64> = (0..9)
-        .map(|k| f64::from(u8::from(k % 4 == 0)) + h * m[k])
-        .collect();
-    assert!(((norm(&near, 3) - 1.0) / h - measure(&m, 3)).abs() < 1e-6);
+    let near = Array2::eye(3) + h * &m;
+    assert!(((norm(near.view()) - 1.0) / h - measure(m.view())).abs() < 1e-6);
 }
 
 /// Where `mu(I - Fs) < 0` between two states, a step takes them further apart: Theorems 1 and 3.
@@ -55,13 +53,15 @@ fn states_part_where_the_measure_is_negative() {
         let h2: Vec<f64> = (0..3)
             .map(|k| h1[k as usize] + 0.05 * draw(3 + k))
             .collect();
-        let x = [0.1 * draw(6), 0.1 * draw(7)];
-        let between = |l: f64| -> Vec<f64> {
+        let x = array![0.1 * draw(6), 0.1 * draw(7)];
+        let between = |l: f64| -> Array1<f64> {
             let pairs = h1.iter().zip(&h2);
             pairs.map(|(a, b)| a + l * (b - a)).collect()
         };
         let worst = (0..=20)
-            .map(|k| contraction(&mut stepper, &between(f64::from(k) / 20.0), &x).unwrap())
+            .map(|k| {
+                contraction(&mut stepper, between(f64::from(k) / 20.0).view(), x.view()).unwrap()
+            })
             .fold(f64::NEG_INFINITY, f64::max);
         if worst >= -0.05 {
             continue;
@@ -71,8 +71,8 @@ fn states_part_where_the_measure_is_negative() {
             pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
         };
         let (one, two) = (
-            stepper.step(&h1, &x).unwrap(),
-            stepper.step(&h2, &x).unwrap(),
+            stepper.step(&h1, x.as_slice().unwrap()).unwrap(),
+            stepper.step(&h2, x.as_slice().unwrap()).unwrap(),
         );
         assert!(far(&one, &two) > far(&h1, &h2), "{worst}");
         parted += 1;
@@ -93,15 +93,15 @@ fn example_1_as_printed_does_not_make_the_measure_negative() {
             ("recurrent.0.0.bias", vec![-1.5]),
         ],
     );
-    let x = [1.0, 0.0];
-    let slack = example_1(&model, &params, &x).unwrap();
+    let x = array![1.0, 0.0];
+    let slack = example_1(&model, &params, x.view()).unwrap();
     assert_eq!(slack.len(), 1);
     assert!((slack[0] - (10.0 - (10.0 - 1.0 + 0.8))).abs() < 1e-12);
     assert!(slack[0] > 0.0, "the condition holds");
     let mut stepper = Stepper::new(&model, &params).unwrap();
     let exact = |h: f64| 1.0 - 5.0 * (1.0 - (5.0 * h - 1.0f64).tanh().powi(2));
     for h in [0.2, 1.0] {
-        let mu = contraction(&mut stepper, &[h], &x).unwrap();
+        let mu = contraction(&mut stepper, array![h].view(), x.view()).unwrap();
         assert!((mu - exact(h)).abs() < 1e-12);
     }
     assert!(exact(0.2) < 0.0 && exact(1.0) > 0.9);
@@ -111,15 +111,22 @@ fn example_1_as_printed_does_not_make_the_measure_negative() {
 fn example_1_is_about_vanilla_networks_of_any_size() {
     let wide = model(&RNN, 4);
     let params: Params<f64> = wide.init(3);
-    assert_eq!(example_1(&wide, &params, &[0.1, 0.2]).unwrap().len(), 4);
     assert_eq!(
-        example_1(&wide, &params, &[0.1]).unwrap_err().to_string(),
+        example_1(&wide, &params, array![0.1, 0.2].view())
+            .unwrap()
+            .len(),
+        4
+    );
+    assert_eq!(
+        example_1(&wide, &params, array![0.1].view())
+            .unwrap_err()
+            .to_string(),
         "input: expected 2, got 1"
     );
     let gru = model(&GRU, 4);
     let params: Params<f64> = gru.init(3);
     assert!(matches!(
-        example_1(&gru, &params, &[0.1, 0.2]),
+        example_1(&gru, &params, array![0.1, 0.2].view()),
         Err(Error::Missing { .. })
     ));
 }
@@ -135,9 +142,9 @@ fn two_runs_stay_inside_their_envelope() {
         let mut envelope = Envelope::new(&model, &params, 8).unwrap();
         let mut tight = false;
         for k in 0..40u64 {
-            let x: Vec<f64> = (0..2).map(|c| s.item(k).normal(c)).collect();
-            let y: Vec<f64> = x.iter().map(|x| x + 0.1 * s.item(k).normal(9)).collect();
-            let (bound, distance) = envelope.push(&x, &y).unwrap();
+            let x: Array1<f64> = (0..2).map(|c| s.item(k).normal(c)).collect();
+            let y: Array1<f64> = x.iter().map(|x| x + 0.1 * s.item(k).normal(9)).collect();
+            let (bound, distance) = envelope.push(x.view(), y.view()).unwrap();
             assert!(distance <= bound * (1.0 + 1e-6), "{cell:?} step {k}");
             tight |= distance > 0.1 * bound;
         }

@@ -1,7 +1,7 @@
 //! Every model: gradients against differences, an item alone against a batch, `f32` against `f64`, honest bills.
 
 use crate::common::cases;
-use ndarray::Array2;
+use ndarray::{Array2, Array3};
 use nn::autodiff::{Params, Shard, Tape, Want, reduce};
 use nn::batch::{Batch, Example, Input, Sequence, Target};
 use nn::models::{KimCnnSpec, Model, Reads};
@@ -60,8 +60,9 @@ fn as_vectors(model: &Model, params: &Params<f64>, b: &Batch<f64>) -> Batch<f64>
     let out = model.forward(&mut tape, params, b).unwrap();
     let data = tape.get(out.input).to_vec();
     let dim = data.len() / (b.time() * b.items());
+    let rows = Array3::from_shape_vec((b.time(), b.items(), dim), data);
     Batch {
-        input: Input::Vectors(data, dim),
+        input: Input::Vectors(rows.unwrap()),
         ..b.clone()
     }
 }
@@ -108,16 +109,16 @@ fn gradients_agree_with_differences() {
                 case.name
             );
             // Repeated characters tie for the maximum, where differences see half of each; move them apart.
-            if let Input::Vectors(v, _) = &mut moved.input {
+            if let Input::Vectors(v) = &mut moved.input {
                 v.iter_mut()
                     .enumerate()
                     .for_each(|(i, v)| *v += 0.01 * noise.normal(1_000_000 + i as u64));
             }
             let (_, _, dx) = gradients(&model, &params, &moved, &objective);
-            for i in 0..dx.len() {
+            for (i, exact) in dx.into_iter().enumerate() {
                 let mut to = |step: f64| {
-                    if let Input::Vectors(v, _) = &mut moved.input {
-                        v[i] += step;
+                    if let Input::Vectors(v) = &mut moved.input {
+                        v.as_slice_mut().unwrap()[i] += step;
                     }
                     value(&model, &params, &moved, &objective)
                 };
@@ -125,7 +126,7 @@ fn gradients_agree_with_differences() {
                 to(h);
                 close(
                     &format!("{} {objective:?} input {i}", case.name),
-                    dx[i],
+                    exact,
                     numeric,
                 );
             }

@@ -1,7 +1,7 @@
 //! Step by step, and objectives on states: what attacks that run as the sequence arrives differentiate.
 
 use crate::common::cases;
-use ndarray::Array2;
+use ndarray::{Array2, Array3};
 use nn::autodiff::{Params, Tape, Want};
 use nn::batch::{Batch, Example, Input, Sequence, Target};
 use nn::models::{CellKind, GRU, LSTM, Model, RNN, Reads, RecurrentSpec};
@@ -50,10 +50,7 @@ fn steps_add_up_to_the_whole_sequence() {
         let params: Params<f32> = moved(&model).cast();
         let victim = Neural::new(&model, &params).unwrap();
         let data: Vec<f32> = noise("signal", 6 * 3).iter().map(|x| *x as f32).collect();
-        let whole = Sequence::Vectors {
-            dim: 3,
-            data: data.clone(),
-        };
+        let whole = Sequence::of_rows(3, data.clone());
         let states = victim.states(&[&unlabelled(&whole)]).unwrap().remove(0);
         let mut stepper = Stepper::new(&model, &params).unwrap();
         let mut s = stepper.start();
@@ -122,7 +119,10 @@ fn derivatives_of_a_step_agree_with_differences() {
         let close = |a: &[f64], b: &[f64]| {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-7)
         };
-        assert!(close(&j.input, &fx) && close(&j.state, &fs), "{cell:?}");
+        assert!(
+            close(j.input.as_slice().unwrap(), &fx) && close(j.state.as_slice().unwrap(), &fs),
+            "{cell:?}"
+        );
         let times = |m: &[f64], width: usize| {
             (0..width)
                 .map(|k| (0..n).map(|i| m[i * width + k] * v[i]).sum())
@@ -290,9 +290,10 @@ fn objectives_on_states_and_ranks_agree_with_differences() {
             let at = |by: f64| {
                 let mut moved = x.clone();
                 moved[i] += by;
+                let moved = Array3::from_shape_vec((b.time(), b.items(), 4), moved);
                 run(
                     &Batch {
-                        input: Input::Vectors(moved, 4),
+                        input: Input::Vectors(moved.unwrap()),
                         ..b.clone()
                     },
                     Want::NOTHING,

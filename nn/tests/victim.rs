@@ -10,11 +10,7 @@ use nn::objectives::Objective;
 use nn::victim::{Neural, Victim};
 
 fn vectors(rows: &Array2<f32>) -> Sequence {
-    let data = rows.iter().copied().collect();
-    Sequence::Vectors {
-        dim: rows.ncols(),
-        data,
-    }
+    Sequence::Vectors(rows.clone())
 }
 
 fn open(e: &Example) -> Example {

@@ -30,7 +30,7 @@ fn reading(case: &Case) -> Reading {
 }
 
 fn vectors(dim: usize, data: Vec<f32>) -> Sequence {
-    Sequence::Vectors { dim, data }
+    Sequence::of_rows(dim, data)
 }
 
 /// The mistake, the sequence that makes it, and what must be printed.
@@ -99,11 +99,6 @@ fn mistakes(case: &Case) -> Vec<(&'static str, Sequence, String)> {
             ),
         ));
     }
-    list.push((
-        "half a step",
-        vectors(size, vec![0.5; size + 1]),
-        format!("values in a sequence: expected {size}, got {}", size + 1),
-    ));
     let printed = if slots == 1 {
         format!("values per step: expected {dim}, got {}", dim + 1)
     } else {

@@ -9,6 +9,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{Float32Type, Int32Type, Int64Type, Metadata};
 use arrow::record_batch::RecordBatch;
+use ndarray::Array2;
 use nn::batch::Sequence;
 use nn::numeric::argmax;
 
@@ -269,15 +270,14 @@ pub fn write(rows: &[ExampleRow<'_>], layout: Layout) -> RecordBatch {
 
 /// The largest change of a number, and the mean over steps of the change's length; of signals.
 fn sizes(row: &ExampleRow<'_>) -> Option<(f64, f64)> {
-    let (Sequence::Vectors { dim, data: before }, Sequence::Vectors { data: after, .. }) =
-        (row.original, row.adversarial)
+    let (Sequence::Vectors(before), Sequence::Vectors(after)) = (row.original, row.adversarial)
     else {
         return None;
     };
     let pairs = before.iter().zip(after);
     let change: Vec<f64> = pairs.map(|(x, y)| f64::from(*y) - f64::from(*x)).collect();
     let linf = change.iter().fold(0.0, |most: f64, d| most.max(d.abs()));
-    let steps = change.chunks(*dim);
+    let steps = change.chunks(before.ncols());
     let count = steps.len().max(1) as f64;
     let lengths = steps.map(|d| d.iter().map(|d| d * d).sum::<f64>().sqrt());
     Some((linf, lengths.sum::<f64>() / count))
@@ -347,10 +347,10 @@ fn sequences<'a>(
 ) -> ArrayRef {
     let signals = rows
         .first()
-        .is_some_and(|row| matches!(get(row), Sequence::Vectors { .. }));
+        .is_some_and(|row| matches!(get(row), Sequence::Vectors(_)));
     if signals {
         return float_lists(rows, |row| match get(row) {
-            Sequence::Vectors { data, .. } => data,
+            Sequence::Vectors(rows) => rows.as_slice().expect("the standard layout"),
             _ => &[],
         });
     }
@@ -358,7 +358,7 @@ fn sequences<'a>(
         Sequence::Tokens(ids) | Sequence::Chars { ids, .. } => {
             ids.iter().map(|id| *id as i32).collect()
         }
-        Sequence::Vectors { .. } => Vec::new(),
+        Sequence::Vectors(_) => Vec::new(),
     })
 }
 
@@ -470,12 +470,10 @@ impl<'a> Examples<'a> {
                 width: *width,
                 ids: ids()?,
             },
-            Sequence::Vectors { dim, data } => Sequence::Vectors {
-                dim: *dim,
-                data: self
-                    .floats(name, n)
-                    .filter(|found| found.len() == data.len())?,
-            },
+            Sequence::Vectors(rows) => {
+                let found = self.floats(name, n)?;
+                Sequence::Vectors(Array2::from_shape_vec(rows.dim(), found).ok()?)
+            }
         })
     }
 }

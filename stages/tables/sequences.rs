@@ -359,10 +359,7 @@ fn signals(table: &RecordBatch) -> Result<Sequences, Failure> {
                 "row {row} has {found} numbers, which are no steps of {channels}"
             )));
         }
-        Ok(Sequence::Vectors {
-            dim: channels,
-            data,
-        })
+        Ok(Sequence::of_rows(channels, data))
     };
     let sequences = lists.value_offsets().windows(2).enumerate().map(whole);
     let sequences = sequences.collect::<Result<_, _>>()?;

@@ -147,10 +147,7 @@ fn peak() -> Step {
 
 fn signals(time: usize, items: usize, dim: usize, classes: usize) -> Vec<Example> {
     let example = |b: usize| Example {
-        input: Sequence::Vectors {
-            dim,
-            data: noise(time * dim),
-        },
+        input: Sequence::of_rows(dim, noise(time * dim)),
         target: Target::Class((b % classes) as u32),
     };
     (0..items).map(example).collect()

@@ -12,8 +12,9 @@ use crate::layers::{
 };
 use crate::models::network::{Forward, Network, NetworkInfo, NetworkSpec, TargetKind};
 use crate::models::output::{Hidden, Output};
+use crate::models::reader::vectors;
 use crate::models::settings;
-use crate::numeric::{Real, finite};
+use crate::numeric::Real;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -131,22 +132,18 @@ impl<T: Real> Forward<T> for CharCnn {
                 )
             }
             // Perturbed vectors: all slots of a word, one after the other.
-            Input::Vectors(data, dim) => {
-                if *dim == 0 || !dim.is_multiple_of(self.spec.dim) {
+            Input::Vectors(rows) => {
+                let dim = rows.dim().2;
+                if dim == 0 || !dim.is_multiple_of(self.spec.dim) {
                     return Err(Error::Shape {
                         what: "values per word",
                         expected: format!("a multiple of {}", self.spec.dim),
                         got: dim.to_string(),
                     });
                 }
-                finite("input", data)?;
-                (
-                    tape.input(
-                        Shape::new(time, items * (dim / self.spec.dim), self.spec.dim),
-                        data,
-                    ),
-                    dim / self.spec.dim,
-                )
+                let width = dim / self.spec.dim;
+                let shape = Shape::new(time, items * width, self.spec.dim);
+                (vectors(tape, rows, shape)?, width)
             }
             Input::Tokens(_) => {
                 return Err(Error::Shape {

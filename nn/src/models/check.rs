@@ -16,7 +16,7 @@ pub(super) fn sizes<T: Real>(batch: &Batch<T>) -> Result<()> {
     }
     let (width, got) = match &batch.input {
         Input::Tokens(ids) => (1, ids.len()),
-        Input::Vectors(data, dim) => (*dim, data.len()),
+        Input::Vectors(rows) => (rows.dim().2, rows.len()),
         Input::Chars(ids, width) => (*width, ids.len()),
     };
     same("input", time * items * width, got)?;

@@ -5,6 +5,7 @@ use crate::batch::{Batch, Input, Side};
 use crate::error::{Error, Result, same, setting};
 use crate::layers::Embedding;
 use crate::numeric::{Real, finite};
+use ndarray::Array3;
 use serde::{Deserialize, Serialize};
 
 /// What a model reads.
@@ -94,11 +95,10 @@ impl Reader {
                 tokens(ids, items, table.table.rows)?;
                 Ok(table.forward(tape, params, ids, time, items, Side::Source))
             }
-            (_, Input::Vectors(data, dim)) => {
-                same("values per step", self.dim(), *dim)?;
-                same("input", time * items * dim, data.len())?;
-                finite("input", data)?;
-                Ok(tape.input(Shape::new(time, items, *dim), data))
+            (_, Input::Vectors(rows)) => {
+                let dim = rows.dim().2;
+                same("values per step", self.dim(), dim)?;
+                vectors(tape, rows, Shape::new(time, items, dim))
             }
             (Reader::Raw(_), _) => Err(Error::Shape {
                 what: "input",
@@ -112,6 +112,15 @@ impl Reader {
             }),
         }
     }
+}
+
+/// Vectors of this shape, row after row.
+pub(crate) fn vectors<T: Real>(tape: &mut Tape<T>, rows: &Array3<T>, shape: Shape) -> Result<Var> {
+    same("input", shape.len(), rows.len())?;
+    let rows = rows.as_standard_layout();
+    let data = rows.as_slice().expect("the standard layout");
+    finite("input", data)?;
+    Ok(tape.input(shape, data))
 }
 
 /// An error at the first id that the table lacks.

@@ -16,20 +16,21 @@ use crate::error::{Error, Result, same};
 use crate::layers::Rnn;
 use crate::models::{Model, Recurrent};
 use crate::numeric::Real;
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 
-/// The matrix measure of the maximum norm, of a square matrix by rows.
-pub fn measure(matrix: &[f64], n: usize) -> f64 {
-    let row = |i: usize| {
-        let row = &matrix[i * n..(i + 1) * n];
-        let others: f64 = (0..n).filter(|j| *j != i).map(|j| row[j].abs()).sum();
-        row[i] + others
+/// The matrix measure of the maximum norm, of a square matrix.
+pub fn measure(matrix: ArrayView2<'_, f64>) -> f64 {
+    let row = |(i, row): (usize, ArrayView1<'_, f64>)| {
+        let others = row.iter().enumerate().filter(|(j, _)| *j != i);
+        row[i] + others.map(|(_, x)| x.abs()).sum::<f64>()
     };
-    (0..n).map(row).fold(f64::NEG_INFINITY, f64::max)
+    let rows = matrix.outer_iter().enumerate();
+    rows.map(row).fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// The maximum norm of a matrix by rows: the largest sum of a row's absolute values.
-pub fn norm(matrix: &[f64], columns: usize) -> f64 {
-    let rows = matrix.chunks_exact(columns);
+/// The maximum norm of a matrix: the largest sum of a row's absolute values.
+pub fn norm(matrix: ArrayView2<'_, f64>) -> f64 {
+    let rows = matrix.outer_iter();
     rows.map(|row| row.iter().map(|x| x.abs()).sum())
         .fold(0.0, f64::max)
 }
@@ -37,13 +38,13 @@ pub fn norm(matrix: &[f64], columns: usize) -> f64 {
 /// `mu(I - Fs)` at a state and an input: below 0, nearby states part.
 pub fn contraction<T: Real>(
     stepper: &mut dyn Stepping<T>,
-    state: &[T],
-    input: &[T],
+    state: ArrayView1<'_, T>,
+    input: ArrayView1<'_, T>,
 ) -> Result<f64> {
-    let n = stepper.state_len();
-    let fs = stepper.jacobian(state, input)?.state;
-    let entry = |k: usize| f64::from(u8::from(k / n == k % n)) - fs[k].to_f64();
-    Ok(measure(&(0..n * n).map(entry).collect::<Vec<_>>(), n))
+    let fs = stepper.jacobian(&state.to_vec(), &input.to_vec())?.state;
+    let mut difference = Array2::eye(fs.nrows());
+    difference.zip_mut_with(&fs, |unit, fs| *unit -= fs.to_f64());
+    Ok(measure(difference.view()))
 }
 
 /// Example 1 of the paper, for a vanilla network of one layer: for each unit `i`
@@ -51,7 +52,11 @@ pub fn contraction<T: Real>(
 ///
 /// As printed it is not enough: see the test `example_1_as_printed_does_not_make_the_measure_negative`.
 /// [`contraction`] looks at the measure itself.
-pub fn example_1<T: Real>(model: &Model, params: &Params<T>, input: &[T]) -> Result<Vec<f64>> {
+pub fn example_1<T: Real>(
+    model: &Model,
+    params: &Params<T>,
+    input: ArrayView1<'_, T>,
+) -> Result<Array1<f64>> {
     let missing = Error::Missing {
         what: "single vanilla recurrent layer, which Example 1 is about",
     };
@@ -63,17 +68,17 @@ pub fn example_1<T: Real>(model: &Model, params: &Params<T>, input: &[T]) -> Res
     };
     same("input", layer.input.weight.rows, input.len())?;
     let units = layer.recurrent.rows;
-    let (w, u, b) = (
-        params.get(layer.input.weight),
-        params.get(layer.recurrent),
-        layer.input.bias_in(params),
+    let (w, u) = (
+        params.view(layer.input.weight),
+        params.view(layer.recurrent),
     );
+    let b = layer.input.bias_in(params);
     // Weights map rows to columns, so the paper's row i is a column here.
     let slack = |i: usize| {
-        let row = (0..units).map(|j| u[j * units + i].to_f64().abs());
-        let pushed = input.iter().enumerate();
-        let pushed = pushed.map(|(j, x)| x.to_f64() * w[j * units + i].to_f64());
-        let own = u[i * units + i].to_f64();
+        let row = u.column(i).into_iter().map(|u| u.to_f64().abs());
+        let pushed = input.iter().zip(w.column(i));
+        let pushed = pushed.map(|(x, w)| x.to_f64() * w.to_f64());
+        let own = u[[i, i]].to_f64();
         2.0 * own - (2.0 * row.sum::<f64>() + pushed.sum::<f64>() + b[i].to_f64() + 0.8)
     };
     Ok((0..units).map(slack).collect())
@@ -102,20 +107,24 @@ impl<'m, T: Real> Envelope<'m, T> {
     }
 
     /// The bound, and the distance itself, after a sample and what was read in its place.
-    pub fn push(&mut self, input: &[T], moved: &[T]) -> Result<(f64, f64)> {
+    pub fn push(
+        &mut self,
+        input: ArrayView1<'_, T>,
+        moved: ArrayView1<'_, T>,
+    ) -> Result<(f64, f64)> {
         let (n, m) = (self.stepper.state_len(), self.stepper.input_len());
         same("input", m, input.len())?;
-        let mut mean = vec![0.0; n * n];
+        let (input, moved) = (&input.to_vec()[..], &moved.to_vec()[..]);
+        let mut mean = Array2::zeros((n, n));
         for (place, weight) in self.quadrature.points() {
             let pairs = self.nominal.iter().zip(&self.attacked);
             let between: Vec<T> = pairs.map(|(a, b)| *a + T::of(*place) * (*b - *a)).collect();
             let fs = self.stepper.jacobian(&between, input)?.state;
-            let pairs = mean.iter_mut().zip(&fs);
-            pairs.for_each(|(sum, x)| *sum += weight * x.to_f64());
+            mean.zip_mut_with(&fs, |sum, x| *sum += weight * x.to_f64());
         }
         let next = self.stepper.step(&self.attacked, moved)?;
         let still = self.stepper.step(&self.attacked, input)?;
-        self.bound = norm(&mean, n) * self.bound + distance(&next, &still);
+        self.bound = norm(mean.view()) * self.bound + distance(&next, &still);
         self.nominal = self.stepper.step(&self.nominal, input)?;
         self.attacked = next;
         Ok((self.bound, distance(&self.attacked, &self.nominal)))

@@ -4,8 +4,8 @@
 //! and a [`Rule`] computes `d(k)` from what is known at `k`: states, sample and goal, all in an [`OnlineContext`].
 //! [`Online`] takes one sample of every item at a time, in constant time and memory, for ever.
 //!
-//! Items go side by side and share nothing but matrix products, whose rows do not depend on each other:
-//! an item alone gets the same bits as in any company.
+//! Items advance together and share nothing but matrix products, whose rows do not depend on each other:
+//! an item alone gets the same bits as in any batch.
 
 use super::goal::Goal;
 use super::limits::Limits;
@@ -21,7 +21,7 @@ pub trait Rule<T: Real> {
     /// The perturbations (items, input) of the samples that have just come.
     fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> Result<Vec<T>>;
 
-    /// Whether it looks at the run without perturbations, which costs a step a sample.
+    /// Whether it looks at the run without perturbations, which costs one more step per sample.
     fn follows_nominal(&self) -> bool {
         false
     }
@@ -168,7 +168,7 @@ impl<'m, T: Real, R: Rule<T>> Online<'m, T, R> {
         &self.bill
     }
 
-    /// The current logits of the classifier (items, classes); not counted as a query.
+    /// The current class probabilities (items, classes); not counted as a query.
     pub fn probabilities(&mut self) -> Result<Vec<T>> {
         self.stepper.probabilities(&self.states)
     }

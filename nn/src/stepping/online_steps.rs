@@ -32,7 +32,7 @@ pub trait Stepping<T: Real>: Send {
     /// All derivatives of one step of one item.
     fn jacobian(&mut self, state: &[T], input: &[T]) -> Result<Jacobian<T>>;
 
-    /// The logits of the classifier's head for every state (items, classes).
+    /// The class probabilities of every state (items, classes).
     fn probabilities(&mut self, states: &[T]) -> Result<Vec<T>>;
 
     /// The direction, of length 1, in which the goal of each item grows fastest with its state (items, state);

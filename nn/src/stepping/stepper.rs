@@ -7,6 +7,7 @@ use crate::autodiff::Params;
 use crate::error::{Result, same};
 use crate::models::{Model, Queries, StepByStep};
 use crate::numeric::Real;
+use ndarray::Array2;
 
 /// Steps through a forward-reading recurrent classifier without attention.
 pub struct Stepper<'m, T: Real> {
@@ -17,9 +18,9 @@ pub struct Stepper<'m, T: Real> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Jacobian<T> {
     /// (state, input)
-    pub input: Vec<T>,
+    pub input: Array2<T>,
     /// (state, state)
-    pub state: Vec<T>,
+    pub state: Array2<T>,
 }
 
 impl<'m, T: Real> Stepper<'m, T> {
@@ -80,8 +81,14 @@ impl<'m, T: Real> Stepper<'m, T> {
         let unit: Vec<T> = (0..n * n)
             .map(|i| if i / n == i % n { T::ONE } else { T::ZERO })
             .collect();
-        let (input, state) = self.vjp(&states, &inputs, &unit)?;
-        Ok(Jacobian { input, state })
+        let (fx, fs) = self.vjp(&states, &inputs, &unit)?;
+        let matrix = |columns: usize, data: Vec<T>| {
+            Array2::from_shape_vec((n, columns), data).expect("a row per number of the state")
+        };
+        Ok(Jacobian {
+            input: matrix(input.len(), fx),
+            state: matrix(n, fs),
+        })
     }
 
     /// `Fx dx + Fs ds` of one item, forward through the step: no Jacobian is made.

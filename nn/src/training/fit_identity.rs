@@ -122,10 +122,10 @@ impl Checksum {
                 self.add(1);
                 self.all(ids);
             }
-            Sequence::Vectors { dim, data } => {
-                self.add(2 + ((*dim as u64) << 8));
-                self.add(data.len() as u64);
-                data.iter().for_each(|x| self.add(u64::from(x.to_bits())));
+            Sequence::Vectors(rows) => {
+                self.add(2 + ((rows.ncols() as u64) << 8));
+                self.add(rows.len() as u64);
+                rows.iter().for_each(|x| self.add(u64::from(x.to_bits())));
             }
             Sequence::Chars { width, ids } => {
                 self.add(3 + ((*width as u64) << 8));

@@ -250,7 +250,7 @@ impl Case {
                     .map(|i| s.normal(i) as f32)
                     .collect();
                 (
-                    Sequence::Vectors { dim, data },
+                    Sequence::of_rows(dim, data),
                     Target::Class(s.below(999, classes) as u32),
                 )
             }

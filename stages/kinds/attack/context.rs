@@ -122,9 +122,13 @@ impl<'a> Item<'a> {
 
     /// The numbers step by step, for attacks on signals.
     pub fn signal(&self) -> Result<&'a [f32], Failure> {
-        match self.input {
-            Sequence::Vectors { data, .. } => Ok(data),
-            _ => Err(Failure::new(
+        let numbers = match self.input {
+            Sequence::Vectors(rows) => rows.as_slice(),
+            _ => None,
+        };
+        match numbers {
+            Some(numbers) => Ok(numbers),
+            None => Err(Failure::new(
                 "this attack moves the numbers of signals, and these rows have none",
             )
             .help("connect a data set of signals: rows with a column `x`")),

@@ -1,5 +1,6 @@
 //! One change of a row: a word, a character or a number is replaced, inserted or deleted.
 
+use ndarray::Array2;
 use nn::batch::Sequence;
 
 use crate::Failure;
@@ -156,14 +157,8 @@ impl Edit {
                     slot,
                     change,
                 },
-                Sequence::Vectors { dim, data },
-            ) => match change {
-                Change::Replace { .. } if slot < *dim => {
-                    in_list(data, position * *dim + slot, change)
-                }
-                _ if *dim == 1 && slot == 0 => in_list(data, position, change),
-                _ => None,
-            },
+                Sequence::Vectors(rows),
+            ) => in_signal(rows, position, slot, change),
             _ => None,
         };
         done.ok_or_else(|| Failure::new(format!("the edit {self:?} does not fit its row")))
@@ -180,6 +175,24 @@ impl Edit {
         }
         edit
     }
+}
+
+/// Numbers can be replaced anywhere; whole steps come and go only where they are one number.
+fn in_signal(
+    rows: &mut Array2<f32>,
+    position: usize,
+    slot: usize,
+    change: Change<f32>,
+) -> Option<()> {
+    let dim = rows.ncols();
+    let replaces = matches!(change, Change::Replace { .. });
+    if slot >= dim || !(replaces || dim == 1) {
+        return None;
+    }
+    let mut numbers: Vec<f32> = rows.iter().copied().collect();
+    in_list(&mut numbers, position * dim + slot, change)?;
+    *rows = Array2::from_shape_vec((numbers.len() / dim, dim), numbers).ok()?;
+    Some(())
 }
 
 fn in_list<T: Copy + PartialEq>(list: &mut Vec<T>, at: usize, change: Change<T>) -> Option<()> {
@@ -307,10 +320,7 @@ mod tests {
             error.message,
             "the edit Word { position: 1, change: Replace { old: 4, new: 6 } } does not fit its row"
         );
-        let mut signal = Sequence::Vectors {
-            dim: 2,
-            data: vec![0.0, 1.0, 2.0, 3.0],
-        };
+        let mut signal = Sequence::of_rows(2, vec![0.0, 1.0, 2.0, 3.0]);
         let change = Change::Replace { old: 3.0, new: 3.5 };
         let edit = Edit::Number {
             position: 1,
@@ -319,13 +329,7 @@ mod tests {
         };
         edit.apply(&mut signal).unwrap();
         let moved = vec![0.0, 1.0, 2.0, 3.5];
-        assert_eq!(
-            signal,
-            Sequence::Vectors {
-                dim: 2,
-                data: moved
-            }
-        );
+        assert_eq!(signal, Sequence::of_rows(2, moved));
         assert!(Edit::replace(0, 0, 1).apply(&mut signal).is_err());
     }
 }

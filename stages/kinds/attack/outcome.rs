@@ -152,7 +152,7 @@ pub fn summary(attack: &str, outcomes: &[Outcome]) -> RecordBatch {
         correct_after: count(&Outcome::correct_after),
         tried: count(&Outcome::tried),
         words: succeeded.map(Outcome::words_changed).collect(),
-        worded: count(&|o| matches!(o.original, Sequence::Vectors { .. })) == 0,
+        worded: count(&|o| matches!(o.original, Sequence::Vectors(_))) == 0,
         passes: [passes(examples::FORWARD), passes(examples::BACKWARD)],
     })
 }

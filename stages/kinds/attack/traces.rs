@@ -24,7 +24,7 @@ pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failu
         let (model, params) = loaded
             .network()
             .ok_or_else(|| Failure::new("only recurrent networks have traces"))?;
-        let (Sequence::Vectors { dim, data }, Sequence::Vectors { data: moved, .. }) =
+        let (Sequence::Vectors(original), Sequence::Vectors(moved)) =
             (&outcome.original, &outcome.trace.input)
         else {
             return Err(Failure::new("only signals have traces")
@@ -32,10 +32,10 @@ pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failu
                 .at("traces"));
         };
         let mut all = Vec::new();
-        for (run, read) in [("nominal", data), ("attacked", moved)] {
+        for (run, read) in [("nominal", original), ("attacked", moved)] {
             let mut stepper = nn::stepping::stepper(model, params).map_err(failure)?;
             let mut state = stepper.start();
-            let samples = read.chunks(*dim).zip(data.chunks(*dim));
+            let samples = read.outer_iter().zip(original.outer_iter());
             let samples = std::iter::once(None).chain(samples.map(Some));
             for (step, sample) in samples.enumerate() {
                 let mut push = |series, values: &mut dyn Iterator<Item = f64>| {
@@ -47,17 +47,17 @@ pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failu
                         value,
                     }));
                 };
-                if let Some((x, before)) = sample {
+                if let Some((x, before)) = &sample {
                     if run == "nominal" {
-                        let measure = contraction(stepper.as_mut(), &state, x);
+                        let measure = contraction(stepper.as_mut(), state.as_slice().into(), *x);
                         push("measure", &mut std::iter::once(measure.map_err(failure)?));
                         // Only a vanilla network of one layer has it.
-                        if let Ok(slack) = example_1(model, params, x) {
+                        if let Ok(slack) = example_1(model, params, *x) {
                             let least = slack.into_iter().fold(f64::INFINITY, f64::min);
                             push("slack", &mut std::iter::once(least));
                         }
                     }
-                    state = stepper.step(&state, x).map_err(failure)?;
+                    state = stepper.step(&state, &x.to_vec()).map_err(failure)?;
                     let d = x.iter().zip(before);
                     push("x", &mut x.iter().map(|x| f64::from(*x)));
                     push("d", &mut d.map(|(x, y)| f64::from(*x) - f64::from(*y)));
@@ -68,7 +68,8 @@ pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failu
             }
         }
         let mut envelope = Envelope::new(model, params, 4).map_err(failure)?;
-        for (k, (x, moved)) in data.chunks(*dim).zip(moved.chunks(*dim)).enumerate() {
+        let pairs = original.outer_iter().zip(moved.outer_iter());
+        for (k, (x, moved)) in pairs.enumerate() {
             let (bound, error) = envelope.push(x, moved).map_err(failure)?;
             let number = |series, value| TraceNumber {
                 run: "attacked",

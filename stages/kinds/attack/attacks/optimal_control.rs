@@ -92,7 +92,7 @@ struct Plan<'i> {
     control: Vec<f64>,
     mean: Vec<f64>,
     square: Vec<f64>,
-    best: (f64, Vec<f32>),
+    best: (f64, Option<Sequence>),
 }
 
 impl Plan<'_> {
@@ -141,7 +141,7 @@ impl Prepared<'_> {
                 .collect(),
             mean: vec![0.0; numbers],
             square: vec![0.0; numbers],
-            best: (f64::INFINITY, Vec::new()),
+            best: (f64::INFINITY, None),
         }))
     }
 }
@@ -154,10 +154,7 @@ impl PreparedAttack for Prepared<'_> {
         for step in 1..=self.iterations {
             let mut examples = Vec::with_capacity(items.len());
             for plan in plans.iter().flatten() {
-                let input = Sequence::Vectors {
-                    dim: plan.channels,
-                    data: plan.moved(self)?,
-                };
+                let input = Sequence::of_rows(plan.channels, plan.moved(self)?);
                 let target = Target::Class(plan.class);
                 examples.push(Example { input, target });
             }
@@ -171,10 +168,8 @@ impl PreparedAttack for Prepared<'_> {
             for (plan, (example, gradient)) in plans.iter_mut().flatten().zip(found) {
                 let effort: f64 = plan.control.iter().map(|u| u * u).sum();
                 let objective = plan.sign * gradient.value + DT * self.penalty * effort;
-                if let (true, Sequence::Vectors { data, .. }) =
-                    (objective < plan.best.0, example.input)
-                {
-                    plan.best = (objective, data);
+                if objective < plan.best.0 {
+                    plan.best = (objective, Some(example.input));
                 }
                 let slopes: Vec<f32> = gradient.input.into_iter().collect();
                 plan.descend(&slopes, step, self);
@@ -186,11 +181,9 @@ impl PreparedAttack for Prepared<'_> {
             };
             // A pass along the sequence is as many steps as it has.
             let steps = (self.iterations * item.input.len()) as u64;
+            let none = || Sequence::of_rows(plan.channels, Vec::new());
             Trace {
-                input: Sequence::Vectors {
-                    dim: plan.channels,
-                    data: plan.best.1,
-                },
+                input: plan.best.1.unwrap_or_else(none),
                 edits: Vec::new(),
                 attacked: true,
                 counters: passes(steps, steps),

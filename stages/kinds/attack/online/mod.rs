@@ -245,7 +245,7 @@ impl<'a> Pursuit<'a> {
             let mut counters = passes(bill.forwards, bill.backwards);
             counters.extend(halved(online.rule(), item).map(|samples| (HALVED, samples)));
             traces[*place] = Trace {
-                input: Sequence::Vectors { dim: width, data },
+                input: Sequence::of_rows(width, data),
                 edits: Vec::new(),
                 attacked: true,
                 counters,

@@ -50,7 +50,7 @@ pub fn edited(
             let words = ids.chunks(*width).map(<[u32]>::to_vec);
             (Some(*width), words.collect())
         }
-        Sequence::Vectors { .. } => return Err("edits of a signal".to_owned()),
+        Sequence::Vectors(_) => return Err("edits of a signal".to_owned()),
     };
     let (mut put_in, mut words) = (Vec::new(), BTreeSet::new());
     for k in 0..count {

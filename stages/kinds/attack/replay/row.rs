@@ -188,11 +188,7 @@ impl Row<'_> {
                 let characters = ids.iter().filter(|id| **id != pad).count();
                 edits > ((characters as f64 * share) as usize).max(1)
             }
-            (
-                Budget::Linf(most),
-                Sequence::Vectors { data: a, .. },
-                Sequence::Vectors { data: b, .. },
-            ) => {
+            (Budget::Linf(most), Sequence::Vectors(a), Sequence::Vectors(b)) => {
                 // The bound is kept in the numbers that are stored: 32-bit floats.
                 a.iter()
                     .zip(b)

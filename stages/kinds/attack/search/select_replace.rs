@@ -25,10 +25,7 @@ pub fn importance(
     let without = |place: &usize| {
         let mut vectors = vectors.clone();
         vectors.row_mut(*place).fill(0.0);
-        Sequence::Vectors {
-            dim: vectors.ncols(),
-            data: vectors.into_iter().collect(),
-        }
+        Sequence::Vectors(vectors)
     };
     let rows: Vec<Sequence> = places.iter().map(without).collect();
     let rows: Vec<&Sequence> = rows.iter().collect();

@@ -107,8 +107,7 @@ fn select_then_replace_changes_the_word_that_matters_most() {
         let fall = |place: &usize| {
             let mut vectors = vectors[0].clone();
             vectors.row_mut(*place).fill(0.0);
-            let (dim, data) = (vectors.ncols(), vectors.into_iter().collect());
-            let after = ask(context.subject, &Sequence::Vectors { dim, data });
+            let after = ask(context.subject, &Sequence::Vectors(vectors));
             f64::from(item.before[item.label as usize]) - f64::from(after[item.label as usize])
         };
         let old = item.tokens().unwrap();

@@ -195,7 +195,7 @@ fn rows_keep_their_limits_and_tell_the_truth() {
                     assert!(linf <= limit, "{model} {name}: {linf} > {limit}");
                 }
                 let data = row.adversarial.clone();
-                let read = Sequence::Vectors { dim: 2, data };
+                let read = Sequence::of_rows(2, data);
                 let p = subject.victim().probabilities(&[&read]).unwrap();
                 let p = p[0].as_slice().unwrap();
                 assert_eq!(p, row.after, "{model} {name}");
@@ -467,8 +467,9 @@ fn traces_of_a_vanilla_network_have_what_theory_asks() {
             .collect()
     };
     for (k, x) in first.original.chunks(2).enumerate() {
-        let measure = nn::stepping::contraction(stepper.as_mut(), &state, x).unwrap();
-        let slack = nn::stepping::example_1(model, params, x).unwrap();
+        let measure =
+            nn::stepping::contraction(stepper.as_mut(), state.as_slice().into(), x.into()).unwrap();
+        let slack = nn::stepping::example_1(model, params, x.into()).unwrap();
         let least = slack.into_iter().fold(f64::INFINITY, f64::min);
         assert_eq!(of("measure", k + 1), [measure]);
         assert_eq!(of("slack", k + 1), [least]);

@@ -80,7 +80,7 @@ fn pulled(
         let jacobian = stepper.jacobian(state, &at).unwrap().input;
         for (i, v) in v.iter().enumerate() {
             for (j, sum) in mean.iter_mut().enumerate() {
-                *sum += weight * v * jacobian[i * WIDTH + j];
+                *sum += weight * v * jacobian[[i, j]];
             }
         }
     }
