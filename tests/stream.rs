@@ -134,7 +134,7 @@ fn a_stream_says_what_is_wrong() {
     );
     assert_eq!(
         fail(&["whole", "--label", "0"], ""),
-        "error: the attack `optimal-control` does not perturb samples as they arrive\n |\n = help: gradient-sign, fixed-point and dynamic do\n"
+        "error: the attack `optimal-control` does not perturb samples as they arrive\n |\n = help: choose gradient-sign, fixed-point or dynamic\n"
     );
     assert_eq!(
         fail(&["started", "--label", "0"], ""),

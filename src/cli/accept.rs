@@ -1,4 +1,4 @@
-//! `ablate accept`: a person says that a change of code is harmless, and the old result stays.
+//! `ablate accept`: a person vouches that a change of code is harmless, and the old result stays in use.
 
 use std::process::Command;
 
@@ -30,7 +30,7 @@ pub struct Arguments {
     by: Option<String>,
 }
 
-/// Keeps the results of a stage in use though its code has changed.
+/// Keeps the results of a stage in use although its code has changed.
 pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let reason = arguments.reason.trim();
     if reason.is_empty() {

@@ -33,10 +33,10 @@ With --json every answer is {\"sequence\": 0, \"step\": 0, \"x\": [...]}, and \"
 pub struct Arguments {
     /// An attack stage, or one instance of it: its model must have been trained
     stage: String,
-    /// The class that the sequence has and shall leave; not needed with `target` in the stage
+    /// The true class of the sequence; not needed with `target` in the stage
     #[arg(long, value_name = "CLASS")]
     label: Option<u32>,
-    /// Also print what the classifier would say after each sample
+    /// Also print the class probabilities after each sample
     #[arg(long)]
     probabilities: bool,
 }
@@ -108,7 +108,7 @@ pub fn stream(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             write(&mut out, &mut run, &moved, (form, place), arguments)?;
             place.step += 1;
         }
-        // Whoever waits for the answer to a sample gets it before the next one.
+        // Each sample is answered before the next one is read.
         out.flush().map_err(unprinted)?;
     }
     Ok(())
@@ -207,7 +207,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// A sample and what the classifier says after it.
+/// A sample and the class probabilities after it.
 #[derive(Serialize)]
 struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]

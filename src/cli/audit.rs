@@ -35,7 +35,7 @@ pub struct Arguments {
     /// Check a proof against this store instead
     #[arg(long, value_name = "FILE", conflicts_with_all = ["result", "run", "html", "proof"])]
     check: Option<PathBuf>,
-    /// Do not hash the objects on the way
+    /// Do not hash the objects along the way
     #[arg(long)]
     no_bytes: bool,
 }

@@ -1,4 +1,4 @@
-//! `ablate compare`: two runs side by side, on the terminal or as one page.
+//! `ablate compare`: compares two runs, on the terminal or as one page.
 
 use std::path::PathBuf;
 

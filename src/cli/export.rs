@@ -52,7 +52,7 @@ pub struct Arguments {
     /// The whole run as a Workflow Run RO-Crate: a new folder, or a file that ends in .zip
     #[arg(long, value_name = "DIR|FILE.zip", group = "form")]
     ro_crate: Option<PathBuf>,
-    /// The whole run as OpenLineage events, one a line
+    /// The whole run as OpenLineage events, one per line
     #[arg(long, group = "form")]
     openlineage: bool,
     /// For tidy results: one table of the paper
@@ -69,7 +69,7 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
-/// Writes a result, or a run, in the form that was asked for.
+/// Writes a result, or a run, in the requested format.
 pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     if let Some(path) = &arguments.ro_crate {
         return export_run::write_crate(global, &arguments.which, path);
@@ -116,7 +116,7 @@ fn printed(grids: &[Grid], latex: bool) -> Vec<u8> {
     texts.join("\n").into_bytes()
 }
 
-/// Why a result of a run cannot be had.
+/// Why a result of a run is not available.
 pub fn no_result(recorded: &Recorded, doing: &str, result: &str, no: NoTable) -> Exit {
     let run = recorded.run.id;
     match no {

@@ -75,7 +75,7 @@ pub fn write_crate(global: &Global, option: &RunOption, path: &Path) -> Result<(
     Ok(())
 }
 
-/// The run that is meant, unless its record was altered: other tools could not tell.
+/// The run, unless its record was altered: other tools could not detect that.
 fn record(global: &Global, store: &Store, option: &RunOption) -> Result<Record, Exit> {
     let record = Record::of(store, run_selection::shown(global, store, option)?)?;
     let altered = store.unsealed(record.executions.keys().copied())?;
@@ -88,7 +88,7 @@ fn record(global: &Global, store: &Store, option: &RunOption) -> Result<Record, 
     }
 }
 
-/// Stands in for the pipeline file of a run that is older than the habit of recording it.
+/// Stands in for the pipeline file of a run from before it was recorded.
 fn as_it_is_now(global: &Global) -> Result<Vec<u8>, Exit> {
     let file = &global.file;
     std::fs::read(file).map_err(|error| {

@@ -35,7 +35,7 @@ pub fn write(file: &Path, bytes: &[u8]) -> Result<(), Exit> {
     })
 }
 
-/// Why a file must not be replaced by a slip: people wrote it, or a store needs it.
+/// Why a file must not be overwritten by accident: people wrote it, or a store needs it.
 fn precious(file: &Path) -> Option<&'static str> {
     let whole = std::path::absolute(file).ok()?;
     let is_store =

@@ -15,7 +15,7 @@ use super::print::out;
 #[derive(Args)]
 pub struct Arguments {
     /// Set damaged objects aside so that the next run recomputes them, remove dangling rows, and note
-    /// the faults of the log so that new ones can be told apart
+    /// the faults of the log so that new ones stand out
     #[arg(long)]
     repair: bool,
 }

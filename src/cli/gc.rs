@@ -13,7 +13,7 @@ use super::print::{note, out};
 /// What `gc` takes.
 #[derive(Args)]
 pub struct Arguments {
-    /// Keep what this many of the last runs reach; tagged runs are always kept
+    /// Keep what this many of the last runs use; tagged runs are always kept
     #[arg(long, value_name = "N", default_value_t = 10)]
     keep: usize,
     /// Show what would be removed, and remove nothing
@@ -24,7 +24,7 @@ pub struct Arguments {
     damaged: bool,
 }
 
-/// How long damaged objects are kept at least, for whoever looks into the damage.
+/// How long damaged objects are kept at least, so that the damage can be investigated.
 const WEEK: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// Removes what recent and tagged runs do not reach.

@@ -65,7 +65,7 @@ fn made(store: Option<&Store>, status: &InstanceStatus) -> Result<Vec<Output>, E
     Ok(execution.map(|it| it.outputs).unwrap_or_default())
 }
 
-/// Why there is no result, in a word.
+/// Why there is no result.
 fn state(status: &InstanceStatus) -> &'static str {
     match status {
         InstanceStatus::Unsound { fault, .. } => fault.word(),

@@ -1,4 +1,4 @@
-//! ManuscriptResults that manuscripts refer to: what `lint` and `render` share.
+//! Results that manuscripts refer to: what `lint` and `render` share.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use crate::publish::manuscript::cells::{self, Known};
 use crate::publish::manuscript::lint::Past;
 use crate::results::{cell, find};
 
-/// The results of a pipeline: those of now, or of a past run.
+/// The results of a pipeline: the current ones, or those of a past run.
 pub(super) struct ManuscriptResults<'a> {
     plan: &'a Plan<'a>,
     store: &'a Store,
@@ -56,7 +56,7 @@ impl<'a> ManuscriptResults<'a> {
         Some(outputs[source.output])
     }
 
-    /// What stands in a cell.
+    /// The contents of a cell.
     pub(super) fn cell(&self, name: &str) -> Result<String, String> {
         let found = find::find(self.plan, name).map_err(|d| d.title().to_owned())?;
         let Some(wanted) = &found.cell else {
@@ -77,14 +77,14 @@ impl<'a> ManuscriptResults<'a> {
             .map_err(|d| d.title().to_owned())
     }
 
-    /// All numbers that there are.
+    /// All current numbers.
     pub(super) fn known(&self) -> Vec<Known> {
         let outputs = cells::outputs(self.plan).into_iter();
         let made = outputs.filter_map(|source| Some((source, self.digest(source)?)));
         self.of(made)
     }
 
-    /// ManuscriptResults whose numbers are not known, because what the store has of them is not what was made.
+    /// Results whose numbers are unknown, because what is stored is damaged, missing or altered.
     pub(super) fn unusable(&self) -> Vec<String> {
         let mut found = Vec::new();
         for source in cells::outputs(self.plan) {
@@ -119,7 +119,7 @@ impl<'a> ManuscriptResults<'a> {
         known
     }
 
-    /// The numbers of past runs that are not those of now, newest first.
+    /// The numbers of past runs that are not current, newest first.
     pub(super) fn past(&self, runs: &[Run]) -> Result<Vec<Past>, store::Error> {
         let outputs = cells::outputs(self.plan);
         let mut seen: Vec<Digest> = outputs.iter().filter_map(|s| self.digest(*s)).collect();

@@ -1,4 +1,4 @@
-//! The command line: what can be asked, and which file answers it. One file per command, named for it; the others
+//! The command line: one file per command, named for it; the others
 //! are what commands share.
 
 mod accept;
@@ -79,7 +79,7 @@ enum Command {
     /// Show what would run and why, without running
     #[command(visible_alias = "status")]
     Plan(plan::Arguments),
-    /// Say why a stage will run, field by field
+    /// Explain why a stage will run, field by field
     Explain(explain::Arguments),
     /// List stages and their results
     Ls(ls::Arguments),
@@ -99,7 +99,7 @@ enum Command {
     Lint(lint::Arguments),
     /// Resolve the references in a manuscript
     Render(render::Arguments),
-    /// Compare what two stores made for the same keys
+    /// Compare the results of two stores for the same keys
     Challenge(challenge::Arguments),
     /// Write a run as one page: claims, results, figures, examples, provenance
     Report(report::Arguments),
@@ -120,10 +120,10 @@ enum Command {
     Tag(tag::Arguments),
     /// Draw the pipeline
     Graph(graph::Arguments),
-    /// Perturb samples from standard input as they arrive, by an attack stage
+    /// Perturb samples from standard input as they arrive, with an attack stage
     #[command(after_help = attack_stream::FORMAT)]
     AttackStream(attack_stream::Arguments),
-    /// Remove results that recent runs and tags do not reach
+    /// Remove results that no recent or tagged run uses
     #[command(visible_alias = "clean")]
     Gc(gc::Arguments),
     /// Check every stored byte against its digest

@@ -139,7 +139,7 @@ mod tests {
             assert_eq!(near, [2, 4, 1]);
             let last = vectors.nearest(0, 9)[3];
             assert_eq!((last.0, last.1), (3, -1.0));
-            // A part of a table has vectors of its own.
+            // A slice of a table has an offset.
             let part = table.slice(2, 3);
             let near = Vectors::of(&part).unwrap().nearest(0, 1);
             assert_eq!(near[0].0, 2);

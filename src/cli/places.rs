@@ -13,13 +13,13 @@ pub struct Places {
     /// A folder of copies of the data sets' files [also: ABLATE_MIRROR, or mirror under [data]]
     #[arg(long, global = true, value_name = "DIR")]
     mirror: Option<PathBuf>,
-    /// Do not ask the network for data sets
+    /// Do not fetch data sets from the network
     #[arg(long, global = true)]
     offline: bool,
 }
 
 impl Places {
-    /// Where data lies: the command line comes first, then the environment, then the pipeline.
+    /// Where data sets are: the command line comes first, then the environment, then the pipeline.
     pub fn home(&self, written: &Data) -> DataHome {
         let environment = std::env::var_os("ABLATE_MIRROR").filter(|value| !value.is_empty());
         let mirror = self.mirror.clone().or(environment.map(PathBuf::from));

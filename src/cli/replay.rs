@@ -1,5 +1,5 @@
-//! `ablate replay`: takes a stored result at its word. This process has made none of it: the
-//! inputs come from the store, and the kind recomputes what its outputs say of themselves.
+//! `ablate replay`: re-checks stored attack results. This process has computed none of them: the
+//! inputs come from the store, and the kind recomputes what its outputs claim.
 
 use clap::Args;
 use serde_json::json;
@@ -29,7 +29,7 @@ pub struct Arguments {
 /// How many disagreements of a stage are printed.
 const SHOWN: usize = 10;
 
-/// Recomputes what stored results say of themselves.
+/// Re-checks stored results.
 pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
@@ -168,7 +168,7 @@ fn tell(global: &Global, label: &str, outcome: &Replayed) -> Result<(), Exit> {
     Ok(())
 }
 
-/// Nobody watches a replay.
+/// A replay shows no progress.
 struct Silent;
 
 impl stages::Watch for Silent {

@@ -21,7 +21,7 @@ use crate::publish::report::summary::invocation;
 use crate::publish::report::{self, ClaimRow, LostResult};
 use crate::visible::one_line;
 
-/// How many adversarial examples a page holds if nobody says.
+/// How many adversarial examples a page has by default.
 pub const EXAMPLES: usize = 10_000;
 
 /// How many figures that are not drawn are named on the terminal.
@@ -40,7 +40,7 @@ pub struct Arguments {
     /// The file to write; an existing file is replaced
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
-    /// The most adversarial examples that are put into it
+    /// Maximum number of adversarial examples on the page
     #[arg(long, value_name = "N", default_value_t = EXAMPLES)]
     examples: usize,
 }
@@ -104,7 +104,7 @@ pub fn tell_lost(lost: &[LostResult]) {
     }
 }
 
-/// A command that could not show all that it was asked for has failed, whatever else it has shown.
+/// A command that could not show everything has failed, whatever else it has shown.
 pub fn unless_wrong(lost: &[LostResult]) -> Result<(), Exit> {
     match lost.iter().any(|one| one.wrong) {
         true => Err(Exit::Code(1)),
@@ -115,7 +115,7 @@ pub fn unless_wrong(lost: &[LostResult]) -> Result<(), Exit> {
 /// The claims of a run, under the labels of today's files: what `ablate claims --run` says. None
 /// if there is no file of claims; why not, if a file is wrong or gone.
 pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, String> {
-    // Several pipelines may share a store: each has claims of its own.
+    // Several pipelines may share a store: each has its own claims.
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     if name != run.file {
         let (run, own) = (run.id, &run.file);
@@ -157,7 +157,7 @@ pub fn first_line(why: &str) -> &str {
     first.trim_start_matches("error: ")
 }
 
-/// `run 3`, and what it was invocation, so that nobody takes a small run for the whole one.
+/// `run 3`, with its targets and options, so that a partial run is not mistaken for a full one.
 pub fn named(run: RunId, invocation: &str) -> String {
     match invocation {
         "" => format!("run {run}"),

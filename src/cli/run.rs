@@ -25,13 +25,13 @@ use crate::results::find;
 pub struct Arguments {
     /// Stages to run, with all that they read: `stage` or `stage[axis=value]` [default: all]
     targets: Vec<String>,
-    /// How many stages at once, and how many threads in all [default: one per core]
+    /// Maximum number of concurrent stages and of threads [default: one per core]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Go on with stages that do not need a failed one
+    /// After a failure, keep running stages that do not depend on it
     #[arg(short, long)]
     keep_going: bool,
-    /// Let programs of `command` stages read and write what they did not declare
+    /// Run programs of `command` stages without a sandbox
     #[arg(long)]
     no_sandbox: bool,
     /// Name this run, which keeps its results from gc
@@ -176,7 +176,7 @@ fn report_end(
 /// Notes on odd results that people are shown after a run.
 const SHOWN: usize = 10;
 
-/// Instances that are looked at after a run: for more there is the report.
+/// Instances that are checked after a run: the report covers more.
 const LOOKED_AT: usize = 1_000;
 
 /// What is odd about the results that this run made.

@@ -1,6 +1,6 @@
 //! Which results a command shows. One rule for all of them: those of the pipeline, the profile and
 //! the settings that are given now, and those of a past run only if `--run` names it. A past run is
-//! named on standard error, so that nobody takes it for the present.
+//! named on standard error, so that it is not mistaken for the current one.
 //!
 //! `last` and `prev` are runs of this pipeline: several pipelines may share a store. With
 //! `--profile` or `--set` they are those that were made with just these.
@@ -50,8 +50,8 @@ pub fn past(global: &Global, store: &Store, option: &RunOption) -> Result<Option
     Ok(Some(run))
 }
 
-/// For commands that show whole runs: the one that was named, or the one that has the results of
-/// now.
+/// For commands that show whole runs: the one that was named, or the one that has the current
+/// results.
 pub fn shown(global: &Global, store: &Store, option: &RunOption) -> Result<Run, Exit> {
     match past(global, store, option)? {
         Some(run) => Ok(run),
@@ -119,7 +119,7 @@ fn by_number_or_tag(global: &Global, store: &Store, name: &str) -> Result<Run, E
         .into())
 }
 
-/// How many runs are searched for the one that has the results of now.
+/// How many runs are searched for the one that has the current results.
 const LOOK_BACK: usize = 100;
 
 /// The run whose results are those of the pipeline, profile and settings given now: of several the
@@ -154,7 +154,7 @@ fn present(global: &Global, store: &Store) -> Result<Run, Exit> {
     }
 }
 
-/// No run has the results of now; the newest of the pipeline is named.
+/// No run has the current results; the newest of the pipeline is named.
 fn outdated(global: &Global, last: &Run) -> Exit {
     let (file, asked) = (global.file.display(), typed(global));
     let (id, when) = (last.id, utc(last.started));
@@ -165,7 +165,7 @@ fn outdated(global: &Global, last: &Run) -> Exit {
         .into()
 }
 
-/// How many results a run has, if all that it has are those of now.
+/// How many results a run has, if all of them are current.
 fn agreeing(
     store: &Store,
     run: &Run,
@@ -219,8 +219,8 @@ fn announce(global: &Global, run: &Run) {
     note!("ablate: {}", one_line(&line));
 }
 
-/// Today's pipeline file with the profile and the settings of a past run: its results go by the
-/// names of now.
+/// The current pipeline file with the profile and the settings of a past run: its results have the
+/// current names.
 pub fn pipeline_of(global: &Global, run: &Run) -> Result<Pipeline, Exit> {
     let own = Own::of(global);
     if !own.has(run) {
@@ -275,7 +275,7 @@ pub fn unusable_exit(unusable: &Unusable) -> Exit {
     )
 }
 
-/// What tells the runs of this pipeline from those of others.
+/// What distinguishes the runs of this pipeline from those of others.
 struct Own {
     /// The file's name. None if there is no such file: then all runs are meant.
     file: Option<String>,

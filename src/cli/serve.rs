@@ -17,10 +17,10 @@ pub struct Arguments {
     /// The port; 0 for any that is free
     #[arg(long, value_name = "PORT", default_value_t = 8042)]
     port: u16,
-    /// The address to listen at. Whoever can reach it can read all results
+    /// The address to listen on. Anyone who can reach it can read all results
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     bind: IpAddr,
-    /// The most adversarial examples that are put into a page
+    /// Maximum number of adversarial examples on a page
     #[arg(long, value_name = "N", default_value_t = report::EXAMPLES)]
     examples: usize,
 }

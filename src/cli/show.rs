@@ -1,4 +1,4 @@
-//! `ablate show`: look at a result.
+//! `ablate show`: prints a result.
 
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ pub fn show(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
 }
 
-/// The result of the pipeline, profile and settings of now.
+/// The result of the current pipeline, profile and settings.
 fn show_present(global: &Global, arguments: &Arguments, store: &Store) -> Result<(), Exit> {
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
@@ -150,7 +150,7 @@ struct Part {
     digest: Digest,
 }
 
-/// Prints instances in the form that was asked for; `together` makes one table of them, `notes` says what is
+/// Prints instances in the requested format; `together` makes one table of them, `notes` lists what is
 /// odd about them.
 fn print(
     global: &Global,

@@ -16,7 +16,7 @@ pub fn lines(table: &RecordBatch) -> Vec<String> {
     if schema.column_with_name("epoch").is_none() || table.num_rows() < 2 {
         return Vec::new();
     }
-    // They only count, and a line of that says nothing.
+    // They only count, so their bars carry no information.
     let counted = ["epoch", "step", "attempt", "attempts"];
     let names = schema.fields().iter().map(|field| field.name().as_str());
     let names: Vec<&str> = names.filter(|name| !counted.contains(name)).collect();

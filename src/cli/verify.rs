@@ -1,4 +1,4 @@
-//! `ablate verify`: does the same come out again?
+//! `ablate verify`: executes stored results again and compares.
 
 use clap::Args;
 use serde_json::json;
@@ -25,17 +25,17 @@ use crate::results::recall::Fault;
 pub struct Arguments {
     /// Stages to execute again: `stage` or `stage[axis=value]` [default: all that are stored]
     stages: Vec<String>,
-    /// Only some of them: `20%` or `5`, drawn by key
+    /// Only a sample of them: `20%` or `5`, drawn by key
     #[arg(long, value_name = "SIZE")]
     sample: Option<Size>,
-    /// Which sample
+    /// The seed of the sample
     #[arg(long, value_name = "N", default_value_t = 0, requires = "sample")]
     seed: u64,
-    /// On how many threads, one after the other: 1,2,8 [default: one per core]
+    /// Thread counts to execute with, one after the other: 1,2,8 [default: one per core]
     #[arg(long, value_name = "N,…", value_delimiter = ',',
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Vec<u16>,
-    /// Let programs of `command` stages read and write what they did not declare
+    /// Run programs of `command` stages without a sandbox
     #[arg(long)]
     no_sandbox: bool,
     #[command(flatten)]
