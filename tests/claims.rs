@@ -162,7 +162,7 @@ fn a_broken_file_is_a_note_of_the_run() {
     assert_eq!(
         printed.stderr,
         "ablate: the claims cannot be judged (ablate claims): \
-         the query of claim `A-3` failed: no column is called `ac`\n"
+         the query of claim `A-3` failed: no column is named `ac`\n"
     );
 }
 

@@ -73,9 +73,9 @@ fn a_mirror_with_another_file_of_that_size_is_not_believed() {
     let printed = ablate(&lab, &["run"]);
     assert_eq!(printed.code, 1);
     assert!(
-        printed.stderr.contains(
-            "and b947834bcc1e9f5639436c72750f0d31610b50450e956eadb7f77360733671e5 is wanted"
-        ),
+        printed
+            .stderr
+            .contains("expected b947834bcc1e9f5639436c72750f0d31610b50450e956eadb7f77360733671e5"),
         "{}",
         printed.stderr
     );

@@ -378,7 +378,7 @@ fn limits_are_not_in_the_key() {
     lab.edit("processes = 512", "processes = 0");
     let printed = lab.ablate(&["plan"]);
     assert_eq!(printed.code, 2);
-    assert!(printed.stderr.contains("the program may have 0 processes"));
+    assert!(printed.stderr.contains("`processes` is 0"));
 }
 
 #[test]
@@ -486,7 +486,7 @@ fn memory_has_a_limit_that_is_named() {
     let lab = Lab::new(&command(&big, "memory = 0.5"));
     let printed = lab.ablate(&["run"]);
     assert_eq!(printed.code, 1, "{printed:?}");
-    let help = "it may have 0.5 GB, and `memory` sets another limit";
+    let help = "its limit is 0.5 GB; raise `memory`";
     assert!(printed.stderr.contains(help), "{}", printed.stderr);
     lab.edit("memory = 0.5", "memory = 4");
     lab.run().ran(["c"]);
@@ -512,7 +512,7 @@ fn processes_have_a_limit() {
     let lab = Lab::new(&command(&format!("{{ {many}; }}"), "processes = 6"));
     let printed = lab.ablate(&["run"]);
     assert_eq!(printed.code, 1, "{printed:?}");
-    let help = "it may have 6 processes and threads at once, and `processes` sets another limit";
+    let help = "its limit is 6 processes and threads; raise `processes`";
     assert!(printed.stderr.contains(help), "{}", printed.stderr);
     lab.edit("processes = 6", "processes = 60");
     lab.run().ran(["c"]);

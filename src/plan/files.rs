@@ -121,7 +121,7 @@ impl Hasher {
                 continue;
             }
             if !found.is_file() {
-                return Err(format!("{} is not a plain file", relative.display()));
+                return Err(format!("{} is not a regular file", relative.display()));
             }
             let known = self
                 .digests

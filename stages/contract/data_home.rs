@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub struct DataHome {
     /// The user's cache, laid out like a mirror, shared by all pipelines.
     pub cache: PathBuf,
-    /// A folder of somebody's copies, read where it lies.
+    /// A folder of copies, read in place.
     pub mirror: Option<PathBuf>,
     /// Whether the network must not be asked.
     pub offline: bool,

@@ -1,4 +1,4 @@
-//! What a kind promises of its bytes. Decides no result: it says how two results are compared.
+//! Whether a kind gives the same bytes again. Decides no result: it says how two results are compared.
 
 /// What a kind promises when it is executed again with the same key.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,7 +12,7 @@ pub enum Determinism {
     Outside,
 }
 
-/// How far the numbers of a column may lie apart.
+/// How much the numbers of a column may differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Within {
     /// The output, or `*` for all.

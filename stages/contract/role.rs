@@ -14,7 +14,7 @@ pub enum Role {
     Attack,
     /// Gives the numbers that people write about.
     Results,
-    /// Gives values that somebody has typed.
+    /// Gives values that were typed by hand.
     Typed,
     /// Computes tables by a query.
     Query,

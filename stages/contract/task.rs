@@ -1,4 +1,4 @@
-//! One execution of a stage: what it may look at, and where it reports to.
+//! One execution of a stage: what it may read, and where it reports to.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::data_home::DataHome;
 /// What a stage run makes: a table for each output port.
 pub type Outputs = BTreeMap<String, RecordBatch>;
 
-/// One execution of a stage: all that it may look at.
+/// One execution of a stage: all that it may read.
 pub struct Task<'a> {
     /// Input tables by port.
     pub inputs: BTreeMap<String, RecordBatch>,
@@ -40,7 +40,7 @@ pub struct Place {
     pub scratch: Option<PathBuf>,
 }
 
-/// A declared file: where it lies now, and what its contents were when the key was made.
+/// A declared file: where it is now, and what its contents were when the key was made.
 #[derive(Clone, Copy, Debug)]
 pub struct SourceFile<'a> {
     /// Where to read it.

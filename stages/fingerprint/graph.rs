@@ -1,7 +1,7 @@
 //! The modules of crates and the arrows between them: who uses whose items.
 //!
 //! A path is followed through the modules that re-export what it names, to the file that defines it.
-//! When in doubt there is an arrow: a needless rerun is a pity, a stale result is a lie. Included by
+//! When in doubt there is an arrow: a needless rerun costs time, a stale result is wrong. Included by
 //! the build script and by tests.
 //!
 //! Not seen: a method that a third module gives to a type by a trait of a fourth, when whoever
@@ -187,7 +187,7 @@ impl Graph {
     }
 
     fn resolve(&self, from: &Place, path: &[String], depth: usize) -> Option<Target> {
-        // Re-exports in a circle would be an error of the compiler's.
+        // Cyclic re-exports do not compile.
         if depth > 16 {
             return None;
         }

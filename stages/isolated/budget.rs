@@ -6,7 +6,7 @@ use std::fs;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget(pub u64);
 
-/// The share of the machine that one worker gets unless somebody says otherwise. Two may run at
+/// The default fraction of the machine's memory for one worker is 1 / SHARE. Two may run at
 /// once, beside stages that need memory themselves.
 const SHARE: u64 = 4;
 
@@ -36,7 +36,7 @@ impl std::str::FromStr for Budget {
         let bytes = number * unit;
         if !bytes.is_finite() || bytes < LEAST as f64 {
             return Err(format!(
-                "`{text}` is too little: a worker needs {}",
+                "`{text}` is too small: a worker needs at least {}",
                 in_words(LEAST)
             ));
         }
@@ -85,7 +85,7 @@ mod tests {
         );
         assert_eq!(
             size("5"),
-            Err("`5` is too little: a worker needs 64.0 MiB".to_owned())
+            Err("`5` is too small: a worker needs at least 64.0 MiB".to_owned())
         );
         for text in ["", "GB", "1e400G", "-4GB", "NaN"] {
             assert!(size(text).is_err(), "{text}");

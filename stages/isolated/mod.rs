@@ -1,6 +1,6 @@
-//! Work that may take more memory than there is, done in a process of its own.
+//! Work that may run out of memory, done in a separate process.
 //!
-//! A query or a file of somebody else's may ask for any amount of memory, and a process that
+//! A query or a foreign file may need any amount of memory, and a process that
 //! cannot have it is ended on the spot: the whole run, with all its stages. So such work is done
 //! by workers, copies of this program that read requests from a pipe. A worker that exceeds the
 //! [budget](Budget), is killed or crashes is one failed stage. Workers are kept for the next

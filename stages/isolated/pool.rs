@@ -52,7 +52,7 @@ pub fn ask(
     };
     let tables: Vec<RecordBatch> = tables.values().cloned().collect();
     let (done, result) = channel();
-    // A thread of its own waits for the pipe, so that this one can notice a wish to stop. It
+    // A separate thread waits for the pipe, so that this one can notice a request to stop. It
     // does not reap the worker, whose number stays its own until then.
     let talk = thread::Builder::new().name("ablate-worker".into());
     let started = talk.spawn(move || {
@@ -118,7 +118,7 @@ impl Worker {
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .stderr(said.try_clone()?)
-                // Ctrl-C is for us: we end it when we have told everybody.
+                // Ctrl-C is for us: workers are ended after the run has reported.
                 .process_group(0)
                 .spawn()
         };
@@ -172,7 +172,9 @@ impl Worker {
         let _ = (&self.said).take(1 << 16).read_to_string(&mut said);
         let status = match status {
             Ok(status) => status,
-            Err(error) => return Failure::new(format!("{what} was lost: {error}")),
+            Err(error) => {
+                return Failure::new(format!("{what} failed: lost the worker process: {error}"));
+            }
         };
         let failure = if status.code() == Some(OVER_BUDGET) {
             Failure::new(format!(
@@ -182,7 +184,7 @@ impl Worker {
             .help(too_much(request))
         } else if let Some(size) = refused(&said) {
             Failure::new(format!(
-                "{what} ran out of memory: {size} more could not be had"
+                "{what} ran out of memory: an allocation of {size} failed"
             ))
             .help(too_much(request))
         } else {
@@ -205,7 +207,7 @@ impl Worker {
 fn too_much(request: &Request) -> &'static str {
     match request {
         Request::Query(_) => {
-            "does it join every row with every row? say which rows belong together, or raise the limit: --memory 8GB"
+            "is it a cross join? add a join condition, or raise the limit: --memory 8GB"
         }
         Request::Parquet(_) => "make the table smaller, or raise the limit: --memory 8GB",
     }

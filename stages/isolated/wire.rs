@@ -79,7 +79,7 @@ pub fn receive_table(from: &mut impl Read) -> io::Result<RecordBatch> {
     let mut reader = StreamReader::try_new(from, None).map_err(io::Error::other)?;
     let schema = reader.schema();
     let table = reader.next().transpose().map_err(io::Error::other)?;
-    // The mark at the end must be taken off the pipe too.
+    // The end-of-stream marker must be read from the pipe too.
     while reader
         .next()
         .transpose()

@@ -14,7 +14,7 @@ pub const VECTORS: Param = Param::choice(
     &["frozen", "trained"],
     "Whether connected word vectors are frozen or trained.",
 );
-/// The dimension of vectors of one's own.
+/// The dimension of the model's own embedding.
 pub const DIM: Param = Param::int(
     "dim",
     50,

@@ -158,7 +158,7 @@ fn too_many(params: &Params, message: &str) -> ParamError {
     ];
     let own = chosen(params).map(|model| model.entry().params);
     let own = own.unwrap_or_default();
-    // Whoever wrote a size is told there.
+    // The error points at a size that was written.
     let written = sizes.into_iter().filter(|size| {
         let default = own.iter().find(|param| param.name == *size);
         let default = default.and_then(|param| param.presence.default());
@@ -224,7 +224,7 @@ pub fn check_inputs(params: &Params, signals: bool, vectors: bool) -> Result<(),
     Ok(())
 }
 
-/// What the file tells of the weights of the model that the parameters name; or which inputs do not fit it.
+/// What the pipeline file says of the weights of the model that the parameters name; or which inputs do not fit it.
 pub fn expect(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedModel, Mismatch> {
     let model = chosen(params)?;
     let entry = model.entry();
@@ -252,7 +252,7 @@ pub fn expect(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedMo
 }
 
 /// The sources of the models that may come in by these ports, for the code of a kind that loads them: those that
-/// the plan foresees, and all where it cannot tell.
+/// the plan knows, or all of them.
 pub fn files(inputs: &ExpectedInputs<'_>, ports: &[&str]) -> Vec<&'static str> {
     let mut files = Vec::new();
     for port in ports.iter().filter(|port| inputs.has(port)) {

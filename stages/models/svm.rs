@@ -148,7 +148,7 @@ impl ModelKind for Svm {
         }
     }
 
-    /// How long and in which order it was trained is part of its card, but no business of parameters
+    /// How long and in which order it was trained is part of its card, but not of parameters
     /// that train nothing.
     fn describes(&self, asked: &ModelCard, stored: &ModelCard) -> bool {
         let specs = (asked.spec::<SvmSpec>(), stored.spec::<SvmSpec>());

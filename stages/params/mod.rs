@@ -1,4 +1,4 @@
-//! Parameters: read once, with defaults per choice and names that are nearly right.
+//! Parameters: defaults per choice, ranges, and reading them by name.
 
 pub mod complete;
 pub mod settings;

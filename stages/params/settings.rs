@@ -49,7 +49,7 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// What one of several names stands for.
+    /// The value of one of several names.
     pub fn one_of<T: Copy>(self, name: &'static str, all: &[(&str, T)]) -> Result<T, ParamError> {
         let given = self.text(name).ok_or_else(|| absent(name))?;
         let found = all.iter().find(|(known, _)| *known == given);

@@ -108,7 +108,7 @@ pub fn read_any(table: &RecordBatch) -> Result<Matrix, Failure> {
         .position(|o| (o[1] - o[0]) as usize != dim)
     {
         return Err(Failure::new(format!(
-            "the vector in row {row} is not as long as the first, which has {dim} numbers"
+            "the vector in row {row} has another dimension than the first, {dim}"
         )));
     }
     let (start, end) = (offsets[0] as usize, offsets[lists.len()] as usize);

@@ -95,7 +95,7 @@ impl Vocab {
         let in_order = |ids: &Int32Array| ids.values().iter().copied().eq(0..ids.len() as i32);
         if !ids.is_some_and(in_order) {
             return Err(Failure::new(
-                "the vocabulary's column `id` does not count 0, 1, 2, … as 32-bit numbers",
+                "the vocabulary's column `id` is not 0, 1, 2, … as 32-bit integers",
             )
             .help("connect the output `vocab` of a tokenize stage"));
         }
@@ -122,7 +122,7 @@ pub fn words(table: &RecordBatch, port: &str) -> Result<StringArray, Failure> {
     match found {
         Some(words) if words.null_count() == 0 => Ok(words.clone()),
         _ => Err(Failure::new(format!(
-            "the input `{port}` has no column `token` or `word` of text without nulls"
+            "the input `{port}` has no column `token` or `word` of strings without nulls"
         ))),
     }
 }

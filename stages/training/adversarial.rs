@@ -24,7 +24,7 @@ pub fn train(
     let fit = Fit {
         spec,
         start,
-        told: accuracies,
+        shown: accuracies,
         watch,
     };
     fit.run(card, &model, data, extra)

@@ -1,4 +1,4 @@
-//! What a fit tells while it runs: progress and a line per epoch for the user, records for the history. Stops the
+//! Follows a fit while it runs: progress and a line per epoch for the user, records for the history. Stops the
 //! fit when the user says so.
 
 use nn::training::{Event, Flow};
@@ -6,7 +6,7 @@ use nn::training::{Event, Flow};
 use crate::Watch;
 use crate::tables::history::EpochRecord;
 
-/// Listens to a fit.
+/// The progress of a fit.
 pub struct Epochs<'a> {
     watch: &'a dyn Watch,
     /// Steps in all, as far as that is known.
@@ -17,7 +17,7 @@ pub struct Epochs<'a> {
 }
 
 impl Epochs<'_> {
-    /// Nothing heard yet of a fit of so many steps.
+    /// Before the first step of `steps`.
     pub fn new(watch: &dyn Watch, steps: usize) -> Epochs<'_> {
         Epochs {
             watch,
@@ -27,8 +27,8 @@ impl Epochs<'_> {
         }
     }
 
-    /// Takes an event; `told` says what is shown of an epoch after its loss.
-    pub fn hear(&mut self, event: &Event, told: fn(&EpochRecord) -> String) -> Flow {
+    /// Records an event; `shown` is what the log says of an epoch after its loss.
+    pub fn record(&mut self, event: &Event, shown: fn(&EpochRecord) -> String) -> Flow {
         match event {
             Event::Step { step, .. } => self.watch.progress(*step, self.steps.max(*step)),
             Event::Epoch {
@@ -47,9 +47,9 @@ impl Epochs<'_> {
                     dev_loss: dev.map(|e| e.loss),
                     dev_accuracy: dev.map(|e| e.accuracy),
                 };
-                let (epoch, told) = (record.epoch, told(&record));
+                let (epoch, shown) = (record.epoch, shown(&record));
                 self.watch
-                    .log(&format!("epoch {epoch}: loss {loss:.4}, {told}"));
+                    .log(&format!("epoch {epoch}: loss {loss:.4}, {shown}"));
                 self.history.push(record);
             }
             Event::Restart { attempt } => {

@@ -63,7 +63,7 @@ pub fn train(
     };
     let windows = predicted.div_ceil(bptt);
     let mut epochs = Epochs::new(watch, windows * spec.epochs);
-    let mut tell = |event: &Event| epochs.hear(&per_token(event, windows, predicted), perplexity);
+    let mut tell = |event: &Event| epochs.record(&per_token(event, windows, predicted), perplexity);
     let start = network::initial(&model, data, start)?;
     let fitted = fit_stream(&model, start, &text, &dev, &stream, &mut tell).map_err(failure)?;
     if fitted.stopped {

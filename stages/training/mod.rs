@@ -1,6 +1,6 @@
-//! Training, by task: [`classify`] one text or a pair, [`language`] (the next token of a long text),
-//! [`translate`] (a source into a target), and [`adversarial`], a classifier that also learns from rows made
-//! against its current weights.
+//! Training, by task: [`classify`] (a class per row), [`language`] (the next token of a long text), [`translate`]
+//! (a target text from a source text), and [`adversarial`], a classifier that also learns from rows made against its
+//! current weights.
 //!
 //! Shared by them: [`PARAMS`] and the settings of a fit made of them, what would have no effect, training a
 //! network epoch by epoch, and the table `model`. Knows nothing of attacks.

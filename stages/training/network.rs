@@ -50,7 +50,7 @@ pub struct Fit<'a> {
     /// A trained model to continue from.
     pub start: Option<&'a Loaded>,
     /// What the log says of an epoch.
-    pub told: fn(&EpochRecord) -> String,
+    pub shown: fn(&EpochRecord) -> String,
     /// Who watches.
     pub watch: &'a dyn Watch,
 }
@@ -64,11 +64,11 @@ impl Fit<'_> {
         data: &TrainingData<'_>,
         extra: &mut dyn ExtraExamples,
     ) -> Result<Trained, Failure> {
-        let (spec, told) = (self.spec, self.told);
+        let (spec, shown) = (self.spec, self.shown);
         let start = initial(model, data, self.start)?;
         let steps = data.train.len().div_ceil(spec.batch) * spec.epochs;
         let mut epochs = Epochs::new(self.watch, steps);
-        let mut tell = |event: &_| epochs.hear(event, told);
+        let mut tell = |event: &_| epochs.record(event, shown);
         let (train, dev) = (data.train, data.dev);
         let fitted = fit_with(model, start, train, dev, spec, None, extra, &mut tell);
         let fitted = fitted.map_err(failure)?;

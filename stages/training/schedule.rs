@@ -5,7 +5,7 @@ use nn::training::Schedule;
 use crate::ParamError;
 use crate::params::settings::{self, Settings};
 
-/// The schedule of a fit of so many epochs.
+/// The schedule of a fit of `epochs` epochs.
 pub fn schedule(s: Settings<'_>, epochs: usize) -> Result<Schedule, ParamError> {
     let chosen = s.text("schedule").unwrap_or("constant");
     // The rate changes from one epoch to the next.

@@ -65,7 +65,7 @@ pub fn train(
     let fit = Fit {
         spec,
         start,
-        told: perplexity,
+        shown: perplexity,
         watch,
     };
     fit.run(card, &model, data, &mut NoExtra)

@@ -67,7 +67,7 @@ pub fn params(params: &Params) -> Result<(), ParamError> {
     {
         return Err(error(
             "memory",
-            format!("the memory is {gigabytes:?} GB"),
+            format!("`memory` is {gigabytes:?} GB"),
             "write gigabytes, more than 0",
         ));
     }
@@ -76,8 +76,8 @@ pub fn params(params: &Params) -> Result<(), ParamError> {
     {
         return Err(error(
             "processes",
-            format!("the program may have {most} processes"),
-            "write 1 or more: it is one itself",
+            format!("`processes` is {most}"),
+            "it is at least 1: the program itself",
         ));
     }
     match params.get("timeout") {
@@ -85,7 +85,7 @@ pub fn params(params: &Params) -> Result<(), ParamError> {
         Some(Value::Float(seconds)) if *seconds > 0.0 && *seconds <= 31_536_000.0 => Ok(()),
         Some(Value::Float(seconds)) => Err(error(
             "timeout",
-            format!("the timeout is {seconds:?} seconds"),
+            format!("`timeout` is {seconds:?} seconds"),
             "write seconds, more than 0 and at most a year",
         )),
         _ => Ok(()),
@@ -204,7 +204,7 @@ mod tests {
         );
         assert_eq!(
             message(&[("timeout", Value::Float(0.0))]),
-            Some("timeout: the timeout is 0.0 seconds".into())
+            Some("timeout: `timeout` is 0.0 seconds".into())
         );
         assert!(message(&[("timeout", Value::Float(f64::NAN))]).is_some());
         let env = Value::Table([("A=B".to_owned(), Value::Text("x".into()))].into());

@@ -84,7 +84,7 @@ pub fn kill_all() {
     }
 }
 
-/// Tells how far the program says it is, if it does: `3/10` in a small plain file.
+/// Tells how far the program says it is, if it does: `3/10` in a small regular file.
 fn tell_progress(sandbox: &Sandbox, watch: &dyn Watch) {
     // Opening a pipe would wait for its writer.
     if !std::fs::symlink_metadata(&sandbox.progress).is_ok_and(|found| found.is_file()) {
@@ -105,7 +105,7 @@ pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),
-        (None, None) => "it ended in an unknown way".to_owned(),
+        (None, None) => "it ended for an unknown reason".to_owned(),
     }
 }
 
@@ -232,7 +232,7 @@ fn cannot_start(sandbox: &Sandbox, program: &str, error: &std::io::Error) -> Fai
     let declared = sandbox.work.join(program);
     let help = match error.kind() {
         ErrorKind::NotFound if declared.is_file() && program.contains('/') => {
-            "the program that its first line (#!) names is not there".to_owned()
+            "the interpreter in its first line (#!) does not exist".to_owned()
         }
         ErrorKind::NotFound if declared.is_file() => {
             format!("write \"./{program}\" to run a file of the stage")
@@ -244,7 +244,7 @@ fn cannot_start(sandbox: &Sandbox, program: &str, error: &std::io::Error) -> Fai
         ErrorKind::PermissionDenied if declared.is_file() => {
             format!("make it executable: chmod +x {program}")
         }
-        _ => "is it a program for this machine?".to_owned(),
+        _ => "is it compiled for this machine?".to_owned(),
     };
     let message = match error.kind() {
         ErrorKind::NotFound => format!("the program `{program}` was not found"),
@@ -269,7 +269,7 @@ fn not_in_path(sandbox: &Sandbox, program: &str) -> String {
         );
     }
     let nearest = crate::contract::nearest::nearest(program, programs.iter().map(String::as_str));
-    let looked = format!("looked through the {} folders of PATH", folders.len());
+    let looked = format!("searched the {} folders in PATH", folders.len());
     match nearest {
         Some(near) => format!("{looked}; did you mean `{near}`?"),
         None => format!(

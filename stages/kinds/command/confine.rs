@@ -1,5 +1,5 @@
 //! Keeps a program to what its stage declares: it may read its files, its inputs, its environments,
-//! itself and system folders, write to its own folders, and talk to nobody. On Linux, by Landlock and
+//! itself and system folders, write to its own folders, and use no network. On Linux, by Landlock and
 //! a network namespace; the provenance says what could not be closed.
 
 use std::io::{self, Read};

@@ -13,9 +13,9 @@ use std::process::Command;
 
 /// What a child does before it becomes the program.
 pub struct Entry {
-    /// Whether to try for a network of its own, in which there is nobody else.
+    /// Whether to try to enter a new network namespace.
     pub own_network: bool,
-    /// The rules to obey with a network of its own, and without.
+    /// The rules with a network namespace, and without.
     pub rules: [Option<OwnedFd>; 2],
     /// The most bytes of data of a process.
     pub memory: u64,

@@ -2,7 +2,7 @@
 //! digest of all that the program could read there, for the key.
 //!
 //! A Python distribution says in its RECORD what it installed: a file that is older than its RECORD
-//! and as long as it says is taken at its word, and any other is hashed. What no RECORD covers is
+//! and as long as it says is taken from it, and any other is hashed. What no RECORD covers is
 //! hashed, and what would lead to files outside is refused. Knows nothing of processes.
 
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ pub fn find(pipeline: &Path, names: &[&str]) -> Result<Vec<Environment>, Problem
         if !path.is_dir() {
             return Err(problem(
                 format!("the environment `{name}` is not a folder"),
-                "single files belong into `files`",
+                "list single files in `files`",
             ));
         }
         let inside = pipeline.canonicalize();
@@ -206,7 +206,7 @@ pub fn digest(root: &Path) -> Result<Digest, Problem> {
     Ok(Digest::of(record.as_bytes()))
 }
 
-/// What lies in an environment: folders matter by their contents only.
+/// The contents of an environment: folders matter by their contents only.
 enum Entry {
     File(Metadata),
     /// With what it points to.
@@ -243,7 +243,7 @@ fn list(root: &Path) -> Result<Entries, Problem> {
                 entries.insert(name.to_owned(), Entry::File(found));
             } else {
                 return Err(problem(
-                    format!("{} is not a plain file", path.display()),
+                    format!("{} is not a regular file", path.display()),
                     "remove it: what a program may read must enter the key",
                 ));
             }

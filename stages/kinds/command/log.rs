@@ -34,7 +34,7 @@ impl Log {
         }
         let (head, tail) = (part(0, HALF)?, part(length - HALF, HALF)?);
         let cut = length - 2 * HALF;
-        Ok(Log(format!("{head}\n[{cut} bytes left out]\n{tail}")))
+        Ok(Log(format!("{head}\n[{cut} bytes omitted]\n{tail}")))
     }
 
     pub fn lines(&self) -> impl Iterator<Item = &str> {
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(log(b"a\nb\xff\n").0, "a\nb\u{fffd}\n");
         let long = log(&[b"start".as_slice(), &[b'x'; 100_000], b"end"].concat()).0;
         assert!(long.starts_with("start") && long.ends_with("end"));
-        assert!(long.contains("\n[34472 bytes left out]\n"));
+        assert!(long.contains("\n[34472 bytes omitted]\n"));
         assert!(long.len() < 66_000);
     }
 

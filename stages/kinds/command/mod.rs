@@ -84,21 +84,21 @@ static DESCRIPTION: Description = Description {
             name: "network",
             ty: Type::Bool,
             presence: Presence::Default(|| Value::Bool(false)),
-            help: "Whether the program may use the network; audits name it as a doubt.",
+            help: "Whether the program may use the network; audits list it as a doubt.",
             ..Param::PLAIN
         },
         Param {
             name: "memory",
             ty: Type::Float,
             presence: Presence::Optional,
-            help: "The most memory that it may have, in GB; default: that of the machine. Not in the key.",
+            help: "Memory limit in GB; default: the memory of the machine. Not in the key.",
             ..Param::PLAIN
         },
         Param {
             name: "processes",
             ty: Type::Int,
             presence: Presence::Default(|| Value::Int(4096)),
-            help: "The most processes and threads it may have at once. Not in the key.",
+            help: "Maximum number of processes and threads. Not in the key.",
             ..Param::PLAIN
         },
         Param {
@@ -221,17 +221,17 @@ fn advice(status: ExitStatus, printed: &str, program: &Program, limits: &Limits)
     if says(MEMORY) || killed {
         let gigabytes = limits.memory as f64 / 1e9;
         let why = if killed {
-            "if it was killed for its memory: "
+            "if it ran out of memory: "
         } else {
             ""
         };
         return Some(format!(
-            "{why}it may have {gigabytes:.1} GB, and `memory` sets another limit"
+            "{why}its limit is {gigabytes:.1} GB; raise `memory`"
         ));
     }
     if says(&["cannot fork", "fork: retry", "can't start new thread"]) {
         return Some(format!(
-            "it may have {} processes and threads at once, and `processes` sets another limit",
+            "its limit is {} processes and threads; raise `processes`",
             limits.processes
         ));
     }

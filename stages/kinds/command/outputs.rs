@@ -1,4 +1,4 @@
-//! Takes the tables that a program left in its `out/` folder. Only plain files with the
+//! Takes the tables that a program left in its `out/` folder. Only regular files with the
 //! declared names: a link could name anything, and would be read after it changed.
 
 use std::fs;
@@ -27,11 +27,11 @@ pub fn take(
             let what = match (kind.is_symlink(), kind.is_dir()) {
                 (true, _) => "a symbolic link",
                 (_, true) => "a folder",
-                _ => "not a plain file",
+                _ => "not a regular file",
             };
             return Err(
                 Failure::new(format!("the output $ABLATE_OUT/{file} is {what}"))
-                    .help("write the table itself, as a plain Parquet file")
+                    .help("write a regular Parquet file")
                     .at("outputs"),
             );
         }

@@ -49,7 +49,7 @@ pub fn find(sandbox: &Sandbox, argument: &str) -> Result<Program, Failure> {
     Ok(program)
 }
 
-/// Where a program lies: in the folders of PATH, in an environment, or where its path says.
+/// Where a program is: in the folders of PATH, in an environment, or where its path says.
 fn locate(sandbox: &Sandbox, argument: &str) -> Option<PathBuf> {
     if argument.contains('/') {
         let declared = sandbox.environments.iter().find_map(|(name, path)| {
@@ -81,7 +81,7 @@ fn is_open(sandbox: &Sandbox, path: &Path) -> bool {
     own.any(|folder| path.starts_with(folder)) || in_system(path) && !closed
 }
 
-/// Turns away what would run without what it needs, or whose changes nobody would notice.
+/// Refuses what would run without its dependencies, or whose changes would go unnoticed.
 fn refuse(sandbox: &Sandbox, name: &str, path: &Path, real: &Path) -> Result<(), Failure> {
     let pipeline = sandbox.pipeline.as_deref();
     let relative = |path: &Path| {

@@ -21,7 +21,7 @@ pub struct Sandbox {
     /// Where it must leave its outputs.
     pub out: PathBuf,
     /// Where what it prints goes. It has no name, so that the program cannot put a pipe or a
-    /// link to somebody's secrets in its place.
+    /// link to secrets in its place.
     pub log: File,
     /// Where its inputs are.
     pub input: PathBuf,
@@ -140,7 +140,7 @@ impl Sandbox {
             ("HOME", home.into()),
             ("TMPDIR", tmp.into()),
             ("LANG", "C.UTF-8".into()),
-            // Python seeds the order of its sets by chance unless it is told not to.
+            // Python randomises the order of sets by default.
             ("PYTHONHASHSEED", "0".into()),
             ("PYTHONDONTWRITEBYTECODE", "1".into()),
             // Python takes a source for unchanged if its length and the second of its last change
@@ -188,7 +188,7 @@ fn search_path<'a>(environments: impl Iterator<Item = &'a PathBuf>) -> OsString 
     std::env::join_paths(all).unwrap_or(inherited)
 }
 
-/// An environment is read where it lies, so it must be what the key says: now, and after the
+/// An environment is read in place, so it must be what the key says: now, and after the
 /// program has read it.
 pub fn check_environment(name: &str, file: &SourceFile<'_>) -> Result<(), Failure> {
     let now = environment::digest(file.path).map_err(|problem| {

@@ -1,9 +1,9 @@
 //! The folders of the system: where programs and what they need lie on most machines. They are open
-//! to every program, but for the pipeline's own folder, should it lie in one of them.
+//! to every program, but for the pipeline's own folder, should it be in one of them.
 
 use std::path::{Path, PathBuf};
 
-/// Open to every program, with all that lies below.
+/// Open to every program, with everything below.
 const SYSTEM: &[&str] = &[
     "/bin", "/dev", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/nix", "/opt", "/proc", "/sbin",
     "/snap", "/sys", "/usr",
@@ -20,7 +20,7 @@ pub const DEVICES: &[&str] = &[
     "/dev/zero",
 ];
 
-/// Whether a path without links lies in a folder of the system.
+/// Whether a path without links is in a folder of the system.
 pub fn in_system(path: &Path) -> bool {
     SYSTEM.iter().any(|system| path.starts_with(system))
 }

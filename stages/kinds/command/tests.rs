@@ -223,13 +223,13 @@ fn a_missing_program_is_a_failure_with_advice() {
         failure.message,
         "the program `no-such-program-at-all` was not found"
     );
-    assert!(failure.help.unwrap().starts_with("looked through the "));
+    assert!(failure.help.unwrap().starts_with("searched the "));
     assert_eq!(failure.param, Some("run"));
     let env = Value::Table([("PATH".to_owned(), Value::Text("/bin".into()))].into());
     let failure = program(&["shh"]).set("env", env).run().unwrap_err();
     let help = failure.help.unwrap();
     assert!(
-        help.starts_with("looked through the 1 folders of PATH; did you mean `"),
+        help.starts_with("searched the 1 folders in PATH; did you mean `"),
         "{help}"
     );
     let failure = program(&["./plot.py"]).run().unwrap_err();
@@ -297,7 +297,7 @@ fn only_plain_files_are_taken() {
     );
     assert_eq!(
         refused("mkfifo $ABLATE_OUT/x.parquet"),
-        "the output $ABLATE_OUT/x.parquet is not a plain file"
+        "the output $ABLATE_OUT/x.parquet is not a regular file"
     );
 }
 
@@ -311,7 +311,7 @@ fn undeclared_outputs_are_ignored_and_said() {
     );
 }
 
-/// Whether a process is alive: it exists and is no zombie waiting for somebody to reap it.
+/// Whether a process is alive: it exists and is not a zombie waiting for somebody to reap it.
 fn alive(pid: &str) -> bool {
     let ps = std::process::Command::new("ps")
         .args(["-o", "stat=", "-p", pid])
@@ -398,7 +398,7 @@ fn a_program_may_say_how_far_it_is() {
     let case = sh(&format!("echo 3/10 > $ABLATE_PROGRESS; sleep 0.6; {COPY}"));
     case.run().unwrap();
     assert_eq!(case.eyes.progress.lock().unwrap().last(), Some(&(3, 10)));
-    // What is no plain file, or no progress, is passed over.
+    // What is not a regular file, or not progress, is ignored.
     let case = sh(&format!("mkfifo $ABLATE_PROGRESS; sleep 0.6; {COPY}"));
     case.run().unwrap();
     assert!(case.eyes.progress.lock().unwrap().is_empty());

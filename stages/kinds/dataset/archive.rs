@@ -91,7 +91,7 @@ pub fn zip_member(
     if !is_plain(member) || !entry.is_file() {
         return Err(refused(
             file,
-            &format!("the member `{member}`, which is not a plain file"),
+            &format!("the member `{member}`, which is not a regular file"),
         ));
     }
     let mut left = limit;
@@ -122,7 +122,7 @@ fn read_into(
     if read > *left {
         return Err(refused(
             file,
-            &format!("`{name}`, which holds more than it should"),
+            &format!("`{name}`, which is larger than expected"),
         ));
     }
     *left -= read;
@@ -134,7 +134,7 @@ fn broken(file: &str, error: impl std::fmt::Display) -> Failure {
 }
 
 fn refused(file: &str, what: &str) -> Failure {
-    Failure::new(format!("{file} holds {what}"))
+    Failure::new(format!("{file} contains {what}"))
         .help("nothing was unpacked; get the archive from elsewhere")
 }
 
@@ -175,7 +175,7 @@ mod tests {
             let message = read_tar(&archive(bad, file, b"x"), 9).unwrap_err();
             assert_eq!(
                 message,
-                format!("a.tar holds the member `{bad}`, which would leave its folder")
+                format!("a.tar contains the member `{bad}`, which would leave its folder")
             );
         }
         for link in [
@@ -186,7 +186,7 @@ mod tests {
             let message = read_tar(&archive("a", link, b""), 9).unwrap_err();
             assert_eq!(
                 message,
-                "a.tar holds the member `a`, which is a link or a device"
+                "a.tar contains the member `a`, which is a link or a device"
             );
         }
         let good = read_tar(&archive("./a/b", file, b"x"), 1).unwrap();
@@ -198,7 +198,7 @@ mod tests {
         let tar = archive("a", tar::EntryType::Regular, b"0123456789");
         assert_eq!(
             read_tar(&tar, 9).unwrap_err(),
-            "a.tar holds `a`, which holds more than it should"
+            "a.tar contains `a`, which is larger than expected"
         );
         assert!(read_tar(&tar, 10).is_ok());
         assert!(
@@ -215,7 +215,7 @@ mod tests {
             let said = zip_member(Cursor::new(&zip), "a.zip", "b", 9).unwrap_err();
             assert_eq!(
                 said.message,
-                format!("a.zip holds the member `{bad}`, which would leave its folder")
+                format!("a.zip contains the member `{bad}`, which would leave its folder")
             );
         }
         let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
@@ -224,7 +224,10 @@ mod tests {
         zip.add_symlink("c", "/etc/passwd", options).unwrap();
         let zip = zip.finish().unwrap().into_inner();
         let said = zip_member(Cursor::new(&zip), "a.zip", "b", 9).unwrap_err();
-        assert_eq!(said.message, "a.zip holds the member `c`, which is a link");
+        assert_eq!(
+            said.message,
+            "a.zip contains the member `c`, which is a link"
+        );
 
         let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
         zip.start_file("b", zip::write::SimpleFileOptions::default())
@@ -235,7 +238,7 @@ mod tests {
         assert_eq!(member("b", 5000).unwrap(), [0; 5000]);
         assert_eq!(
             member("b", 4999).unwrap_err().message,
-            "a.zip holds `b`, which holds more than it should"
+            "a.zip contains `b`, which is larger than expected"
         );
         assert_eq!(
             member("c", 1).unwrap_err().message,

@@ -99,14 +99,14 @@ pub fn params(params: &Params) -> Result<(), ParamError> {
         return Err(error(
             "encoding",
             message,
-            "the catalogue knows how a named set is encoded",
+            "the encoding of a named data set is known",
         ));
     }
     if let Origin::Own(source) = &origin
         && source.binary()
         && encoding(params) != Encoding::Utf8
     {
-        let message = "`encoding` is for files of text, and Parquet says its own".to_owned();
+        let message = "`encoding` is for text files, and a Parquet file needs none".to_owned();
         return Err(error("encoding", message, "leave it out"));
     }
     if encoding_name(params).is_some_and(|name| text::NAMES.iter().all(|(known, _)| *known != name))
@@ -178,7 +178,7 @@ fn no_options(generate: Option<&BTreeMap<String, Value>>) -> Result<(), ParamErr
         None => Ok(()),
         Some(_) => Err(error(
             "generate",
-            "only sets that are made from the seed take `generate`".into(),
+            "only synthetic data sets take `generate`".into(),
             "leave it out",
         )),
     }
@@ -251,9 +251,7 @@ fn step_of(step: &BTreeMap<String, Value>) -> Result<Move, String> {
             Part::Rows(usize::try_from(*rows).unwrap_or(usize::MAX))
         }
         _ => {
-            return Err(
-                "`share`, more than 0 and at most 1, or `rows` must say how many".to_owned(),
-            );
+            return Err("give `share`, above 0 and at most 1, or `rows`".to_owned());
         }
     };
     let in_order = match step.get("by").map(Value::as_text) {

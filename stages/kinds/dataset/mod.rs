@@ -1,7 +1,7 @@
 //! `dataset`: a named data set, a set made from a seed, or a user's own file, as one table.
 //!
 //! [`catalogue`] says what there is, [`fetch`] gets the files, [`load`] reads them, [`draw`]
-//! chooses rows. What is read is fixed by digests; only where it lies comes from outside.
+//! chooses rows. What is read is fixed by digests; only its location comes from outside.
 
 mod archive;
 mod catalogue;
@@ -49,13 +49,13 @@ pub struct Dataset;
 
 static DESCRIPTION: Description = Description {
     kind: "dataset",
-    summary: "A data set: named, made from a seed, or your own file.",
+    summary: "A data set: named, synthetic, or your own file.",
     params: &[
         Param {
             name: "name",
             ty: Type::Text,
             presence: Presence::Optional,
-            help: "A set that `ablate data list` names.",
+            help: "The name of a data set: see `ablate data list`.",
             ..Param::PLAIN
         },
         Param {
@@ -69,14 +69,14 @@ static DESCRIPTION: Description = Description {
             name: "encoding",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("utf-8".into())),
-            help: "How your own file is encoded: utf-8, utf-8-lossy, latin-1 or windows-1252.",
+            help: "The encoding of your own file: utf-8, utf-8-lossy, latin-1 or windows-1252.",
             ..Param::PLAIN
         },
         Param {
             name: "generate",
             ty: Type::Table,
             presence: Presence::Optional,
-            help: "Options of a set that is made from the seed, such as { train = 2000 }.",
+            help: "Options of a synthetic data set, such as { train = 2000 }.",
             ..Param::PLAIN
         },
         Param {
@@ -90,21 +90,21 @@ static DESCRIPTION: Description = Description {
             name: "splits",
             ty: Type::Texts,
             presence: Presence::Default(|| Value::List(Vec::new())),
-            help: "Keep only these splits; all if empty.",
+            help: "Keep only these splits; default: all.",
             ..Param::PLAIN
         },
         Param {
             name: "balance",
             ty: Type::Bool,
             presence: Presence::Default(|| Value::Bool(false)),
-            help: "Cut every class of a split to the size of its smallest.",
+            help: "Whether every class of a split is cut to the size of the smallest.",
             ..Param::PLAIN
         },
         Param {
             name: "sample",
             ty: Type::Table,
             presence: Presence::Default(|| Value::Table(BTreeMap::new())),
-            help: "At most this many rows of a split: { train = 1000, test = 500 }.",
+            help: "Maximum number of rows of a split, drawn by seed and id: { train = 1000, test = 500 }.",
             ..Param::PLAIN
         },
     ],
@@ -217,10 +217,10 @@ fn named(set: &Set, plan: &draw::Plan, task: &Task<'_>) -> Result<RecordBatch, F
     for (split, (found, content)) in wanted.into_iter().zip(found) {
         if (found, content) != (split.rows, split.content) {
             return Err(Failure::new(format!(
-                "`{}` from {} gave other rows than the catalogue pins for {}: {found} with content {content}, not {} with {}",
+                "`{}` from {} does not match the rows pinned in the catalogue for {}: {found} rows with digest {content}, expected {} with {}",
                 set.name, form.loader, split.name, split.rows, split.content
             ))
-            .help("the files are right, so this is a defect of the loader: please report it"));
+            .help("the files have the right checksums, so this is a bug in the loader: please report it"));
         }
     }
     Ok(rows)

@@ -221,11 +221,11 @@ fn own_signals_of_every_form_give_the_same_rows() {
     let said = |contents: &[u8]| message(own("f.jsonl", contents, &[source("jsonl", &two)]));
     assert_eq!(
         said(b"{\"class\": 1, \"signal\": [1, 2, 3]}"),
-        "f.jsonl, row 1: 3 numbers are no steps of 2"
+        "f.jsonl, row 1: 3 numbers cannot be divided into steps of 2"
     );
     assert_eq!(
         said(b"{\"class\": 1, \"signal\": [1, \"2\"]}"),
-        "f.jsonl, row 1: `signal` is no list of numbers"
+        "f.jsonl, row 1: `signal` is not a list of numbers"
     );
     assert_eq!(
         said(b"{\"class\": 1, \"signal\": [1, 1e60]}"),
@@ -251,11 +251,11 @@ fn own_signals_of_every_form_give_the_same_rows() {
     };
     assert_eq!(
         parse(&[("csv", text("f")), ("x", text("s"))]),
-        "lists of numbers come from jsonl or parquet"
+        "signals must be in a jsonl or parquet file"
     );
     assert_eq!(
         parse(&[("jsonl", text("f")), ("x", text("s")), ("text", text("t"))]),
-        "`source` has a text and `x`: rows are texts or signals"
+        "`source` names both a text and `x`: rows are texts or signals"
     );
     assert_eq!(
         parse(&[
@@ -263,7 +263,7 @@ fn own_signals_of_every_form_give_the_same_rows() {
             ("x", text("s")),
             ("channels", Value::Int(0))
         ]),
-        "`channels` of `source` is 0, not a number from 1"
+        "`channels` of `source` is 0, not an integer from 1"
     );
 }
 
@@ -274,11 +274,11 @@ fn own_labels_are_what_they_say() {
     assert_eq!(labels(&spaced["rows"]), [Some(1), Some(1), Some(0)]);
     assert_eq!(
         message(csv(b"review,stars\na,1\nb,1.0\nc,0\n")),
-        "f.csv: the labels `1` and `1.0` are one number, written in two ways"
+        "f.csv: the labels `1` and `1.0` are the same number"
     );
     assert_eq!(
         message(csv(b"review,stars\na,1\nb, \n")),
-        "f.csv, row 2: it has no label"
+        "f.csv, row 2: the label is empty"
     );
     let parquet = |stars: ArrayRef| {
         let review: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
@@ -301,7 +301,7 @@ fn own_labels_are_what_they_say() {
     }
     assert_eq!(
         parquet(Arc::new(lists.finish())),
-        "cannot read f.parquet: the column `stars` is no text and no number"
+        "cannot read f.parquet: the column `stars` is neither a string nor a number"
     );
 }
 
@@ -310,7 +310,7 @@ fn own_data_without_labels_cannot_be_balanced() {
     let unlabelled = table(&[("csv", text("f.csv")), ("text", text("review"))]);
     let written = [("source", unlabelled), ("balance", Value::Bool(true))];
     let told = message(own("f.csv", b"review\na\nb\n", &written));
-    assert_eq!(told, "there are no labels to balance by");
+    assert_eq!(told, "there are no labels to balance");
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn own_data_says_what_is_wrong_and_where() {
     assert_eq!(csv(b"text,stars\nx,1\n"), "f.csv has no column `review`");
     assert_eq!(
         csv(b"review,stars\nx,1\ny,\n"),
-        "f.csv, row 2: it has no label"
+        "f.csv, row 2: the label is empty"
     );
     assert_eq!(
         csv(b"review,stars\ncaf\xe9,1\n"),
@@ -343,11 +343,11 @@ fn own_data_says_what_is_wrong_and_where() {
     let jsonl = |contents: &[u8]| message(own("f.jsonl", contents, &[source("jsonl")]));
     assert_eq!(
         jsonl(b"{\"review\": \"x\"}"),
-        "f.jsonl, row 1: there is no `stars`"
+        "f.jsonl, row 1: `stars` is missing"
     );
     assert_eq!(
         jsonl(b"{\"review\": null, \"stars\": 1}"),
-        "f.jsonl, row 1: `review` is no text and no number"
+        "f.jsonl, row 1: `review` is neither a string nor a number"
     );
     let ids = table(&[
         ("csv", text("f.csv")),
@@ -356,7 +356,7 @@ fn own_data_says_what_is_wrong_and_where() {
     ]);
     assert_eq!(
         message(own("f.csv", b"i,t\na,x\na,y\n", &[("source", ids)])),
-        "f.csv, row 2: the id `a` is there twice"
+        "f.csv, row 2: duplicate id `a`"
     );
 }
 
@@ -391,7 +391,7 @@ fn parameters_are_checked_before_anything_runs() {
     );
     assert_eq!(
         wrong(&[name("imdb"), ("generate", table(&[]))]),
-        "generate: only sets that are made from the seed take `generate`"
+        "generate: only synthetic data sets take `generate`"
     );
     let step = |entries: &[(&str, Value)]| ("split", Value::List(vec![table(entries)]));
     let share = ("share", Value::Float(0.5));
@@ -418,7 +418,7 @@ fn parameters_are_checked_before_anything_runs() {
             name("imdb"),
             step(&[("of", text("test")), ("into", text("dev"))])
         ]),
-        "split: `share`, more than 0 and at most 1, or `rows` must say how many"
+        "split: give `share`, above 0 and at most 1, or `rows`"
     );
     assert_eq!(
         wrong(&[(
@@ -429,7 +429,7 @@ fn parameters_are_checked_before_anything_runs() {
     );
     assert_eq!(
         wrong(&[("source", table(&[("csv", text("a"))]))]),
-        "source: `source` does not say which column is the text"
+        "source: `source` does not name the text column"
     );
 }
 

@@ -32,7 +32,7 @@ pub const NAMES: [(&str, Encoding); 4] = [
     ("windows-1252", Encoding::Windows1252),
 ];
 
-/// What windows-1252 has at 0x80 to 0x9F; the five holes are as the web reads them.
+/// What windows-1252 has at 0x80 to 0x9F; the five unassigned codes are as on the web.
 const WINDOWS: [char; 32] = [
     '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
     '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',

@@ -14,7 +14,7 @@ pub fn text<'a>(name: &str, bytes: &'a [u8]) -> Result<(Vec<&'a str>, Matrix), F
         let at = error.valid_up_to();
         Failure::new(format!("{name} is not UTF-8 at byte {at}")).at("file")
     })?;
-    // A byte-order mark is no part of the first word.
+    // A byte-order mark is not part of the first word.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let first = text.lines().next().unwrap_or_default();
     let header: Vec<&str> = first.split_whitespace().collect();
@@ -32,20 +32,20 @@ pub fn text<'a>(name: &str, bytes: &'a [u8]) -> Result<(Vec<&'a str>, Matrix), F
     };
     if dim == 0 {
         return Err(
-            Failure::new(format!("{name}: line 1 has no word with numbers after it"))
+            Failure::new(format!("{name}: line 1 is not a word followed by numbers"))
                 .help("each line is a word and its vector, separated by spaces")
                 .at("file"),
         );
     }
-    // What a header promises is not believed before a line holds as much.
+    // A header is not trusted before a line confirms it.
     let second = body.lines().next().unwrap_or_default();
     let fields = second.split_whitespace().count();
     if counted.is_some() && fields <= dim {
         return Err(Failure::new(format!(
-            "{name}: line 1 promises {dim} numbers a word, and line 2 has {}",
+            "{name}: line 1 says {dim} numbers per word, and line 2 has {}",
             fields.saturating_sub(1)
         ))
-        .help("the file is cut off, or line 1 is of another file")
+        .help("the file is truncated, or line 1 belongs to another file")
         .at("file"));
     }
     let before = usize::from(counted.is_some());
@@ -87,12 +87,12 @@ pub fn text<'a>(name: &str, bytes: &'a [u8]) -> Result<(Vec<&'a str>, Matrix), F
         && expected != words.len()
     {
         return Err(Failure::new(format!(
-            "{name}: line 1 promises {expected} words, and there are {}",
+            "{name}: line 1 says {expected} words, and there are {}",
             words.len()
         ))
         .help(match expected > words.len() {
-            true => "the file is cut off: get it again",
-            false => "correct the number in line 1, or take that line out",
+            true => "the file is truncated: download it again",
+            false => "correct the number in line 1, or delete that line",
         })
         .at("file"));
     }
@@ -165,7 +165,7 @@ fn several_words<'a>(row: &'a str, into: &mut [f32]) -> Result<&'a str, String> 
         let parsed = field.parse();
         *number = parsed.map_err(|_| format!("has `{field}` where a number should be"))?;
         if !number.is_finite() {
-            return Err(format!("has `{field}`, which is no finite number"));
+            return Err(format!("has `{field}`, which is not finite"));
         }
     }
     let word = fields
@@ -236,7 +236,7 @@ pub fn safetensors(name: &str, bytes: &[u8], tensor: Option<&str>) -> Result<Mat
             values[at]
         );
         return Err(wrong(what)
-            .help("vectors are finite numbers of 32 bits")
+            .help("vectors must be finite 32-bit floats")
             .at("tensor"));
     }
     Ok(Matrix { dim, values })
@@ -340,7 +340,7 @@ mod tests {
         );
         assert_eq!(
             message(b"3 2\na 1 2\n"),
-            "v.txt: line 1 promises 3 words, and there are 1"
+            "v.txt: line 1 says 3 words, and there are 1"
         );
         assert_eq!(message(b"a 1\n\xff"), "v.txt is not UTF-8 at byte 4");
         assert!(message(b"").contains("line 1"));

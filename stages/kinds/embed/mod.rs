@@ -45,84 +45,84 @@ static DESCRIPTION: Description = Description {
             name: "dim",
             ty: Type::Int,
             presence: Presence::Default(|| Value::Int(50)),
-            help: "For random and skip-gram: how many numbers a vector has.",
+            help: "For random and skip-gram: embedding dimension.",
             ..Param::PLAIN
         },
         Param {
             name: "file",
             ty: Type::Text,
             presence: Presence::Optional,
-            help: "For vectors: a file in GloVe's or word2vec's text form, or safetensors.",
+            help: "For vectors: a file in GloVe's or word2vec's text format, or safetensors.",
             ..Param::PLAIN
         },
         Param {
             name: "tensor",
             ty: Type::Text,
             presence: Presence::Optional,
-            help: "For a safetensors file: the matrix to take, if it has several.",
+            help: "For a safetensors file: the name of the matrix, if there are several.",
             ..Param::PLAIN
         },
         Param {
             name: "unknown",
             ty: Type::Text,
             presence: Presence::Optional,
-            help: "For vectors: the word whose vector [UNK] gets, such as \"unk\" in GloVe.",
+            help: "For vectors: the word whose vector is used for [UNK], such as \"unk\" in GloVe.",
             ..Param::PLAIN
         },
         Param {
             name: "missing",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("random".to_owned())),
-            help: "For vectors: what tokens without a vector get: random, zero or unknown.",
+            help: "For vectors: the vector of tokens that have none: random, zero or unknown.",
             ..Param::PLAIN
         },
         Param {
             name: "scale",
             ty: Type::Float,
             presence: Presence::Default(|| Value::Float(settings::SCALE)),
-            help: "Random numbers are between -scale and scale.",
+            help: "Random vectors are uniform between -scale and scale.",
             ..Param::PLAIN
         },
         Param {
             name: "window",
             ty: Type::Int,
             presence: Presence::Default(|| Value::Int(5)),
-            help: "For skip-gram: how far apart two words may be to be learnt from.",
+            help: "For skip-gram: the maximum distance between a word and its context.",
             ..Param::PLAIN
         },
         Param {
             name: "negative",
             ty: Type::Int,
             presence: Presence::Default(|| Value::Int(5)),
-            help: "For skip-gram: words of noise for each pair.",
+            help: "For skip-gram: negative samples per pair.",
             ..Param::PLAIN
         },
         Param {
             name: "epochs",
             ty: Type::Int,
             presence: Presence::Default(|| Value::Int(5)),
-            help: "For skip-gram: how often the text is read.",
+            help: "For skip-gram: number of epochs.",
             ..Param::PLAIN
         },
         Param {
             name: "learning_rate",
             ty: Type::Float,
             presence: Presence::Default(|| Value::Float(0.025)),
-            help: "For skip-gram: the first step; it falls to nothing by the end.",
+            help: "For skip-gram: initial learning rate; it decays linearly to 0.",
             ..Param::PLAIN
         },
         Param {
             name: "subsample",
             ty: Type::Float,
             presence: Presence::Default(|| Value::Float(1e-3)),
-            help: "For skip-gram: words more frequent than this are left out now and then; 0 for never.",
+            help: "For skip-gram: words with a higher relative frequency are subsampled; 0 = off.",
             ..Param::PLAIN
         },
         Param {
             name: "train",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("train".to_owned())),
-            help: "For skip-gram: the split to learn from.",
+            help: "For skip-gram: the split to train on.",
             ..Param::PLAIN
         },
     ],

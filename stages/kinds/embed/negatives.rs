@@ -1,4 +1,4 @@
-//! Words drawn as often as their count to the power of 3/4 says: the noise of skip-gram.
+//! Negative samples of skip-gram: words drawn in proportion to their count to the power of 3/4.
 //!
 //! An alias table: two numbers a word, one draw, exact.
 

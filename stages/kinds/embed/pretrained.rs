@@ -54,7 +54,7 @@ pub fn one_source(settings: &Settings, vectors: bool, vocab: bool) -> Result<(),
     let (param, message, help) = match (file, vectors) {
         (Some(_), true) => (
             "file",
-            "there are two sets of vectors, a file and an input",
+            "both a file and an input give vectors",
             "leave out `file` or the input `vectors`",
         ),
         (None, false) => (
@@ -125,7 +125,7 @@ fn by_place(
             vocab.tokens.len()
         ))
         .help("the rows of a safetensors file are the ids of the vocabulary it was trained with")),
-        None => Err(Failure::new(format!("{name} has numbers and no words"))
+        None => Err(Failure::new(format!("{name} has vectors without words"))
             .help("connect the input `vocab` that its rows belong to")),
     }
 }
@@ -147,8 +147,8 @@ fn restrict(
         // Vectors that were made for a vocabulary have one of their own.
         None => places.get(UNKNOWN).copied(),
         Some(word) => Some(*places.get(word.as_str()).ok_or_else(|| {
-            Failure::new(format!("the vectors have no word `{word}`"))
-                .help("name the word that stands for unknown ones, or leave `unknown` out")
+            Failure::new(format!("the word `{word}` has no vector"))
+                .help("name another word for `unknown`, or leave it out")
                 .at("unknown")
         })?),
     };
@@ -189,7 +189,7 @@ fn restrict(
             "none of the {} tokens of the vocabulary has a vector",
             vocab.tokens.len()
         ))
-        .help("are these vectors of the same language, and in the same case?")
+        .help("are the vectors for the same language, and in the same case?")
         .at("source"));
     }
     task.watch
@@ -232,7 +232,7 @@ fn bytes(task: &Task<'_>, name: &str) -> Result<Vec<u8>, Failure> {
     match unpacked {
         Ok(_) => Ok(plain),
         Err(error) => Err(Failure::new(format!("{name} cannot be unpacked: {error}"))
-            .help("the file is damaged or cut off: get it again")
+            .help("the file is damaged or truncated: download it again")
             .at("file")),
     }
 }

@@ -70,7 +70,7 @@ impl Settings {
         let origin = named("source", text("source").unwrap_or_default(), ORIGINS)?;
         for param in ["file", "tensor", "unknown"] {
             if params.contains_key(param) && origin != Origin::Vectors {
-                let message = format!("`{param}` has a meaning for source = \"vectors\" alone");
+                let message = format!("`{param}` is only for source = \"vectors\"");
                 return Err(error(param, message, "leave it out"));
             }
         }
@@ -103,7 +103,7 @@ impl Settings {
             subsample: number(params, "subsample", 1e-3)?,
         };
         if settings.missing == Missing::Unknown && settings.unknown.is_none() {
-            let message = "missing = \"unknown\" needs to know which word is the unknown one";
+            let message = "missing = \"unknown\" needs `unknown`, the word whose vector is used";
             return Err(error(
                 "missing",
                 message.to_owned(),
@@ -160,6 +160,9 @@ fn named<T: Copy>(param: &'static str, name: &str, all: &[(&str, T)]) -> Result<
     })
 }
 
+/// Integers are at most this: no vector has as many numbers.
+const MOST: i64 = 1 << 20;
+
 fn whole(
     params: &Params,
     name: &'static str,
@@ -167,8 +170,8 @@ fn whole(
     least: i64,
 ) -> Result<usize, ParamError> {
     let number = params.get(name).and_then(Value::as_int).unwrap_or(absent);
-    if number < least || number > 1 << 20 {
-        let message = format!("`{name}` is {number}, and must be at least {least} and not huge");
+    if number < least || number > MOST {
+        let message = format!("`{name}` is {number}, and must be between {least} and {MOST}");
         return Err(error(name, message, "common values are between 1 and 300"));
     }
     Ok(number as usize)
@@ -180,7 +183,7 @@ fn number(params: &Params, name: &'static str, absent: f64) -> Result<f64, Param
         _ => absent,
     };
     if !(0.0..=1e6).contains(&number) {
-        let message = format!("`{name}` is {number}, and must be a number from 0");
+        let message = format!("`{name}` is {number}, and must be at least 0");
         return Err(error(name, message, "see the README for common values"));
     }
     Ok(number)

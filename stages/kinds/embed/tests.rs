@@ -249,15 +249,15 @@ fn vectors_of_another_width_and_promises_are_told() {
         ),
         (
             "1 4000000000000\ncat 1 2\n",
-            "v.txt: line 1 promises 4000000000000 numbers a word, and line 2 has 2",
+            "v.txt: line 1 says 4000000000000 numbers per word, and line 2 has 2",
         ),
         (
             "1 18446744073709551615\ncat 1 2\n",
-            "v.txt: line 1 promises 18446744073709551615 numbers a word, and line 2 has 2",
+            "v.txt: line 1 says 18446744073709551615 numbers per word, and line 2 has 2",
         ),
         (
             "0 5\n",
-            "v.txt: line 1 promises 5 numbers a word, and line 2 has 0",
+            "v.txt: line 1 says 5 numbers per word, and line 2 has 0",
         ),
         (
             "Cat 1 2\nDog 3 4\n",

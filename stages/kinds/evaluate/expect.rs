@@ -1,5 +1,5 @@
-//! What the file tells of `evaluate` before it runs: cells that come from nowhere, metrics and names that a table
-//! does not have. Decides no result.
+//! What is checked of `evaluate` before it runs: cells without an input, metrics and names that a table does not
+//! have. Decides no result.
 
 use store::Params;
 

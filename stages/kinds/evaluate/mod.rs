@@ -55,7 +55,7 @@ static DESCRIPTION: Description = Description {
             name: "profile",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text(String::new())),
-            help: "The size of the run, written beside every result.",
+            help: "The profile of the run, a column of the results.",
             ..Param::PLAIN
         },
         Param {
@@ -79,7 +79,7 @@ static DESCRIPTION: Description = Description {
             help: "For pca: the table that its results belong to.",
             ..Param::PLAIN
         },
-        Param::int("strongest", 5, 1, "For words: how many of each class."),
+        Param::int("strongest", 5, 1, "For words: how many per class."),
     ],
     seeded: false,
     role: Role::Results,

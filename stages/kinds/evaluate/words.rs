@@ -1,4 +1,4 @@
-//! The words that speak most for each class, by the counts of naive Bayes.
+//! The strongest words of each class, by the counts of naive Bayes.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::tables::vocabulary;
 use crate::tables::weights::with_metadata;
 use crate::{Failure, Outputs, Task};
 
-/// Tokens that are no words.
+/// Special tokens, which are not words.
 const SPECIAL: [&str; 2] = ["[PAD]", "[UNK]"];
 
 /// `label, rank, token, count, other`: how often in the class, and in all others.
@@ -20,7 +20,7 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
     let count = Settings(task.params).int("strongest").map_err(failure)?;
     let loaded = Loaded::open(&task.inputs["bayes"], None)?;
     let bayes = loaded.bayes().ok_or_else(|| {
-        Failure::new("the input `bayes` is no naive Bayes")
+        Failure::new("the input `bayes` is not a naive Bayes model")
             .help("connect a train stage with model = \"naive-bayes\"")
     })?;
     let words = task.inputs["vocab"].column_by_name(vocabulary::TOKEN);

@@ -32,11 +32,11 @@ pub struct Ngrams;
 
 static DESCRIPTION: Description = Description {
     kind: "ngrams",
-    summary: "A language model of texts: n-grams with Kneser-Ney's smoothing.",
+    summary: "An n-gram language model with Kneser-Ney smoothing.",
     params: &[
         Param {
             range: Range::Ints(1, MOST_ORDER as i64),
-            ..Param::int("order", 5, 1, "Words in the longest n-gram, from 1 to 5.")
+            ..Param::int("order", 5, 1, "Maximum n-gram length, from 1 to 5.")
         },
         Param::int(
             "min_count",
@@ -103,7 +103,7 @@ impl Stage for Ngrams {
         } = &rows.form
         else {
             return Err(
-                Failure::new("n-grams are made of words, and these rows have none")
+                Failure::new("n-grams are counted on words, and these rows have none")
                     .help("connect the output `tokens` of a tokenize stage of words"),
             );
         };
@@ -116,7 +116,7 @@ impl Stage for Ngrams {
         let counted: Vec<&[u32]> = places.iter().map(|row| texts[*row]).collect();
         let order = settings.int("order").map_err(failure)?;
         let least = settings.int("min_count").map_err(failure)? as u64;
-        // Padding stands in no text, so it can mark where one begins.
+        // No text contains padding, so it can mark where one begins.
         let model = KneserNey::fit(&counted, *vocabulary, *pad, order, least).map_err(refused)?;
         let table = ngrams::write(&model, words, *pad);
         Ok(Outputs::from([

@@ -31,8 +31,9 @@ pub fn to_polars(name: &str, table: &RecordBatch) -> Result<DataFrame, Failure> 
         };
         let array = match readable(field.data_type()) {
             _ if field.data_type().is_integer() => signed(array).map_err(|e| {
-                unreadable(e.to_string())
-                    .help("integers have 64 bits and a sign: store larger ones as text or floats")
+                unreadable(e.to_string()).help(
+                    "integers are signed, with 64 bits: store larger ones as strings or floats",
+                )
             })?,
             Some(wider) => cast(array, &wider).map_err(|e| unreadable(e.to_string()))?,
             None => array.clone(),

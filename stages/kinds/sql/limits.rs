@@ -15,15 +15,13 @@ pub fn check(query: &str) -> Result<(), ParamError> {
     let (brackets, points) = count(query);
     if brackets > BRACKETS {
         return Err(wrong(
-            format!(
-                "the query has {brackets} brackets inside each other, and {BRACKETS} is the most"
-            ),
+            format!("the query has {brackets} nested parentheses, and the limit is {BRACKETS}"),
             Some("name parts of it: WITH part AS (SELECT …) SELECT …"),
         ));
     }
     if points > POINTS {
         return Err(wrong(
-            format!("a name in the query has {points} points, and {POINTS} is the most"),
+            format!("a name in the query has {points} dots, and the limit is {POINTS}"),
             Some("a column is `column` or `table.column`"),
         ));
     }
@@ -96,7 +94,7 @@ mod tests {
         assert!(nested(16).is_ok());
         assert_eq!(
             nested(17).unwrap_err().message,
-            "the query has 17 brackets inside each other, and 16 is the most"
+            "the query has 17 nested parentheses, and the limit is 16"
         );
     }
 
@@ -106,7 +104,7 @@ mod tests {
         let query = format!("SELECT a FROM t WHERE na[{}", "stage.".repeat(60));
         assert_eq!(
             parse(&query).unwrap_err().message,
-            "a name in the query has 60 points, and 8 is the most"
+            "a name in the query has 60 dots, and the limit is 8"
         );
     }
 }

@@ -116,8 +116,8 @@ pub fn query_here(
     let computed = worker::run(move || compute(&tables, &text), stopped);
     let table = computed.map_err(|gone| match gone {
         Gone::Stopped => Failure::stopped(),
-        Gone::Panicked(panic) => Failure::new(format!("polars gave up on the query: {panic}"))
-            .help("this is a fault in polars: try to write the query another way")
+        Gone::Panicked(panic) => Failure::new(format!("polars panicked: {panic}"))
+            .help("this is a bug in polars: try to write the query another way")
             .at("query"),
     })??;
     match parsed.ordered {

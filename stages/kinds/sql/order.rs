@@ -44,11 +44,9 @@ pub fn pin(plan: &mut Arena<IR>, expressions: &mut Arena<AExpr>) {
 pub fn sort_rows(table: &RecordBatch) -> Result<RecordBatch, Failure> {
     let schema = table.schema();
     let cannot = |e| {
-        Failure::new(format!(
-            "the rows of the result cannot be put in order: {e}"
-        ))
-        .help("say the order yourself: add ORDER BY to the query")
-        .at("query")
+        Failure::new(format!("the rows of the result cannot be sorted: {e}"))
+            .help("add ORDER BY to the query")
+            .at("query")
     };
     if table.num_rows() < 2 || table.num_columns() == 0 {
         return Ok(table.clone());

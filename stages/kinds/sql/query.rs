@@ -67,7 +67,7 @@ fn parse_anew(query: &str) -> Result<Parsed, ParamError> {
     if query.len() > LONGEST {
         return Err(wrong(
             format!(
-                "the query is {} bytes long, and {LONGEST} is the most",
+                "the query is {} bytes long, and the limit is {LONGEST}",
                 query.len()
             ),
             Some("put the values into a table and join it"),
@@ -108,13 +108,13 @@ fn parse_anew(query: &str) -> Result<Parsed, ParamError> {
     let depth = depth(query);
     if depth > DEEPEST {
         return Err(wrong(
-            format!("the query is nested {depth} operators deep, and {DEEPEST} is the most"),
+            format!("the query is nested {depth} operators deep, and the limit is {DEEPEST}"),
             Some("write long chains of OR as x IN (…), or put the values into a table and join it"),
         ));
     }
     if let ControlFlow::Break(name) = visit_expressions(&statements, unrepeatable) {
         return Err(wrong(
-            format!("{name}() gives another answer on every run"),
+            format!("{name}() gives a different result on every run"),
             Some("results must be repeatable: pass the value as a column of an input"),
         ));
     }
@@ -323,11 +323,11 @@ mod tests {
         let deep = deep.spawn(move || message(&sum(32_000))).unwrap();
         assert_eq!(
             deep.join().unwrap(),
-            "the query is nested 32001 operators deep, and 1000 is the most"
+            "the query is nested 32001 operators deep, and the limit is 1000"
         );
         assert_eq!(
             message(&sum(40_000)),
-            "the query is 80013 bytes long, and 65536 is the most"
+            "the query is 80013 bytes long, and the limit is 65536"
         );
     }
 
@@ -335,11 +335,11 @@ mod tests {
     fn chance_and_clocks_are_refused_wherever_they_hide() {
         assert_eq!(
             message("SELECT RANDOM() AS r FROM t"),
-            "RANDOM() gives another answer on every run"
+            "RANDOM() gives a different result on every run"
         );
         assert_eq!(
             message("SELECT * FROM (SELECT x FROM t WHERE d < current_timestamp)"),
-            "current_timestamp() gives another answer on every run"
+            "current_timestamp() gives a different result on every run"
         );
     }
 

@@ -102,8 +102,8 @@ fn windows(select: &Select) -> Refusal {
     let grouped = !matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty());
     if grouped {
         return ControlFlow::Break((
-            format!("{first} stands beside GROUP BY, and would see one group at a time"),
-            "make the groups first: WITH g AS (SELECT … GROUP BY …) SELECT … OVER (…) FROM g",
+            format!("{first} is used with GROUP BY, and would see one group at a time"),
+            "group first: WITH g AS (SELECT … GROUP BY …) SELECT … OVER (…) FROM g",
         ));
     }
     let alone = |function: &&Function| match &function.over {
@@ -230,7 +230,7 @@ mod tests {
             ),
             (
                 "SELECT g, COUNT(*) / SUM(COUNT(*)) OVER () AS share FROM t GROUP BY g",
-                "SUM(COUNT(*)) OVER () stands beside GROUP BY, and would see one group at a time",
+                "SUM(COUNT(*)) OVER () is used with GROUP BY, and would see one group at a time",
             ),
             (
                 "SELECT MAX(x) OVER () AS m FROM t",

@@ -554,33 +554,33 @@ fn assert_fails(query: &str, message: &str, help: &str) {
 fn unknown_names_are_named_with_the_nearest() {
     assert_fails(
         "SELECT * FROM score",
-        "no input is called `score`",
+        "no input is named `score`",
         "did you mean `scores`? the inputs are scores",
     );
     assert_fails(
         "SELECT * FROM other",
-        "no input is called `other`",
+        "no input is named `other`",
         "the inputs are scores",
     );
     let columns = "`scores` has accuracy, model";
     assert_fails(
         "SELECT acuracy FROM scores",
-        "no column is called `acuracy`",
+        "no column is named `acuracy`",
         &format!("did you mean `accuracy`? {columns}"),
     );
     assert_fails(
         "SELECT scores.loss FROM scores",
-        "no column is called `loss`",
+        "no column is named `loss`",
         columns,
     );
     assert_fails(
         "SELECT model FROM scores WHERE loss > 1",
-        "no column is called `loss`",
+        "no column is named `loss`",
         columns,
     );
     assert_fails(
         "SELECT AVG(loss) AS l FROM scores GROUP BY model",
-        "no column is called `loss`",
+        "no column is named `loss`",
         columns,
     );
 }

@@ -17,7 +17,7 @@ pub fn explain(error: &PolarsError, inputs: &BTreeMap<String, RecordBatch>) -> F
     let failure = match missing_table(&first) {
         Some(table) => {
             let known: Vec<&str> = inputs.keys().map(String::as_str).collect();
-            Failure::new(format!("no input is called `{table}`")).help(meant(
+            Failure::new(format!("no input is named `{table}`")).help(meant(
                 table,
                 &known,
                 &list_tables(&known),
@@ -30,7 +30,7 @@ pub fn explain(error: &PolarsError, inputs: &BTreeMap<String, RecordBatch>) -> F
                     known.extend(table.schema().fields().iter().map(|f| f.name().clone()));
                 }
                 let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                Failure::new(format!("no column is called `{column}`")).help(meant(
+                Failure::new(format!("no column is named `{column}`")).help(meant(
                     &column,
                     &known,
                     &list_columns(inputs),

@@ -26,14 +26,14 @@ static DESCRIPTION: Description = Description {
             name: "rows",
             ty: Type::Rows,
             presence: Presence::Required,
-            help: "The rows; a column that a row leaves out is null there.",
+            help: "The rows; a column that a row lacks is null there.",
             ..Param::PLAIN
         },
         Param {
             name: "columns",
             ty: Type::Texts,
             presence: Presence::Optional,
-            help: "Which columns, in which order; without it all, in alphabetical order.",
+            help: "The columns, in order; default: all, in alphabetical order.",
             ..Param::PLAIN
         },
     ],

@@ -67,7 +67,7 @@ fn clean(c: char) -> Option<char> {
     }
 }
 
-/// Characters that nobody has defined yet are none.
+/// Unassigned code points are not.
 fn is_control(c: char) -> bool {
     use GeneralCategory::{Control, Format, PrivateUse};
     matches!(c.general_category(), Control | Format | PrivateUse)

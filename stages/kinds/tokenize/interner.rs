@@ -227,7 +227,7 @@ fn packed(bytes: &[u8]) -> u64 {
     }
 }
 
-/// A wide multiplication whose halves are put together. It guards against nobody: a text made
+/// A wide multiplication whose halves are put together. It is not meant to resist an adversary: a text made
 /// to collide is slow to read, and gives the same result.
 #[inline]
 fn fold(x: u64) -> u64 {

@@ -55,56 +55,56 @@ static DESCRIPTION: Description = Description {
             name: "max_len",
             ty: Type::Int,
             presence: Presence::Optional,
-            help: "How many tokens of a text are kept (words, for a grid); without it all.",
+            help: "Maximum number of tokens per text (words, for char-grid); default: all.",
             ..Param::PLAIN
         },
         Param {
             name: "pad",
             ty: Type::Bool,
             presence: Presence::Optional,
-            help: "Whether shorter texts are padded to max_len with [PAD]; default: not.",
+            help: "Whether shorter texts are padded to max_len with [PAD]; default: false.",
             ..Param::PLAIN
         },
         Param {
             name: "min_count",
             ty: Type::Int,
             presence: Presence::Default(|| Value::Int(1)),
-            help: "Tokens that the training split has less often are unknown.",
+            help: "Tokens that are rarer in the training split become [UNK].",
             ..Param::PLAIN
         },
         Param {
             name: "max_vocab",
             ty: Type::Int,
             presence: Presence::Optional,
-            help: "How many tokens the vocabulary has at most, special ones not counted.",
+            help: "Maximum vocabulary size, without special tokens.",
             ..Param::PLAIN
         },
         Param {
             name: "lowercase",
             ty: Type::Bool,
             presence: Presence::Optional,
-            help: "Whether case is dropped; without it as the scheme's README entry says.",
+            help: "Whether texts are lowercased; default: by scheme, see its README.",
             ..Param::PLAIN
         },
         Param {
             name: "word_width",
             ty: Type::Int,
             presence: Presence::Optional,
-            help: "For char-grid: characters for each word, the last one padding; without it 20.",
+            help: "For char-grid: characters per word, the last one padding; default: 20.",
             ..Param::PLAIN
         },
         Param {
             name: "eos",
             ty: Type::Bool,
             presence: Presence::Optional,
-            help: "For whitespace and chars: whether every text ends with [EOS]; without it not.",
+            help: "For whitespace and chars: whether every text ends with [EOS]; default: false.",
             ..Param::PLAIN
         },
         Param {
             name: "add_special_tokens",
             ty: Type::Bool,
             presence: Presence::Optional,
-            help: "For word-piece: whether texts stand between [CLS] and [SEP]; without it they do.",
+            help: "For word-piece: whether [CLS] and [SEP] are added; default: true.",
             ..Param::PLAIN
         },
         Param {
@@ -118,14 +118,14 @@ static DESCRIPTION: Description = Description {
             name: "text",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("text".to_owned())),
-            help: "The column that holds the text; a second one has the same name and `_b`.",
+            help: "The text column; a second text has the same name with `_b`.",
             ..Param::PLAIN
         },
         Param {
             name: "train",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("train".to_owned())),
-            help: "The split from which the vocabulary comes.",
+            help: "The split that the vocabulary is made from.",
             ..Param::PLAIN
         },
     ],
@@ -261,7 +261,8 @@ impl Stage for Tokenize {
         let trained = (trained.count() * rows.texts.len()) as i64;
         for mark in [settings.before, settings.after].into_iter().flatten() {
             let id = vocab.tokens.find(mark.as_bytes());
-            counts[id.expect("marks are looked up with the vocabulary") as usize] += trained;
+            counts[id.expect("special tokens are looked up with the vocabulary") as usize] +=
+                trained;
         }
         // Shards are handed over, so that each is gone as soon as its ids are in the table.
         drop(seen);
@@ -299,7 +300,7 @@ fn given(task: &Task<'_>, settings: &Settings) -> Result<Option<Vocabulary>, Fai
 fn one_vocabulary(settings: &Settings, connected: bool) -> Result<(), ParamError> {
     let given = connected || settings.vocab_file.is_some();
     if connected && settings.vocab_file.is_some() {
-        let message = "there are two vocabularies, a file and an input".to_owned();
+        let message = "both a file and an input give a vocabulary".to_owned();
         let help = "leave out `vocab_file` or the input `vocab`";
         return Err(wrong("vocab_file", message, help));
     }
@@ -314,9 +315,8 @@ fn one_vocabulary(settings: &Settings, connected: bool) -> Result<(), ParamError
     };
     match limit.filter(|_| given) {
         Some(param) => {
-            let message =
-                format!("`{param}` limits a vocabulary that is made here, but this one is given");
-            let help = "leave it out, or make the vocabulary with it in the stage that makes it";
+            let message = format!("`{param}` would have no effect on a vocabulary that is given");
+            let help = "leave it out, or set it in the stage that makes the vocabulary";
             Err(wrong(param, message, help))
         }
         None => Ok(()),

@@ -17,13 +17,13 @@ use crate::tables::vocabulary;
 
 /// The tokens of one column of text.
 pub struct Ids {
-    /// The ids of each row, marks and padding inside of a grid included.
+    /// The ids of each row, special tokens and the padding inside a grid included.
     pub ids: Vec<i32>,
     /// Where each row begins, and where the last one ends.
     pub offsets: Vec<i32>,
-    /// Ids of each row, without what it is filled up with.
+    /// Ids of each row, without the padding of `pad`.
     pub kept: Vec<i32>,
-    /// Tokens of each row before it was cut, without marks (words, for a grid).
+    /// Tokens of each row before it was cut, without special tokens (words, for a grid).
     pub lengths: Vec<u32>,
 }
 
@@ -38,7 +38,7 @@ pub fn ids(
     let id_of = |mark: Option<&str>| {
         mark.map(|mark| {
             let id = vocab.tokens.find(mark.as_bytes());
-            id.expect("marks were looked up with the vocabulary") as i32
+            id.expect("special tokens were looked up with the vocabulary") as i32
         })
     };
     let (before, after) = (id_of(settings.before), id_of(settings.after));
@@ -101,7 +101,7 @@ pub fn ids(
 
 fn too_many() -> Failure {
     Failure::new("one table holds at most 2,147,483,647 token ids, and these texts have more")
-        .help("cut texts with `max_len`, or tokenize parts of the data in stages of their own")
+        .help("truncate texts with `max_len`, or split the data over several tokenize stages")
         .at("max_len")
 }
 

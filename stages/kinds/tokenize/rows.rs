@@ -29,7 +29,9 @@ impl Rows {
     /// The rows of a table with the columns split and text, and perhaps id, label and text_b.
     pub fn read(table: &RecordBatch, settings: &Settings) -> Result<Rows, Failure> {
         let split = strings(table, "split").map_err(|failure| {
-            failure.help("the vocabulary comes from one split: add one, SELECT *, 'train' AS split")
+            failure.help(
+                "the vocabulary is made from one split: add the column, SELECT *, 'train' AS split",
+            )
         })?;
         let mut texts = vec![(settings.text.clone(), strings(table, &settings.text)?)];
         let second = format!("{}_b", settings.text);
@@ -41,7 +43,7 @@ impl Rows {
         let place = |name: &str| splits.binary_search_by(|known| known.as_str().cmp(name));
         let Ok(train) = place(&settings.train) else {
             return Err(Failure::new(format!(
-                "no row has the split `{}`, from which the vocabulary comes",
+                "no row has the split `{}`, which the vocabulary is made from",
                 settings.train
             ))
             .help(format!("splits: {}", splits.join(", ")))

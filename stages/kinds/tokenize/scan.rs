@@ -29,7 +29,7 @@ pub struct Shard {
     pub column: usize,
     /// Who has read it, and says what the numbers mean.
     pub reader: usize,
-    /// The tokens that are kept, without marks: numbers of the reader, or, for word-piece, ids.
+    /// The tokens that are kept, without special tokens: numbers of the reader, or, for word-piece, ids.
     /// For a grid they are characters, as many places for each word as the grid is wide.
     pub numbers: Numbers,
     /// Where each row's tokens end in `numbers`.
@@ -131,11 +131,8 @@ impl Reader {
         let offsets = rows.texts[column].1.value_offsets();
         let bytes = (offsets[range.end] - offsets[range.start]) as usize;
         // No more than that, but for grids and rare characters, for which the room grows.
-        let mut numbers = Numbers::with_room(bytes + range.len()).map_err(|error| {
-            Failure::new(format!(
-                "there is no memory for the numbers of words: {error}"
-            ))
-        })?;
+        let mut numbers = Numbers::with_room(bytes + range.len())
+            .map_err(|error| Failure::new(format!("out of memory for token ids: {error}")))?;
         let (mut ends, mut lengths) = (
             Vec::with_capacity(range.len()),
             Vec::with_capacity(range.len()),

@@ -42,9 +42,9 @@ pub struct Settings {
     pub train: String,
     /// Whether letters are put into lower case.
     pub lowercase: bool,
-    /// How many tokens are kept of a text (words, for a grid), marks included.
+    /// Maximum number of tokens per text (words, for a grid), special tokens included.
     pub max_len: Option<usize>,
-    /// How many tokens every text has in the end, the missing ones being padding.
+    /// The length that every text is padded to.
     pub pad: Option<usize>,
     /// Tokens seen less often are unknown.
     pub min_count: u64,
@@ -99,8 +99,12 @@ impl Settings {
         let max_len = whole(params, "max_len", 1)?;
         let pad = flag("pad").unwrap_or(false);
         if pad && max_len.is_none() {
-            let message = "`pad` needs `max_len`: to which length should texts be padded?";
-            return Err(error("pad", message.to_owned(), "give `max_len`"));
+            let message = "`pad` needs `max_len`";
+            return Err(error(
+                "pad",
+                message.to_owned(),
+                "give the length to pad to: max_len = 250",
+            ));
         }
         let settings = Settings {
             scheme,
@@ -117,7 +121,11 @@ impl Settings {
                     wide if wide > WIDEST => {
                         let message =
                             format!("`word_width` is {wide}, and must be at most {WIDEST}");
-                        return Err(error("word_width", message, "every word takes so many ids"));
+                        return Err(error(
+                            "word_width",
+                            message,
+                            "every word takes that many ids",
+                        ));
                     }
                     width => width,
                 },
@@ -131,7 +139,7 @@ impl Settings {
             vocab_file: text("vocab_file").map(str::to_owned),
         };
         if settings.keep() == 0 {
-            let message = "`max_len` leaves no room for the text between its marks";
+            let message = "`max_len` leaves no room for text between the special tokens";
             return Err(error("max_len", message.to_owned(), "raise it"));
         }
         Ok(settings)
@@ -144,8 +152,8 @@ impl Settings {
             .map_or(usize::MAX, |most| most.saturating_sub(marks))
     }
 
-    /// Names that only marks have. Text is data: a text that says `[PAD]` has a word that nobody knows, whether or not
-    /// this scheme has that mark.
+    /// Names that only special tokens have. Text is data: `[PAD]` in a text is an unknown word, whether or not this
+    /// scheme has that special token.
     pub const MARKS: [&str; 7] = [
         "[PAD]", "[UNK]", "[EOS]", "[GO]", "[CLS]", "[SEP]", "[MASK]",
     ];

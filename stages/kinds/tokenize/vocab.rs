@@ -31,7 +31,7 @@ impl Vocabulary {
     pub fn count(seen: &TokenCounts, settings: &Settings) -> Vocabulary {
         let frequent = (0..seen.tokens.len() as u32).zip(&seen.counts);
         let frequent = frequent.filter(|(_, count)| **count >= settings.min_count);
-        // A text's own `[PAD]` is no mark, and takes nobody's place.
+        // A text's own `[PAD]` is not a special token, and gets no place in the vocabulary.
         let frequent = frequent.filter(|(n, _)| {
             let token = seen.tokens.get(*n);
             token.first() != Some(&b'[')
@@ -71,7 +71,7 @@ impl Vocabulary {
             let in_order = |ids: &Int32Array| ids.values().iter().copied().eq(0..ids.len() as i32);
             if !ids.is_some_and(in_order) {
                 return Err(Failure::new(
-                    "the vocabulary's column `id` does not count 0, 1, 2, … as 32-bit numbers",
+                    "the vocabulary's column `id` is not 0, 1, 2, … as 32-bit integers",
                 )
                 .help("take the output `vocab` of a tokenize stage as it is"));
             }
@@ -113,15 +113,15 @@ impl Vocabulary {
             let before = tokens.len();
             if (tokens.intern(word.as_bytes()) as usize) < before {
                 return Err(Failure::new(format!(
-                    "the vocabulary has `{word}` twice, the second time in row {row}"
+                    "duplicate token `{word}` in row {row} of the vocabulary"
                 ))
-                .help("each token has one id: leave one of them out"));
+                .help("each token has one id: remove the duplicate"));
             }
         }
         let id = |special: &str| {
             tokens.find(special.as_bytes()).ok_or_else(|| {
                 Failure::new(format!("the vocabulary has no token `{special}`"))
-                    .help("add it, or do not ask for it in the parameters")
+                    .help("add it, or change the parameter that needs it")
             })
         };
         let (pad, unknown) = (id("[PAD]")?, id("[UNK]")?);
@@ -155,7 +155,7 @@ fn specials(settings: &Settings) -> Interner {
 
 fn incomplete(name: &str) -> Failure {
     Failure::new(format!("{name} has no tokens `[PAD]` and `[UNK]`"))
-        .help("word-piece needs a vocabulary in BERT's form, with its special tokens")
+        .help("word-piece needs a vocabulary in BERT's format, with its special tokens")
 }
 
 fn read_text(name: &str, path: &Path, digest: Digest) -> Result<String, Failure> {

@@ -7,7 +7,7 @@
 
 use super::interner::Word;
 
-/// What to do with a byte that is no letter and no digit.
+/// What to do with a byte that is neither a letter nor a digit.
 const DELETE: u8 = 0;
 const SPACE: u8 = 1;
 const TAG: u8 = 2;

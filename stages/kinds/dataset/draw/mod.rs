@@ -60,13 +60,13 @@ pub fn draw(rows: &[Row], plan: &Plan, seed: u64) -> Result<Vec<(usize, String)>
         apply(rows, &mut splits, step, seed, n)?;
     }
     if plan.balance && rows.iter().all(|row| row.label.is_none()) {
-        return Err("there are no labels to balance by".to_owned());
+        return Err("there are no labels to balance".to_owned());
     }
     let mut kept: Vec<usize> = (0..rows.len()).collect();
     if !plan.splits.is_empty() {
         for wanted in &plan.splits {
             if !splits.contains(wanted) {
-                return Err(format!("there are no rows in the split `{wanted}`"));
+                return Err(format!("no row has the split `{wanted}`"));
             }
         }
         kept.retain(|row| plan.splits.contains(&splits[*row]));
@@ -97,7 +97,7 @@ pub fn draw(rows: &[Row], plan: &Plan, seed: u64) -> Result<Vec<(usize, String)>
     }
     for split in plan.sample.keys() {
         if !chosen.iter().any(|row| splits[*row] == *split) && !splits.contains(split) {
-            return Err(format!("there are no rows in the split `{split}`"));
+            return Err(format!("no row has the split `{split}`"));
         }
     }
     chosen.sort_unstable();
@@ -122,7 +122,7 @@ fn apply(
         Part::Share(share) => (members.len() as f64 * share).round() as usize,
         Part::Rows(rows) if rows > members.len() => {
             return Err(format!(
-                "the split `{}` has {} rows, not {rows}",
+                "the split `{}` has only {} rows, not {rows}",
                 step.of,
                 members.len()
             ));
@@ -130,7 +130,7 @@ fn apply(
         Part::Rows(rows) => rows,
     };
     if members.is_empty() {
-        return Err(format!("there are no rows in the split `{}`", step.of));
+        return Err(format!("no row has the split `{}`", step.of));
     }
     let order = Order {
         rows,
@@ -156,7 +156,7 @@ fn apply(
 /// out by the largest remainder does now and then.
 fn quotas(sizes: &[usize], total: usize) -> Vec<usize> {
     let all = sizes.iter().sum::<usize>().max(1) as u128;
-    // Rounding moves the sum of `count` classes by `count / 2` at most, so that nobody ends with less than this:
+    // Rounding moves the sum of `count` classes by `count / 2` at most, so that no class ends with less than this:
     // what is left to go round is little.
     let even = (2 * total as u128).saturating_sub(sizes.len() as u128);
     let sure = |size: &usize| (*size as u128 * even / (2 * all)).saturating_sub(1) as usize;

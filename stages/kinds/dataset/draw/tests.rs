@@ -72,7 +72,7 @@ fn what_is_not_there_is_an_error() {
         splits: vec!["test".into()],
         ..Plan::default()
     };
-    assert_eq!(message(&splits), "there are no rows in the split `test`");
+    assert_eq!(message(&splits), "no row has the split `test`");
     let step = |of: &str, rows| Move {
         of: of.into(),
         into: "dev".into(),
@@ -85,17 +85,17 @@ fn what_is_not_there_is_an_error() {
     };
     assert_eq!(
         message(&moves(step("test", 0))),
-        "there are no rows in the split `test`"
+        "no row has the split `test`"
     );
     assert_eq!(
         message(&moves(step("train", 10))),
-        "the split `train` has 9 rows, not 10"
+        "the split `train` has only 9 rows, not 10"
     );
     let plan = Plan {
         sample: [("test".to_owned(), 3)].into(),
         ..Plan::default()
     };
-    assert_eq!(message(&plan), "there are no rows in the split `test`");
+    assert_eq!(message(&plan), "no row has the split `test`");
 }
 
 proptest! {

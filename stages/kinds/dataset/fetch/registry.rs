@@ -26,7 +26,7 @@ pub struct Package<'a> {
 pub fn parse(package: &str) -> Result<Package<'_>, String> {
     let wrong = || {
         format!(
-            "`{package}` is no package: write pypi:NAME==VERSION, npm:NAME@VERSION or crate:NAME@VERSION"
+            "`{package}` is not a package: write pypi:NAME==VERSION, npm:NAME@VERSION or crate:NAME@VERSION"
         )
     };
     let (registry, rest) = package.split_once(':').ok_or_else(wrong)?;

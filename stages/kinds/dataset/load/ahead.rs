@@ -1,4 +1,4 @@
-//! A decoder on a thread of its own, a few blocks ahead of whoever reads them: unpacking is
+//! A decoder on a separate thread, a few blocks ahead of its reader: unpacking is
 //! one long dependency, so that the only way to gain from a second core is to read meanwhile.
 //! Knows nothing of formats.
 
@@ -50,7 +50,7 @@ pub struct Blocks {
 impl Read for Blocks {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.at == self.block.len() {
-            // After the last block, or an error, there is nobody to send more.
+            // After the last block, or an error, there is nothing more to send.
             let Ok(next) = self.ready.recv() else {
                 return Ok(0);
             };

@@ -107,7 +107,7 @@ pub fn yelp(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
                     return Err(unexpected(
                         &file.entry.path,
                         n,
-                        &format!("`{other}` are no stars"),
+                        &format!("`{other}` is not a star rating"),
                     ));
                 }
             };
@@ -149,7 +149,7 @@ fn fields<'a, const N: usize>(
 fn class(name: &str, known: &[&str], file: &Opened<'_>, row: usize) -> Result<i64, Failure> {
     let at = known.iter().position(|other| *other == name);
     let at =
-        at.ok_or_else(|| unexpected(&file.entry.path, row, &format!("`{name}` is no class")))?;
+        at.ok_or_else(|| unexpected(&file.entry.path, row, &format!("`{name}` is not a class")))?;
     Ok(at as i64)
 }
 

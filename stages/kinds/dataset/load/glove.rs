@@ -15,7 +15,7 @@ use crate::kinds::dataset::table::Vectors;
 use crate::kinds::dataset::text::{decode_at, lines};
 
 const DIMENSION: usize = 50;
-/// Bytes of text that are parsed together: much less than all of it, which nobody needs at once.
+/// Bytes of text that are parsed together: much less than all of it, which need not be in memory at once.
 const PIECE: usize = 2 << 20;
 
 /// From a bz2-compressed text.
@@ -26,7 +26,7 @@ pub fn bz2(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
     ahead(decoder, |text| parse(text, opened.entry))
 }
 
-/// From the member for 50 numbers of the original zip.
+/// From the 50-dimensional member of the original zip.
 pub fn zip(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
     let file = &mut files[0];
     let limit = limit(file);
@@ -86,7 +86,7 @@ fn add(text: &str, path: &str, before: usize, rows: &mut Vectors) -> Result<usiz
             for part in parts {
                 let number = part
                     .parse()
-                    .map_err(|_| unexpected(path, n, &format!("`{part}` is no number")))?;
+                    .map_err(|_| unexpected(path, n, &format!("`{part}` is not a number")))?;
                 *v.get_mut(filled)
                     .ok_or_else(|| unexpected(path, n, "too many numbers"))? = number;
                 filled += 1;
@@ -149,7 +149,7 @@ mod tests {
         let more = parse(&mut text.as_bytes(), &file(text.len() - 1)).unwrap_err();
         assert_eq!(
             more.message,
-            "v.txt holds `v.txt`, which holds more than it should"
+            "v.txt contains `v.txt`, which is larger than expected"
         );
     }
 }

@@ -83,7 +83,7 @@ struct Group {
 }
 
 fn no_memory(error: std::io::Error) -> Failure {
-    Failure::new(format!("there is no memory for the texts: {error}"))
+    Failure::new(format!("out of memory for the texts: {error}"))
 }
 
 /// Whether a text is as it should be without any decoding.

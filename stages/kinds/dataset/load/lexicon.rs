@@ -98,7 +98,7 @@ pub fn wordnet(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
                 ))
             });
             let (source, target) = words.ok_or_else(|| {
-                Failure::new(format!("{pos}/{}: an antonym leads nowhere", synset.offset))
+                Failure::new(format!("{pos}/{}: dangling antonym", synset.offset))
             })?;
             add("antonym", source, target);
         }

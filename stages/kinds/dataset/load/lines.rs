@@ -89,14 +89,12 @@ pub fn gutenberg(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
     Ok(rows.finish())
 }
 
-/// Sentence pairs in two compressed files, one a language; English comes first.
+/// Sentence pairs in two compressed files, one per language; English comes first.
 pub fn multi30k(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
     let mut rows = Columns::new(&["id", "split", "source", "target"]);
     for pair in files.chunks_mut(2) {
         let [english, german] = pair else {
-            return Err(Failure::new(
-                "the catalogue has a file without its translation",
-            ));
+            return Err(Failure::new("a file in the catalogue has no translation"));
         };
         let (split, path) = (split(english), &english.entry.path);
         let [english, german] = [english, german].map(|file| -> Result<String, Failure> {
@@ -111,7 +109,7 @@ pub fn multi30k(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
             return Err(unexpected(
                 path,
                 english.len(),
-                "its translation has another number of lines",
+                "its translation has a different number of lines",
             ));
         }
         for (n, (source, target)) in english.iter().zip(german).enumerate() {

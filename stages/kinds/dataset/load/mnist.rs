@@ -30,7 +30,7 @@ fn images(files: &[Opened<'_>], contents: &[Vec<u8>]) -> Result<RecordBatch, Fai
     let mut rows = Sequences::new([SIDE, SIDE]);
     for (files, contents) in files.chunks(2).zip(contents.chunks(2)) {
         let ([images, labels], [pixels, classes]) = (files, contents) else {
-            return Err(Failure::new("the catalogue has images without labels"));
+            return Err(Failure::new("images in the catalogue have no labels"));
         };
         let (split, path) = (split(images), &images.entry.path);
         if role(images) != "images" || role(labels) != "labels" {
@@ -42,7 +42,7 @@ fn images(files: &[Opened<'_>], contents: &[Vec<u8>]) -> Result<RecordBatch, Fai
             return Err(unexpected(
                 path,
                 classes.len(),
-                "not one image for each label",
+                "the numbers of images and labels differ",
             ));
         }
         for (n, (image, class)) in pixels.chunks(SIDE * SIDE).zip(classes).enumerate() {

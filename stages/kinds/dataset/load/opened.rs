@@ -43,5 +43,5 @@ pub fn role<'a>(opened: &Opened<'a>) -> &'a str {
 /// A file that is the right one and still does not read as it should: a defect of a loader.
 pub fn unexpected(file: &str, row: usize, what: &str) -> Failure {
     Failure::new(format!("{file}, row {row}: {what}"))
-        .help("the file is the one that the catalogue names, so its loader is wrong")
+        .help("the file has the right checksum, so this is a bug in its loader: please report it")
 }

@@ -28,8 +28,8 @@ pub fn delimited(
         let mut places = (0..header.len()).filter(|place| &header[*place] == *column);
         match (places.next(), places.next()) {
             (Some(place), None) => Ok(place),
-            (Some(_), Some(_)) => Err(Failure::new(format!("{file} has two columns `{column}`"))
-                .help("give each a name of its own")
+            (Some(_), Some(_)) => Err(Failure::new(format!("{file}: duplicate column `{column}`"))
+                .help("give each column its own name")
                 .at("source")),
             (None, _) => Err(no_column(file, column, &header.iter().collect::<Vec<_>>())),
         }
@@ -48,7 +48,7 @@ pub fn delimited(
     Ok(cells)
 }
 
-/// An error where a quotation mark is never closed, or closed before its field ends. The reader takes the one for a
+/// An error for a quotation mark that is not closed, or closed before its field ends. The reader takes the one for a
 /// cell that goes on to the end of the file, with all rows that follow, and deletes the other.
 fn quotes(file: &str, text: &str) -> Result<(), Failure> {
     let (bytes, mut at_byte, mut row) = (text.as_bytes(), 0, 0);
@@ -67,14 +67,14 @@ fn quotes(file: &str, text: &str) -> Result<(), Failure> {
         match byte {
             b'"' if field_begins => loop {
                 let Some(end) = bytes[at_byte..].iter().position(|byte| *byte == b'"') else {
-                    return Err(wrong(row, "a quotation mark is never closed"));
+                    return Err(wrong(row, "unclosed quotation mark"));
                 };
                 at_byte += end + 1;
                 match bytes.get(at_byte) {
                     Some(b'"') => at_byte += 1,
                     None | Some(b',' | b'\r' | b'\n') => break,
                     Some(_) => {
-                        let what = "a quotation mark is closed before the cell ends";
+                        let what = "text after a closing quotation mark";
                         return Err(wrong(row, what));
                     }
                 }
@@ -82,7 +82,7 @@ fn quotes(file: &str, text: &str) -> Result<(), Failure> {
             b'\r' if bytes.get(at_byte).is_some_and(|next| *next != b'\n') => {
                 return Err(lone_return(file, text, at_byte - 1));
             }
-            // Empty lines are no rows, and \r\n is one end.
+            // Empty lines are not rows, and \r\n is one end.
             b'\n' | b'\r' if !field_begins || at_byte >= 2 && bytes[at_byte - 2] == b',' => {
                 row += 1
             }
@@ -106,9 +106,9 @@ fn lone_return(file: &str, text: &str, at: usize) -> Failure {
         .filter(|b| **b == b'\n')
         .count();
     Failure::new(format!(
-        "{file}, line {line}: a carriage return is neither the end of a line nor in quotation marks"
+        "{file}, line {line}: carriage return in the middle of a line"
     ))
-    .help("end lines with \\n or \\r\\n; in CSV, put a cell that holds one in quotation marks")
+    .help("end lines with \\n or \\r\\n; in CSV, quote a cell that contains one")
     .at("source")
 }
 
@@ -127,14 +127,18 @@ pub fn jsonl(file: &str, text: &str, columns: &[&str]) -> Result<Cells, Failure>
             Some(serde_json::Value::Number(number))
                 if number.is_f64() && number.as_f64().is_none_or(|x| x.abs() >= 2f64.powi(53)) =>
             {
-                let what = format!("`{column}` is a number that is too long to keep");
+                let what = format!("`{column}` is a number with too many digits");
                 Err(at(file, n, &what).help("write it in quotation marks"))
             }
             Some(value @ (serde_json::Value::Number(_) | serde_json::Value::Bool(_))) => {
                 Ok(value.to_string())
             }
-            Some(_) => Err(at(file, n, &format!("`{column}` is no text and no number"))),
-            None => Err(at(file, n, &format!("there is no `{column}`"))),
+            Some(_) => Err(at(
+                file,
+                n,
+                &format!("`{column}` is neither a string nor a number"),
+            )),
+            None => Err(at(file, n, &format!("`{column}` is missing"))),
         };
         cells.push(columns.iter().map(cell).collect::<Result<_, _>>()?);
     }
@@ -163,7 +167,7 @@ mod tests {
 
     #[test]
     fn quotation_marks_that_would_swallow_rows_are_told() {
-        let never = "f.csv, row 2: a quotation mark is never closed";
+        let never = "f.csv, row 2: unclosed quotation mark";
         for text in [
             "stars,review\n5,fine\n5,\"good\n1,bad\n2,fine\n",
             "stars,review\r\n5,fine\r\n5,\"good\r\n1,bad\r\n",
@@ -173,21 +177,18 @@ mod tests {
         }
         assert_eq!(
             read("stars,review\n5,\"good\" film\n").unwrap_err(),
-            "f.csv, row 1: a quotation mark is closed before the cell ends"
+            "f.csv, row 1: text after a closing quotation mark"
         );
         assert_eq!(
             read("stars,\"review\n5,good\n").unwrap_err(),
-            "f.csv, the header: a quotation mark is never closed"
+            "f.csv, the header: unclosed quotation mark"
         );
     }
 
     #[test]
     fn a_return_that_would_end_a_row_is_told() {
-        let lone = |line: usize| {
-            format!(
-                "f.csv, line {line}: a carriage return is neither the end of a line nor in quotation marks"
-            )
-        };
+        let lone =
+            |line: usize| format!("f.csv, line {line}: carriage return in the middle of a line");
         assert_eq!(read("stars,review\n5,a\rb\n").unwrap_err(), lone(2));
         assert_eq!(read("stars,review\r5,a\r").unwrap_err(), lone(1));
         assert_eq!(
@@ -205,13 +206,13 @@ mod tests {
     #[test]
     fn columns_that_cannot_be_told_apart_are_refused() {
         let twice = read("stars,review,review\n5,a,b\n").unwrap_err();
-        assert_eq!(twice, "f.csv has two columns `review`");
+        assert_eq!(twice, "f.csv: duplicate column `review`");
     }
 
     #[test]
     fn numbers_of_json_are_kept_or_refused() {
         let read = |text| jsonl("f.jsonl", text, &["a"]).map_err(|failure| failure.message);
-        let long = "f.jsonl, row 1: `a` is a number that is too long to keep";
+        let long = "f.jsonl, row 1: `a` is a number with too many digits";
         assert_eq!(read("{\"a\": 12345678901234567890123}").unwrap_err(), long);
         assert_eq!(
             read("{\"a\": 12345678901234567890}").unwrap(),

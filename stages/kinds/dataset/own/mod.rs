@@ -1,5 +1,5 @@
 //! A user's own data: a CSV, TSV, JSON-lines or Parquet file beside the pipeline, hashed by
-//! content like every declared file. Which columns mean what is said in `source`.
+//! content like every declared file. `source` says which column is what.
 
 mod cells;
 mod numbers;
@@ -63,7 +63,7 @@ pub fn load(
     };
     if cells.is_empty() {
         return Err(Failure::new(format!("{} has no rows", source.file))
-            .help("a data set has at least one: write the file first, or name another")
+            .help("a data set needs at least one row")
             .at("source"));
     }
     let place = |name: Option<&str>| {
@@ -91,11 +91,11 @@ pub fn load(
         let cell = |name: Option<&str>| place(name).map(|column| row[column].as_str());
         let id = cell(source.id).map_or_else(|| n.to_string(), str::to_owned);
         if !ids.insert(id.clone()) {
-            return Err(at(source.file, n, &format!("the id `{id}` is there twice")));
+            return Err(at(source.file, n, &format!("duplicate id `{id}`")));
         }
         let label = cell(source.label).map(str::trim);
         if label == Some("") {
-            return Err(at(source.file, n, "it has no label"));
+            return Err(at(source.file, n, "the label is empty"));
         }
         let label = label.map(|label| number[label]);
         let split = cell(source.split).unwrap_or("train");
@@ -132,10 +132,10 @@ fn classes<'a>(file: &str, labels: impl Iterator<Item = &'a str>) -> Result<Vec<
             .find(|pair| number(pair[0]) == number(pair[1]));
         if let Some(pair) = twice {
             return Err(Failure::new(format!(
-                "{file}: the labels `{}` and `{}` are one number, written in two ways",
+                "{file}: the labels `{}` and `{}` are the same number",
                 pair[0], pair[1]
             ))
-            .help("write every class in one way: they would count as two")
+            .help("write each class in one way, or they count as two")
             .at("source"));
         }
     }

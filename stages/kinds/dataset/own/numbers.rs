@@ -23,10 +23,9 @@ impl Signals {
         for (n, row) in rows.iter().enumerate() {
             if row.is_empty() || row.len() % channels != 0 {
                 let found = row.len();
-                let what = format!("{found} numbers are no steps of {channels}");
-                return Err(
-                    at(file, n, &what).help("`channels` of `source` says how many are one step")
-                );
+                let what = format!("{found} numbers cannot be divided into steps of {channels}");
+                return Err(at(file, n, &what)
+                    .help("`channels` of `source` is the number of values per step"));
             }
             if let Some(k) = row.iter().position(|x| !x.is_finite()) {
                 return Err(at(file, n, &format!("number {} is {}", k + 1, row[k])));
@@ -48,9 +47,9 @@ pub fn jsonl(
     for (n, line) in full.enumerate() {
         let row: Value =
             serde_json::from_str(line).map_err(|error| at(file, n, &error.to_string()))?;
-        let wrong = || at(file, n, &format!("`{column}` is no list of numbers"));
+        let wrong = || at(file, n, &format!("`{column}` is not a list of numbers"));
         let list = row.get(column);
-        let list = list.ok_or_else(|| at(file, n, &format!("there is no `{column}`")))?;
+        let list = list.ok_or_else(|| at(file, n, &format!("`{column}` is missing")))?;
         let list = list.as_array().ok_or_else(wrong)?;
         let mut numbers = Vec::new();
         // `[[1, 2], 3, 4]` is two steps of two for one reader, and a mistake for another.
@@ -66,7 +65,7 @@ pub fn jsonl(
                 k + 1
             );
             return Err(at(file, n, &what)
-                .help("write all steps as lists, [[1, 2], [3, 4]], or all numbers in one"));
+                .help("write a list per step, [[1, 2], [3, 4]], or one flat list"));
         }
         for entry in list {
             let Value::Array(step) = entry else {

@@ -22,7 +22,7 @@ pub fn open(source: &Source<'_>, file: &SourceFile<'_>) -> Result<RecordBatch, F
 
 fn unread(source: &Source<'_>, error: impl std::fmt::Display) -> Failure {
     Failure::new(format!("cannot read {}: {error}", source.file))
-        .help("`source` names a Parquet file and its columns; is it whole, and are these the ones?")
+        .help("check that `source` names an intact Parquet file, and its columns")
         .at("source")
 }
 
@@ -49,14 +49,14 @@ pub fn parquet(
             )
         })?;
         let wrong = || {
-            let what = format!("the column `{column}` is no text and no number");
+            let what = format!("the column `{column}` is neither a string nor a number");
             unread(source, what)
         };
         if found.data_type().is_nested() {
             return Err(wrong());
         }
         let text = cast(found, &DataType::Utf8).map_err(|_| wrong())?;
-        // Bytes that are no text become null in the cast.
+        // Bytes that are not UTF-8 become null in the cast.
         if let Some(n) = (0..text.len()).find(|n| text.is_null(*n) && !found.is_null(*n)) {
             return Err(at(source.file, n, &format!("`{column}` is not UTF-8")));
         }

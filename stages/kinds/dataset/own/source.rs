@@ -37,7 +37,7 @@ impl Source<'_> {
         self.split.is_some()
     }
 
-    /// Whether the file is no text.
+    /// Whether the file is not a text file.
     pub fn binary(&self) -> bool {
         self.format == Format::Parquet
     }
@@ -85,14 +85,14 @@ pub fn parse(table: &BTreeMap<String, Value>) -> Result<Source<'_>, String> {
     let column = |name: &str| table.get(name).and_then(Value::as_text);
     let (text, x) = (column("text"), column("x"));
     match (text, x, column("text_b")) {
-        (None, None, _) => return Err("`source` does not say which column is the text".to_owned()),
+        (None, None, _) => return Err("`source` does not name the text column".to_owned()),
         (Some(_), Some(_), _) | (_, Some(_), Some(_)) => {
-            return Err("`source` has a text and `x`: rows are texts or signals".to_owned());
+            return Err("`source` names both a text and `x`: rows are texts or signals".to_owned());
         }
         _ => {}
     }
     if x.is_some() && matches!(format, Format::Csv | Format::Tsv) {
-        return Err("lists of numbers come from jsonl or parquet".to_owned());
+        return Err("signals must be in a jsonl or parquet file".to_owned());
     }
     let channels = match table.get("channels") {
         None => None,
@@ -101,7 +101,7 @@ pub fn parse(table: &BTreeMap<String, Value>) -> Result<Source<'_>, String> {
             Some(Ok(n @ 1..=1_000_000)) => Some(n),
             _ => {
                 return Err(format!(
-                    "`channels` of `source` is {value}, not a number from 1"
+                    "`channels` of `source` is {value}, not an integer from 1"
                 ));
             }
         },

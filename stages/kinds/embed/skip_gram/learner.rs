@@ -1,11 +1,11 @@
-//! One block of a round: pairs of words in their texts, noise, and small steps.
+//! One block of a round: SGD on pairs of words and negative samples.
 
 use super::super::draw::Stream;
 use super::context::{Shared, TrainingContext};
 use super::corpus::Block;
 use super::touched::Touched;
 
-/// Rows are padded to a whole number of these, so that loops over them need no rest.
+/// Rows are padded to a whole number of these, so that loops over them have no remainder.
 pub const LANES: usize = 8;
 
 /// The purpose of the random streams of the first epoch; those of the others follow.
@@ -22,7 +22,7 @@ pub struct Learner {
 }
 
 impl Learner {
-    /// A learner of so many words.
+    /// A learner of `rows` words.
     pub fn new(rows: usize) -> Learner {
         Learner {
             input: Touched::new(rows),
@@ -32,7 +32,7 @@ impl Learner {
         }
     }
 
-    /// Trains copies on the texts of a block, in an epoch of so many words.
+    /// Trains copies on the texts of a block, in an epoch of `words` words.
     pub fn learn(
         &mut self,
         training: &TrainingContext<'_>,
@@ -67,7 +67,7 @@ impl Learner {
         }
     }
 
-    /// Pulls a context's vector towards the word that it surrounds, and away from noise.
+    /// Pulls a context's vector towards the word that it surrounds, and away from negative samples.
     #[inline]
     fn pair(
         &mut self,

@@ -1,7 +1,7 @@
 //! Skip-gram with negative sampling, trained on any number of threads with one result.
 //!
 //! Paper: Mikolov et al., arXiv:1310.4546; the details (windows of random width, frequent words
-//! left out at random, noise by count to the 3/4, a linearly falling step) are word2vec's.
+//! left out at random, negative samples by count to the 3/4, a linearly decaying learning rate) are word2vec's.
 //! Differs: word2vec's threads write into each other's vectors, so that no two runs agree. Here
 //! the text is cut into blocks of about [`BLOCK`](corpus::BLOCK) words, and a round is [`SHARDS`] blocks. Each
 //! block starts from the vectors as they were when the round began and trains its own copies of

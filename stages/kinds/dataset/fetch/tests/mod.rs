@@ -184,7 +184,7 @@ fn another_file_never_gets_the_name_and_is_not_resumed() {
     let message = case.get(&format!("{address}/f")).unwrap_err();
     assert!(
         message.starts_with(&format!(
-            "{address}/f gave another file than the catalogue names: its SHA-256 is not "
+            "{address}/f sent a file that does not match its checksum in the catalogue, SHA-256 "
         )),
         "{message}"
     );
@@ -215,7 +215,7 @@ fn more_bytes_than_declared_are_refused() {
     let message = case.get(&format!("{address}/f")).unwrap_err();
     assert_eq!(
         message,
-        format!("{address}/f sends more than the 36 bytes that the catalogue names")
+        format!("{address}/f sends more than the expected 36 bytes")
     );
     assert_eq!((case.cached(), case.part().unwrap().len()), (None, 0));
 }
@@ -280,7 +280,7 @@ fn redirects_are_followed_to_https_only() {
     );
     assert_eq!(
         get("/circle").unwrap_err(),
-        format!("{address}/circle redirects in circles")
+        format!("{address}/circle redirects too often")
     );
 }
 
@@ -321,7 +321,7 @@ fn a_silent_server_times_out_and_what_came_before_is_kept() {
     let started = Instant::now();
     let message = case.get(&format!("{address}/f")).unwrap_err();
     assert!(
-        message.contains("broke off after 15 of 36 bytes"),
+        message.contains("connection lost after 15 of 36 bytes"),
         "{message}"
     );
     assert!(
@@ -448,7 +448,7 @@ fn a_file_that_is_too_short_and_a_mirror_that_is_not_there_are_named() {
     let set = set_of(entry(BODY));
     let failure = open(&case.home, &set, &[], &case.ears);
     let message = failure.map(drop).unwrap_err().message;
-    let short = format!("{} is there, but has 7 bytes", path.display());
+    let short = format!("{} exists, but has 7 bytes", path.display());
     assert!(message.contains(&short), "{message}");
     let mirror = case.home.cache.join("nowhere");
     let gone = format!("the mirror {} is not a folder", mirror.display());

@@ -137,7 +137,7 @@ fn integers_of_every_type_come_out_signed() {
     let failure = ask("SELECT x FROM t", &[("t", large)]).unwrap_err();
     assert_eq!(
         failure.help.as_deref(),
-        Some("integers have 64 bits and a sign: store larger ones as text or floats")
+        Some("integers are signed, with 64 bits: store larger ones as strings or floats")
     );
     assert_eq!(
         failure.message,
