@@ -122,7 +122,7 @@ fn a_stream_says_what_is_wrong() {
     lab.run();
     assert_eq!(
         fail(&["sign"], ""),
-        "error: nothing says where the sequence shall go\n |\n = help: give the class that it has, --label CLASS, or the one to reach: `target` in the stage\n"
+        "error: there is no goal: neither a label nor a target class is given\n |\n = help: pass the true class with --label CLASS, or set `target` in the stage\n"
     );
     assert_eq!(
         fail(&["swept", "--label", "0"], ""),
@@ -146,7 +146,7 @@ fn a_stream_says_what_is_wrong() {
     );
     assert_eq!(
         fail(&["sign", "--label", "7"], ""),
-        "error: the class 7 is to be left, but the model knows 2 classes\n |\n = help: it is at most 1\n"
+        "error: the label is 7, but the model has 2 classes\n |\n = help: it is at most 1\n"
     );
     assert_eq!(
         fail(&["sign", "--label", "0"], &"1".repeat((1 << 24) + 9)),

@@ -129,7 +129,7 @@ impl<'a> Item<'a> {
         match numbers {
             Some(numbers) => Ok(numbers),
             None => Err(Failure::new(
-                "this attack moves the numbers of signals, and these rows have none",
+                "this attack perturbs signals, and these rows are not signals",
             )
             .help("connect a data set of signals: rows with a column `x`")),
         }
@@ -146,7 +146,7 @@ impl<'a> Item<'a> {
         match self.input {
             Sequence::Tokens(ids) => Ok(ids),
             _ => Err(
-                Failure::new("this attack changes words, and these rows have none")
+                Failure::new("this attack changes words, and these rows are not tokens")
                     .help("connect the output `tokens` of a tokenize stage"),
             ),
         }

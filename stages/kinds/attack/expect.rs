@@ -95,7 +95,7 @@ fn attackable(
         }
         Victims::Recurrent if !victim.steps => {
             let message = format!(
-                "the attack `{name}` follows a sequence as it arrives, and this `{model}` reads the whole of it at once"
+                "the attack `{name}` follows a sequence as it arrives, and this `{model}` needs the whole sequence"
             );
             let help = "train without `bidirectional` and `attention`";
             return Err(Mismatch::new(blamed(), message, help));
@@ -117,7 +117,7 @@ fn attackable(
                 reads.name(),
                 rows.name()
             );
-            let help = "connect the rows that the train stage reads, or others like them";
+            let help = "connect the rows that the train stage reads, or rows of the same kind";
             Err(Mismatch::new(
                 Blamed::Input("rows".to_owned()),
                 message,
@@ -136,7 +136,7 @@ fn by_gradient(model: &str) -> bool {
 pub fn check_traces(inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
     let rows = inputs.of("rows").and_then(|rows| rows.rows);
     if let Some(rows) = rows.filter(|rows| *rows != ExpectedRows::Signals) {
-        let message = format!("`traces` are of signals, and `rows` are {}", rows.name());
+        let message = format!("`traces` need signals, and `rows` are {}", rows.name());
         return Err(Mismatch::new(
             Blamed::Param("traces"),
             message,

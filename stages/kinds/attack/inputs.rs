@@ -262,7 +262,7 @@ impl AttackInputs {
         let items: Vec<Item<'_>> = (0..ids.len()).map(item).collect();
         if let Some(item) = items.iter().find(|item| item.label as usize >= classes) {
             return Err(Failure::new(format!(
-                "the row with the id {} has the label {}, but the model knows {classes} classes",
+                "the row with the id {} has the label {}, but the model has {classes} classes",
                 item.id, item.label
             )));
         }
@@ -362,7 +362,7 @@ fn nothing_to_attack(split: &str, among: Among) -> Failure {
     Failure::new(format!(
         "the split `{split}` has no row{class}{which}: there is nothing to attack"
     ))
-    .help("draw from other rows: `split`, `label` and `among` say which")
+    .help("sample from other rows: see `split`, `label` and `among`")
 }
 
 /// Groups of items in parallel, in the order of items.

@@ -60,17 +60,17 @@ fn check_rows(params: &Params) -> Result<(), ParamError> {
     if s.int("traces")? > 0
         && !matches!(attack.entry().changes, Changes::Numbers | Changes::Nothing)
     {
-        let message = format!("`traces` are of signals, and `{name}` changes words");
+        let message = format!("`traces` need signals, and `{name}` changes words");
         return Err(settings::wrong("traces", message, "leave it out"));
     }
     let (label, target) = (params.get("label"), params.get("target"));
     if label.is_some() && label == target {
         let message =
-            "`label` and `target` are one class: there would be nothing to attack".to_owned();
+            "`label` and `target` are the same class: there is nothing to attack".to_owned();
         return Err(settings::wrong(
             "target",
             message,
-            "choose another class to reach",
+            "choose another target class",
         ));
     }
     Ok(())

@@ -60,14 +60,16 @@ impl AttackStream {
                 (None, Some(class)) if *class as usize >= model.outputs() => {
                     let classes = model.outputs();
                     return Err(Failure::new(format!(
-                        "the class {class} is to be left, but the model knows {classes} classes"
+                        "the label is {class}, but the model has {classes} classes"
                     ))
                     .help(format!("it is at most {}", classes - 1)));
                 }
                 (None, Some(class)) => Aim::Leave(*class as usize),
                 (None, None) => {
-                    return Err(Failure::new("nothing says where the sequence shall go")
-                        .help("give the class that it has, --label CLASS, or the one to reach: `target` in the stage"));
+                    return Err(Failure::new(
+                        "there is no goal: neither a label nor a target class is given",
+                    )
+                    .help("pass the true class with --label CLASS, or set `target` in the stage"));
                 }
             };
             let threshold = settled.threshold();

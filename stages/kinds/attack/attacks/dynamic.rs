@@ -153,7 +153,7 @@ impl Attack for Dynamic {
         AttackEntry {
             name: "dynamic",
             file: "stages/kinds/attack/attacks/dynamic.rs",
-            summary: "Every sample of a signal gets a perturbation that follows the fixed point, one step per sample.",
+            summary: "Perturbs every sample of a signal; the perturbation follows the fixed point, one step per sample.",
             params: const {
                 &[
                     ALPHA,

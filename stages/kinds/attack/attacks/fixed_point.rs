@@ -37,8 +37,8 @@ impl Attack for FixedPoint {
         AttackEntry {
             name: "fixed-point",
             file: "stages/kinds/attack/attacks/fixed_point.rs",
-            summary: "Every sample of a signal gets the perturbation that solves d = alpha B(d)^T v.",
-            details: "The whole equation is `d = alpha B(h2, x, d)^T v`.",
+            summary: "Perturbs every sample of a signal by the solution of d = alpha B(d)^T v.",
+            details: "`B` depends on the state, the sample and `d`.",
             params: const {
                 &[
                     ALPHA,

@@ -38,8 +38,8 @@ impl Attack for GradientSign {
         AttackEntry {
             name: "gradient-sign",
             file: "stages/kinds/attack/attacks/gradient_sign.rs",
-            summary: "Every sample of a signal moves by the sign of the current gradient.",
-            details: "By `alpha` in the direction of the sign of `Fx(h2, x)^T grad V(h2)`, as it arrives.",
+            summary: "Perturbs every sample of a signal by the sign of the current gradient.",
+            details: "By `alpha sign(Fx(h2, x)^T grad V(h2))`, as it arrives.",
             params: const { &[STEP, EPS.optional(), TARGET, THRESHOLD, CLIP01] },
             changes: Changes::Numbers,
             victims: Victims::Recurrent,

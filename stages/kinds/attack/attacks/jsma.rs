@@ -49,8 +49,8 @@ impl Attack for Jsma {
         AttackEntry {
             name: "jsma",
             file: "stages/kinds/attack/attacks/jsma.rs",
-            summary: "Word by word from the end, by the sign of the gradient and the whole dictionary.",
-            details: "Each becomes the one that pushes the logit of the predicted class down most, until the prediction changes or `max_words` are changed. No place is changed twice. Rows that the model misclassifies are left alone.",
+            summary: "Replaces words one by one from the end, by the sign of the gradient.",
+            details: "Each becomes the word of the whole vocabulary that lowers the logit of the predicted class most, until the prediction changes or `max_words` are changed. No place is changed twice. Rows that the model misclassifies are left alone.",
             params: &[MAX_WORDS, DIRECTION],
             changes: Changes::Words,
             victims: Victims::Networks,

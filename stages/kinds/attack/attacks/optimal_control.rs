@@ -52,8 +52,8 @@ impl Attack for OptimalControl {
         AttackEntry {
             name: "optimal-control",
             file: "stages/kinds/attack/attacks/optimal_control.rs",
-            summary: "The whole signal's perturbation by optimal control: it sees the future.",
-            details: "By shooting: the only attack on signals that does.",
+            summary: "Optimises the perturbation of a whole signal by shooting.",
+            details: "The only attack on signals that sees future samples.",
             params: &[EPS, TARGET, CLIP01, PENALTY, STEPS, RATE],
             changes: Changes::Numbers,
             victims: Victims::Networks,

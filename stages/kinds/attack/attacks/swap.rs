@@ -32,7 +32,7 @@ impl Attack for Swap {
         AttackEntry {
             name: "swap",
             file: "stages/kinds/attack/attacks/swap.rs",
-            summary: "The words that speak most for the true class become words of another.",
+            summary: "Replaces the strongest words of the true class by strong words of another.",
             details: "Occurrences count, not words; a text shorter than `n` is changed everywhere.",
             params: &[N, STRONGEST],
             changes: Changes::Words,

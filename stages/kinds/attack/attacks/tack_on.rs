@@ -24,8 +24,8 @@ impl Attack for TackOn {
         AttackEntry {
             name: "tack-on",
             file: "stages/kinds/attack/attacks/tack_on.rs",
-            summary: "The first word becomes one of the strongest words of another class.",
-            details: "It replaces; nothing is put before the text.",
+            summary: "Replaces the first word by one of the strongest words of another class.",
+            details: "Nothing is inserted.",
             params: &[STRONGEST],
             changes: Changes::Words,
             needs: &["bayes", "vocab"],

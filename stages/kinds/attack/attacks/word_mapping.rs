@@ -117,7 +117,7 @@ impl Attack for WordMapping {
         AttackEntry {
             name: NAME,
             file: "stages/kinds/attack/attacks/word_mapping.rs",
-            summary: "Word by word as a text arrives, each becomes a fitting one where the perturbation points.",
+            summary: "Replaces words as the text arrives, each by a candidate in the direction of the perturbation.",
             details: "The candidate nearest to its vector after the perturbation of fixed-point, among those that lie where it went; or with `rule = \"exhaustive\"` the candidate that is worst for the true class, or with `rule = \"random\"` any candidate.",
             params: const {
                 &[

@@ -156,7 +156,7 @@ impl Settled {
     pub fn known(&self, classes: usize) -> Result<(), Failure> {
         match self.target {
             Some(class) if class as usize >= classes => Err(Failure::new(format!(
-                "the class {class} is to be reached, but the model knows {classes} classes"
+                "the target class is {class}, but the model has {classes} classes"
             ))
             .help(format!("`target` is at most {}", classes - 1))
             .at("target")),

@@ -80,7 +80,7 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
                 id,
                 ADVERSARIAL,
                 "cannot be read",
-                "a row like the original",
+                "a row of the same shape as the original",
             ),
         }
     }
@@ -196,7 +196,7 @@ fn selection(
         drawn.truncate(items);
     }
     if let Some((_, id)) = drawn.iter().find(|(_, id)| !seen.contains(id)) {
-        report.add(table.len(), id, ID, "missing", "a row for each item drawn");
+        report.add(table.len(), id, ID, "missing", "one row per sampled item");
     }
     if seen.len() > drawn.len() {
         let more = format!("{} rows", seen.len());

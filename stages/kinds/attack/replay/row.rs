@@ -92,7 +92,7 @@ impl Row<'_> {
                 .ok()
                 .filter(|at| *at < old.len() && *at < new.len());
             let Some(at) = at.filter(|at| seen.insert(*at)) else {
-                let wrong = "places of the text, each once";
+                let wrong = "distinct positions of the text";
                 self.report
                     .add(self.n, self.id, POSITIONS, &position.to_string(), wrong);
                 continue;
@@ -107,13 +107,13 @@ impl Row<'_> {
                 _ => false,
             };
             if special && new[at] != old[at] {
-                let rule = "padding and the unknown token are never put in";
+                let rule = "padding and the unknown token are never inserted";
                 self.report
                     .add(self.n, self.id, ADVERSARIAL, &new[at].to_string(), rule);
             }
         }
         if !listed || text != new {
-            let wrong = "changes that lead from the original to it";
+            let wrong = "edits that turn the original into it";
             self.report
                 .add(self.n, self.id, ADVERSARIAL, "a text", wrong);
         }
@@ -153,12 +153,12 @@ impl Row<'_> {
         match edited(self.table, self.n, old, &symbols) {
             Ok(edited) => {
                 if edited.row != *new {
-                    let wrong = "changes that lead from the original to it";
+                    let wrong = "edits that turn the original into it";
                     self.report
                         .add(self.n, self.id, ADVERSARIAL, "a text", wrong);
                 }
                 if let Some(id) = edited.put_in.iter().find(|id| special.contains(id)) {
-                    let rule = "padding and the unknown token are never put in";
+                    let rule = "padding and the unknown token are never inserted";
                     self.report
                         .add(self.n, self.id, ADVERSARIAL, &id.to_string(), rule);
                 }

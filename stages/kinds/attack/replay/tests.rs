@@ -159,7 +159,7 @@ fn rows_that_are_left_out_or_listed_twice_are_found() {
         &id(39),
         "id",
         "missing",
-        "a row for each item drawn",
+        "one row per sampled item",
     );
     assert_eq!(with(&all[..39]), std::slice::from_ref(&missing));
     let mut twice = all.clone();
@@ -194,7 +194,7 @@ fn changes_that_are_not_listed_and_budgets_that_are_not_kept_are_found() {
     }
     let lies = world.with("examples", "adversarial", Arc::new(lists.finish()));
     assert!(lies.iter().all(|lie| lie.row == Some(3)), "{lies:?}");
-    let wrong = "changes that lead from the original to it";
+    let wrong = "edits that turn the original into it";
     assert!(
         lies.iter()
             .any(|lie| lie.column == "adversarial" && lie.found == wrong),

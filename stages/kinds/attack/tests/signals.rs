@@ -514,11 +514,11 @@ fn what_is_missing_or_wrong_is_named() {
     };
     assert_eq!(
         fail(&[("attack", text("gradient-sign")), ("target", Value::Int(3))]),
-        "the class 3 is to be reached, but the model knows 3 classes (`target` is at most 2)"
+        "the target class is 3, but the model has 3 classes (`target` is at most 2)"
     );
     assert_eq!(
         fail(&[("attack", text("none")), ("label", Value::Int(7))]),
-        "the split `test` has no row of class 7: there is nothing to attack (draw from other rows: `split`, `label` and `among` say which)"
+        "the split `test` has no row of class 7: there is nothing to attack (sample from other rows: see `split`, `label` and `among`)"
     );
     let check = |given: &[(&str, Value)]| {
         let error = crate::complete(&AttackStage, &params(given)).unwrap_err();
@@ -558,6 +558,6 @@ fn what_is_missing_or_wrong_is_named() {
     .unwrap();
     assert_eq!(
         live.start(None).err().unwrap().message,
-        "nothing says where the sequence shall go"
+        "there is no goal: neither a label nor a target class is given"
     );
 }
