@@ -68,7 +68,8 @@ def rows(program, folder, profile, instance, output):
         check=True, capture_output=True, text=True,
     ).stdout
     found = json.loads(shown)["head"]
-    return sorted(renamed(json.dumps(row, separators=(",", ":"), sort_keys=True)) for row in found)
+    found = json.loads(renamed(json.dumps(found, separators=(",", ":"))))
+    return sorted(json.dumps(row, sort_keys=True) for row in found)
 
 work, programs, differ = sys.argv[1], dict(old=sys.argv[2], new=sys.argv[3]), 0
 for folder in ["."] + sys.argv[4:]:
