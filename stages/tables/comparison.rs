@@ -6,48 +6,17 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 
-use super::schema::{Column, TableSchema};
+use super::schema::table;
 use super::weights::with_metadata;
 
-/// Which model.
-pub const MODEL: &str = "model";
-/// Accuracy on rows as they are.
-pub const CLEAN_ACCURACY: &str = "clean_accuracy";
-/// How many they are.
-pub const CLEAN_ITEMS: &str = "clean_items";
-/// Accuracy under attack.
-pub const ATTACKED_ACCURACY: &str = "attacked_accuracy";
-/// Attacks that succeed.
-pub const SUCCESS_RATE: &str = "success_rate";
-/// Attacked rows.
-pub const ITEMS: &str = "items";
-
-/// The columns.
-pub static SCHEMA: TableSchema = TableSchema {
-    name: "comparison",
-    made_by: "adversarial-retrain",
-    summary: "A row `before` for the old model and a row `after` for the new one.",
-    columns: &[
-        Column::new(MODEL, "string", "`before` or `after`."),
-        Column::new(
-            CLEAN_ACCURACY,
-            "float64",
-            "The accuracy on all rows of the test split.",
-        ),
-        Column::new(CLEAN_ITEMS, "int64", "How many rows that is."),
-        Column::new(
-            ATTACKED_ACCURACY,
-            "float64",
-            "The accuracy on rows under the attack, each model attacked anew.",
-        ),
-        Column::new(
-            SUCCESS_RATE,
-            "float64",
-            "The share of successful attacks among attacked rows that were classified correctly before; null if there were none.",
-        ),
-        Column::new(ITEMS, "int64", "How many rows were attacked."),
-    ],
-};
+table!("comparison", "adversarial-retrain", "A row `before` for the old model and a row `after` for the new one.", {
+    MODEL = "model": "string", "`before` or `after`.";
+    CLEAN_ACCURACY = "clean_accuracy": "float64", "The accuracy on all rows of the test split.";
+    CLEAN_ITEMS = "clean_items": "int64", "How many rows that is.";
+    ATTACKED_ACCURACY = "attacked_accuracy": "float64", "The accuracy on rows under the attack, each model attacked anew.";
+    SUCCESS_RATE = "success_rate": "float64", "The share of successful attacks among attacked rows that were classified correctly before; null if there were none.";
+    ITEMS = "items": "int64", "How many rows were attacked.";
+});
 
 /// One row.
 pub struct ComparisonRow {

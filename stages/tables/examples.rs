@@ -13,153 +13,34 @@ use ndarray::Array2;
 use nn::batch::Sequence;
 use nn::numeric::argmax;
 
-use super::schema::{Column, TableSchema};
+use super::schema::table;
 use super::weights::with_metadata;
 use crate::Failure;
 
-/// What names the item; with `repeats`, `ID#K` is the K-th attack on it, from 0.
-pub const ID: &str = "id";
-/// The true class.
-pub const LABEL: &str = "label";
-/// The class predicted before the attack.
-pub const PREDICTED_BEFORE: &str = "predicted_before";
-/// The class predicted after it.
-pub const PREDICTED_AFTER: &str = "predicted_after";
-/// Whether the attack succeeded.
-pub const SUCCESS: &str = "success";
-/// Whether it tried.
-pub const ATTACKED: &str = "attacked";
-/// How many words were changed.
-pub const WORDS_CHANGED: &str = "words_changed";
-/// Where edits were made.
-pub const POSITIONS: &str = "positions";
-/// What was there before each edit.
-pub const OLD: &str = "old";
-/// What is there after it.
-pub const NEW: &str = "new";
-/// The row before.
-pub const ORIGINAL: &str = "original";
-/// The row after.
-pub const ADVERSARIAL: &str = "adversarial";
-/// Probabilities before.
-pub const P_BEFORE: &str = "p_before";
-/// Probabilities after.
-pub const P_AFTER: &str = "p_after";
-/// Forward passes.
-pub const FORWARD: &str = "forward";
-/// Backward passes.
-pub const BACKWARD: &str = "backward";
-/// The class to reach.
-pub const WANTED: &str = "wanted";
-/// The largest change of a number.
-pub const LINF: &str = "linf";
-/// The mean length of a step's change.
-pub const MEAN_L2: &str = "mean_l2";
-/// Samples at which a gain was halved.
-pub const HALVED: &str = "halved";
-/// What was done at each position.
-pub const OPERATIONS: &str = "operations";
-/// Where in the word each edit was made.
-pub const SLOTS: &str = "slots";
-
-const SIGNALS: &str = "signals";
-const EDITS: &str = "attacks that insert, delete or change characters";
-
-/// The columns.
-pub static SCHEMA: TableSchema = TableSchema {
-    name: "examples",
-    made_by: "attack",
-    summary: "A row for each attacked item.",
-    columns: &[
-        Column::new(
-            ID,
-            "string",
-            "The id of the row; with `repeats`, `ID#K` is the K-th attack on it.",
-        ),
-        Column::new(LABEL, "int64", "The true class."),
-        Column::new(
-            PREDICTED_BEFORE,
-            "int64",
-            "The class predicted before the attack.",
-        ),
-        Column::new(
-            PREDICTED_AFTER,
-            "int64",
-            "The class predicted after the attack.",
-        ),
-        Column::new(
-            SUCCESS,
-            "bool",
-            "Whether the prediction was correct before the attack and is wrong after it, or is the target.",
-        ),
-        Column::new(ATTACKED, "bool", "Whether the attack tried."),
-        Column::new(WORDS_CHANGED, "int64", "How many words were changed."),
-        Column::new(
-            POSITIONS,
-            "list of int32",
-            "The token, word or step of each edit, in order.",
-        ),
-        Column::new(
-            OLD,
-            "list of string",
-            "What was there before each edit; ids if no `vocab` is connected.",
-        ),
-        Column::new(NEW, "list of string", "What is there after it."),
-        Column::new(
-            ORIGINAL,
-            "list of int32, float32",
-            "The row before the attack: ids, or the numbers of a signal.",
-        ),
-        Column::new(
-            ADVERSARIAL,
-            "list of int32, float32",
-            "The row after the attack.",
-        ),
-        Column::new(
-            P_BEFORE,
-            "list of float32",
-            "The model's probabilities before the attack.",
-        ),
-        Column::new(
-            P_AFTER,
-            "list of float32",
-            "The model's probabilities after the attack.",
-        ),
-        Column::new(FORWARD, "int64", "Forward passes through the model."),
-        Column::new(BACKWARD, "int64", "Backward passes through the model."),
-        Column::new(
-            OPERATIONS,
-            "list of string",
-            "`replace`, `insert` or `delete`, for each edit.",
-        )
-        .only(EDITS),
-        Column::new(
-            SLOTS,
-            "list of int32",
-            "The character of the word for each edit; 0 for whole words.",
-        )
-        .only(EDITS),
-        Column::new(
-            WANTED,
-            "int64",
-            "The target class; null if any wrong one will do.",
-        )
-        .only(SIGNALS),
-        Column::new(LINF, "float64", "The maximum change of a number.").only(SIGNALS),
-        Column::new(
-            MEAN_L2,
-            "float64",
-            "The mean over steps of the L2 norm of the change.",
-        )
-        .only(SIGNALS),
-        Column::new(
-            HALVED,
-            "int64",
-            "For fixed-point: at how many samples alpha was halved.",
-        )
-        .only(SIGNALS),
-    ],
-};
+table!("examples", "attack", "A row for each attacked item.", {
+    ID = "id": "string", "The id of the row; with `repeats`, `ID#K` is the K-th attack on it.";
+    LABEL = "label": "int64", "The true class.";
+    PREDICTED_BEFORE = "predicted_before": "int64", "The class predicted before the attack.";
+    PREDICTED_AFTER = "predicted_after": "int64", "The class predicted after the attack.";
+    SUCCESS = "success": "bool", "Whether the prediction was correct before the attack and is wrong after it, or is the target.";
+    ATTACKED = "attacked": "bool", "Whether the attack tried.";
+    WORDS_CHANGED = "words_changed": "int64", "How many words were changed.";
+    POSITIONS = "positions": "list of int32", "The token, word or step of each edit, in order.";
+    OLD = "old": "list of string", "What was there before each edit; ids if no `vocab` is connected.";
+    NEW = "new": "list of string", "What is there after it.";
+    ORIGINAL = "original": "list of int32, float32", "The row before the attack: ids, or the numbers of a signal.";
+    ADVERSARIAL = "adversarial": "list of int32, float32", "The row after the attack.";
+    P_BEFORE = "p_before": "list of float32", "The model's probabilities before the attack.";
+    P_AFTER = "p_after": "list of float32", "The model's probabilities after the attack.";
+    FORWARD = "forward": "int64", "Forward passes through the model.";
+    BACKWARD = "backward": "int64", "Backward passes through the model.";
+    OPERATIONS = "operations": "list of string", "`replace`, `insert` or `delete`, for each edit.", only "attacks that insert, delete or change characters";
+    SLOTS = "slots": "list of int32", "The character of the word for each edit; 0 for whole words.", only "attacks that insert, delete or change characters";
+    WANTED = "wanted": "int64", "The target class; null if any wrong one will do.", only "signals";
+    LINF = "linf": "float64", "The maximum change of a number.", only "signals";
+    MEAN_L2 = "mean_l2": "float64", "The mean over steps of the L2 norm of the change.", only "signals";
+    HALVED = "halved": "int64", "For fixed-point: at how many samples alpha was halved.", only "signals";
+});
 
 /// What an attack counts on an item, by name.
 pub type Counters = BTreeMap<&'static str, u64>;

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 
-use super::schema::{Column, TableSchema};
+use super::schema::table;
 use super::weights::with_metadata;
 
 /// One epoch.
@@ -28,44 +28,15 @@ pub struct EpochRecord {
     pub dev_accuracy: Option<f64>,
 }
 
-/// How often training began from new initial weights.
-pub const ATTEMPT: &str = "attempt";
-/// The epoch.
-pub const EPOCH: &str = "epoch";
-/// Steps taken so far.
-pub const STEP: &str = "step";
-/// Training loss.
-pub const LOSS: &str = "loss";
-/// Training accuracy.
-pub const TRAIN_ACCURACY: &str = "train_accuracy";
-/// Dev loss.
-pub const DEV_LOSS: &str = "dev_loss";
-/// Dev accuracy.
-pub const DEV_ACCURACY: &str = "dev_accuracy";
-
-/// The columns.
-pub static SCHEMA: TableSchema = TableSchema {
-    name: "history",
-    made_by: "train",
-    summary: "A row for each epoch. No times: the same key gives the same bytes.",
-    columns: &[
-        Column::new(
-            ATTEMPT,
-            "int64",
-            "Which attempt, from 1: `restarts` begin again from new initial weights.",
-        ),
-        Column::new(EPOCH, "int64", "The epoch, from 1."),
-        Column::new(STEP, "int64", "Optimiser steps taken so far."),
-        Column::new(LOSS, "float64", "The mean loss of the epoch's batches."),
-        Column::new(
-            TRAIN_ACCURACY,
-            "float64",
-            "The accuracy on the probed training rows.",
-        ),
-        Column::new(DEV_LOSS, "float64", "The loss on all dev rows."),
-        Column::new(DEV_ACCURACY, "float64", "The accuracy on all dev rows."),
-    ],
-};
+table!("history", "train", "A row for each epoch. No times: the same key gives the same bytes.", {
+    ATTEMPT = "attempt": "int64", "Which attempt, from 1: `restarts` begin again from new initial weights.";
+    EPOCH = "epoch": "int64", "The epoch, from 1.";
+    STEP = "step": "int64", "Optimiser steps taken so far.";
+    LOSS = "loss": "float64", "The mean loss of the epoch's batches.";
+    TRAIN_ACCURACY = "train_accuracy": "float64", "The accuracy on the probed training rows.";
+    DEV_LOSS = "dev_loss": "float64", "The loss on all dev rows.";
+    DEV_ACCURACY = "dev_accuracy": "float64", "The accuracy on all dev rows.";
+});
 
 /// Epoch by epoch.
 pub fn write(epochs: &[EpochRecord]) -> RecordBatch {

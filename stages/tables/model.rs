@@ -6,63 +6,22 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 
-use super::schema::{Column, TableSchema};
+use super::schema::table;
 use super::weights::with_metadata;
 
-/// The model.
-pub const MODEL: &str = "model";
-/// Its size.
-pub const WEIGHTS: &str = "weights";
-/// Classes.
-pub const CLASSES: &str = "classes";
-/// Training rows.
-pub const ROWS: &str = "rows";
-/// Attempts.
-pub const ATTEMPTS: &str = "attempts";
-/// Epochs.
-pub const EPOCHS: &str = "epochs";
-/// Steps.
-pub const STEPS: &str = "steps";
-/// The epoch whose weights are kept.
-pub const BEST_EPOCH: &str = "best_epoch";
-/// Training accuracy.
-pub const TRAIN_ACCURACY: &str = "train_accuracy";
-/// Dev accuracy.
-pub const DEV_ACCURACY: &str = "dev_accuracy";
-/// The model card.
-pub const CARD: &str = "card";
-
-/// The columns.
-pub static SCHEMA: TableSchema = TableSchema {
-    name: "model",
-    made_by: "train",
-    summary: "One row. `select` reads its `dev_accuracy`.",
-    columns: &[
-        Column::new(MODEL, "string", "The name of the model."),
-        Column::new(WEIGHTS, "int64", "How many numbers its weights are."),
-        Column::new(CLASSES, "int64", "How many classes it knows."),
-        Column::new(ROWS, "int64", "How many rows it was trained on."),
-        Column::new(ATTEMPTS, "int64", "How often training began."),
-        Column::new(EPOCHS, "int64", "How many epochs the last attempt had."),
-        Column::new(STEPS, "int64", "How many optimiser steps."),
-        Column::new(BEST_EPOCH, "int64", "The epoch whose weights are kept."),
-        Column::new(
-            TRAIN_ACCURACY,
-            "float64",
-            "The accuracy on the probed training rows after that epoch.",
-        ),
-        Column::new(
-            DEV_ACCURACY,
-            "float64",
-            "The accuracy on the dev rows after that epoch.",
-        ),
-        Column::new(
-            CARD,
-            "string",
-            "The model card, as JSON: what is needed to build the model again.",
-        ),
-    ],
-};
+table!("model", "train", "One row. `select` reads its `dev_accuracy`.", {
+    MODEL = "model": "string", "The name of the model.";
+    WEIGHTS = "weights": "int64", "How many numbers its weights are.";
+    CLASSES = "classes": "int64", "How many classes it knows.";
+    ROWS = "rows": "int64", "How many rows it was trained on.";
+    ATTEMPTS = "attempts": "int64", "How often training began.";
+    EPOCHS = "epochs": "int64", "How many epochs the last attempt had.";
+    STEPS = "steps": "int64", "How many optimiser steps.";
+    BEST_EPOCH = "best_epoch": "int64", "The epoch whose weights are kept.";
+    TRAIN_ACCURACY = "train_accuracy": "float64", "The accuracy on the probed training rows after that epoch.";
+    DEV_ACCURACY = "dev_accuracy": "float64", "The accuracy on the dev rows after that epoch.";
+    CARD = "card": "string", "The model card, as JSON: what is needed to build the model again.";
+});
 
 /// The row.
 pub struct ModelRow<'a> {

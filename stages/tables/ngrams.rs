@@ -7,39 +7,18 @@ use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use nn::ngrams::{Gram, KneserNey};
 
-use super::schema::{Column, TableSchema};
+use super::schema::table;
 use crate::Failure;
 use crate::tables::vocabulary;
 use crate::tables::weights::with_metadata;
 
-/// The length.
-pub const ORDER: &str = "order";
-/// The tokens before.
-pub const CONTEXT: &str = "context";
-/// The token.
-pub const TOKEN: &str = "token";
-/// How often.
-pub const COUNT: &str = "count";
-/// Its share.
-pub const SHARE: &str = "share";
-
-/// The columns.
-pub static SCHEMA: TableSchema = TableSchema {
-    name: "ngrams",
-    made_by: "ngrams",
-    summary: "A row for each n-gram, by order, context and token.",
-    columns: &[
-        Column::new(ORDER, "int32", "How many tokens it has."),
-        Column::new(CONTEXT, "list of int32", "The ids of all but the last."),
-        Column::new(TOKEN, "int32", "The id of the last."),
-        Column::new(
-            COUNT,
-            "int64",
-            "How often it occurs, or after how many different tokens, as Kneser-Ney counts.",
-        ),
-        Column::new(SHARE, "float64", "Its discounted share of its context."),
-    ],
-};
+table!("ngrams", "ngrams", "A row for each n-gram, by order, context and token.", {
+    ORDER = "order": "int32", "How many tokens it has.";
+    CONTEXT = "context": "list of int32", "The ids of all but the last.";
+    TOKEN = "token": "int32", "The id of the last.";
+    COUNT = "count": "int64", "How often it occurs, or after how many different tokens, as Kneser-Ney counts.";
+    SHARE = "share": "float64", "Its discounted share of its context.";
+});
 
 /// The metadata key of the token that marks the beginning of a text.
 const START: &str = "ablate.start";

@@ -7,61 +7,20 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 
-use super::schema::{Column, TableSchema};
+use super::schema::table;
 use super::weights::with_metadata;
 
-/// The paper.
-pub const PAPER: &str = "paper";
-/// Its table or figure.
-pub const TABLE: &str = "table";
-/// The row of it.
-pub const ROW: &str = "row";
-/// The column of it.
-pub const COL: &str = "col";
-/// The seed.
-pub const SEED: &str = "seed";
-/// Our number.
-pub const VALUE: &str = "value";
-/// What it was measured on.
-pub const N: &str = "n";
-/// The paper's number.
-pub const PAPER_VALUE: &str = "paper_value";
-/// The profile.
-pub const PROFILE: &str = "profile";
-
-/// The columns.
-pub static SCHEMA: TableSchema = TableSchema {
-    name: "results",
-    made_by: "evaluate",
-    summary: "A row for each number of the paper's tables and figures, and each seed.",
-    columns: &[
-        Column::new(PAPER, "string", "The parameter `paper`."),
-        Column::new(TABLE, "string", "Which table or figure of the paper."),
-        Column::new(ROW, "string", "Which row of it."),
-        Column::new(COL, "string", "Which column of it."),
-        Column::new(
-            SEED,
-            "int64",
-            "The value of the input's column `seed`, if it has one.",
-        ),
-        Column::new(
-            VALUE,
-            "float64",
-            "The number; null if there was nothing to measure.",
-        ),
-        Column::new(
-            N,
-            "int64",
-            "How many rows it was measured on; of a number that a table already has, that table's column `n` (`COUNT(*) AS n` in SQL), unless `{n}` is in a name of the cell; null if it has none.",
-        ),
-        Column::new(
-            PAPER_VALUE,
-            "float64",
-            "The number that the paper prints, if the input `paper` has it: a table with `table`, `row`, `col` and `value` (a float).",
-        ),
-        Column::new(PROFILE, "string", "The parameter `profile`."),
-    ],
-};
+table!("results", "evaluate", "A row for each number of the paper's tables and figures, and each seed.", {
+    PAPER = "paper": "string", "The parameter `paper`.";
+    TABLE = "table": "string", "Which table or figure of the paper.";
+    ROW = "row": "string", "Which row of it.";
+    COL = "col": "string", "Which column of it.";
+    SEED = "seed": "int64", "The value of the input's column `seed`, if it has one.";
+    VALUE = "value": "float64", "The number; null if there was nothing to measure.";
+    N = "n": "int64", "How many rows it was measured on; of a number that a table already has, that table's column `n` (`COUNT(*) AS n` in SQL), unless `{n}` is in a name of the cell; null if it has none.";
+    PAPER_VALUE = "paper_value": "float64", "The number that the paper prints, if the input `paper` has it: a table with `table`, `row`, `col` and `value` (a float).";
+    PROFILE = "profile": "string", "The parameter `profile`.";
+});
 
 /// One number.
 #[derive(Clone, Debug, PartialEq)]

@@ -67,3 +67,26 @@ impl TableSchema {
         self.columns.iter().any(|column| column.name == name)
     }
 }
+
+/// A table's columns: a constant for the name of each, and `SCHEMA`.
+macro_rules! table {
+    ($name:literal, $made_by:literal, $summary:literal, {
+        $($constant:ident = $column:literal: $ty:literal, $help:literal $(, only $only:literal)?;)*
+    }) => {
+        $(
+            #[doc = $help]
+            pub const $constant: &str = $column;
+        )*
+
+        /// The columns.
+        pub static SCHEMA: $crate::tables::schema::TableSchema = $crate::tables::schema::TableSchema {
+            name: $name,
+            made_by: $made_by,
+            summary: $summary,
+            columns: &[
+                $($crate::tables::schema::Column::new($constant, $ty, $help)$(.only($only))?,)*
+            ],
+        };
+    };
+}
+pub(crate) use table;

@@ -7,52 +7,24 @@ use arrow::datatypes::{DataType, Float32Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Sequence, Target};
 
-use super::schema::{Column, TableSchema};
+use super::schema::table;
 use crate::Failure;
 use crate::contract::expected;
 use crate::contract::expected::ExpectedRows;
 use crate::tables::vocabulary;
 
-/// The row.
-pub const ID: &str = "id";
-/// Its split.
-pub const SPLIT: &str = "split";
-/// Its class.
-pub const LABEL: &str = "label";
-/// Its tokens.
-pub const IDS: &str = "ids";
-/// How many they are.
-pub const LEN: &str = "len";
-/// The tokens of a second text: of a pair, or a translation.
-pub const SECOND: &str = "ids_b";
-/// How many they are.
-pub const SECOND_LEN: &str = "len_b";
 /// The numbers of a signal.
 pub const SIGNAL: &str = "x";
 
-/// The columns.
-pub static SCHEMA: TableSchema = TableSchema {
-    name: "tokens",
-    made_by: "tokenize",
-    summary: "A row for each text. The metadata has the size and digest of the vocabulary, and its special tokens.",
-    columns: &[
-        Column::new(ID, "any", "The id of the row."),
-        Column::new(SPLIT, "string", "Its split."),
-        Column::new(LABEL, "int64", "Its class, from 0; null if it has none."),
-        Column::new(
-            IDS,
-            "list of int32",
-            "The ids of its tokens; of a character grid, those of all words one after the other.",
-        ),
-        Column::new(
-            LEN,
-            "int32",
-            "How many tokens, or words of a grid, there are, padding not counted.",
-        ),
-        Column::new(SECOND, "list of int32", "The ids of the second text.").only("pairs of texts"),
-        Column::new(SECOND_LEN, "int32", "How many they are.").only("pairs of texts"),
-    ],
-};
+table!("tokens", "tokenize", "A row for each text. The metadata has the size and digest of the vocabulary, and its special tokens.", {
+    ID = "id": "any", "The id of the row.";
+    SPLIT = "split": "string", "Its split.";
+    LABEL = "label": "int64", "Its class, from 0; null if it has none.";
+    IDS = "ids": "list of int32", "The ids of its tokens; of a character grid, those of all words one after the other.";
+    LEN = "len": "int32", "How many tokens, or words of a grid, there are, padding not counted.";
+    SECOND = "ids_b": "list of int32", "The ids of the second text.", only "pairs of texts";
+    SECOND_LEN = "len_b": "int32", "How many they are.", only "pairs of texts";
+});
 
 /// A table of sequences, decoded.
 pub struct SequenceTable {

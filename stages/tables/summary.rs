@@ -6,79 +6,22 @@ use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 
-use super::schema::{Column, TableSchema};
+use super::schema::table;
 use super::weights::with_metadata;
 
-/// The attack.
-pub const ATTACK: &str = "attack";
-/// Items.
-pub const ITEMS: &str = "items";
-/// Those that were attacked.
-pub const ATTACKED: &str = "attacked";
-/// Accuracy before.
-pub const ACCURACY_BEFORE: &str = "accuracy_before";
-/// Accuracy after.
-pub const ACCURACY_AFTER: &str = "accuracy_after";
-/// Attacks that succeeded.
-pub const SUCCESSES: &str = "successes";
-/// Their share.
-pub const SUCCESS_RATE: &str = "success_rate";
-/// Words changed, the median.
-pub const MEDIAN_WORDS: &str = "median_words";
-/// Words changed, the mean.
-pub const MEAN_WORDS: &str = "mean_words";
-/// Forward passes.
-pub const FORWARD: &str = "forward";
-/// Backward passes.
-pub const BACKWARD: &str = "backward";
-
-/// The columns.
-pub static SCHEMA: TableSchema = TableSchema {
-    name: "summary",
-    made_by: "attack",
-    summary: "One row for all items of an attack.",
-    columns: &[
-        Column::new(ATTACK, "string", "The attack."),
-        Column::new(ITEMS, "int64", "How many items there are."),
-        Column::new(ATTACKED, "int64", "How many of them were attacked."),
-        Column::new(
-            ACCURACY_BEFORE,
-            "float64",
-            "The model's accuracy before the attack.",
-        ),
-        Column::new(
-            ACCURACY_AFTER,
-            "float64",
-            "The model's accuracy after the attack.",
-        ),
-        Column::new(SUCCESSES, "int64", "How many attacks succeeded."),
-        Column::new(
-            SUCCESS_RATE,
-            "float64",
-            "Their share of the attacked items that were classified correctly before; null if there were none.",
-        ),
-        Column::new(
-            MEDIAN_WORDS,
-            "float64",
-            "The median number of words changed by successful attacks; null for signals.",
-        ),
-        Column::new(
-            MEAN_WORDS,
-            "float64",
-            "The mean number of words changed by successful attacks; null for signals.",
-        ),
-        Column::new(
-            FORWARD,
-            "int64",
-            "Forward passes through the model, of all items.",
-        ),
-        Column::new(
-            BACKWARD,
-            "int64",
-            "Backward passes through the model, of all items.",
-        ),
-    ],
-};
+table!("summary", "attack", "One row for all items of an attack.", {
+    ATTACK = "attack": "string", "The attack.";
+    ITEMS = "items": "int64", "How many items there are.";
+    ATTACKED = "attacked": "int64", "How many of them were attacked.";
+    ACCURACY_BEFORE = "accuracy_before": "float64", "The model's accuracy before the attack.";
+    ACCURACY_AFTER = "accuracy_after": "float64", "The model's accuracy after the attack.";
+    SUCCESSES = "successes": "int64", "How many attacks succeeded.";
+    SUCCESS_RATE = "success_rate": "float64", "Their share of the attacked items that were classified correctly before; null if there were none.";
+    MEDIAN_WORDS = "median_words": "float64", "The median number of words changed by successful attacks; null for signals.";
+    MEAN_WORDS = "mean_words": "float64", "The mean number of words changed by successful attacks; null for signals.";
+    FORWARD = "forward": "int64", "Forward passes through the model, of all items.";
+    BACKWARD = "backward": "int64", "Backward passes through the model, of all items.";
+});
 
 /// The row.
 pub struct Summary<'a> {

@@ -6,47 +6,18 @@ use arrow::array::{ArrayRef, Float64Builder, Int32Builder, Int64Builder, StringB
 use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 
-use super::schema::{Column, TableSchema};
+use super::schema::table;
 use super::weights::with_metadata;
 
-/// The item.
-pub const ID: &str = "id";
-/// Its class.
-pub const LABEL: &str = "label";
-/// Which run.
-pub const RUN: &str = "run";
-/// The step.
-pub const STEP: &str = "step";
-/// Which series.
-pub const SERIES: &str = "series";
-/// Which number of it.
-pub const CHANNEL: &str = "channel";
-/// The number.
-pub const VALUE: &str = "value";
-
-/// The columns.
-pub static SCHEMA: TableSchema = TableSchema {
-    name: "traces",
-    made_by: "attack",
-    summary: "A row for each number of each step of the first rows, with `traces`.",
-    columns: &[
-        Column::new(ID, "string", "The id of the row."),
-        Column::new(LABEL, "int64", "Its true class."),
-        Column::new(
-            RUN,
-            "string",
-            "`nominal`, over the row as it was, or `attacked`, over the adversarial one.",
-        ),
-        Column::new(STEP, "int64", "0 before the first sample, then 1, 2, …."),
-        Column::new(
-            SERIES,
-            "string",
-            "`x`, `d`, `state`, `p`, `measure`, `slack`, `error` or `bound`: see below.",
-        ),
-        Column::new(CHANNEL, "int32", "Which number of the series, from 0."),
-        Column::new(VALUE, "float64", "The number."),
-    ],
-};
+table!("traces", "attack", "A row for each number of each step of the first rows, with `traces`.", {
+    ID = "id": "string", "The id of the row.";
+    LABEL = "label": "int64", "Its true class.";
+    RUN = "run": "string", "`nominal`, over the row as it was, or `attacked`, over the adversarial one.";
+    STEP = "step": "int64", "0 before the first sample, then 1, 2, ….";
+    SERIES = "series": "string", "`x`, `d`, `state`, `p`, `measure`, `slack`, `error` or `bound`: see below.";
+    CHANNEL = "channel": "int32", "Which number of the series, from 0.";
+    VALUE = "value": "float64", "The number.";
+});
 
 /// One number of one step.
 pub struct TraceNumber {

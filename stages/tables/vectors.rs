@@ -9,31 +9,16 @@ use arrow::datatypes::{DataType, Field, Float32Type, Metadata};
 use arrow::record_batch::RecordBatch;
 use nn::linear::Vectors;
 
-use super::schema::{Column, TableSchema};
+use super::schema::table;
 use super::weights::with_metadata;
 use crate::Failure;
 
-/// The id.
-pub const ID: &str = "id";
-/// The token.
-pub const TOKEN: &str = "token";
-/// Its vector.
-pub const V: &str = "v";
-/// The length of it.
-pub const NORM: &str = "norm";
-
-/// The columns.
-pub static SCHEMA: TableSchema = TableSchema {
-    name: "vectors",
-    made_by: "embed",
-    summary: "A row for each token of the vocabulary, in the order of ids.",
-    columns: &[
-        Column::new(ID, "int32", "The id of the token."),
-        Column::new(TOKEN, "string", "The token."),
-        Column::new(V, "fixed list of float32", "Its vector."),
-        Column::new(NORM, "float32", "The L2 norm of the vector."),
-    ],
-};
+table!("vectors", "embed", "A row for each token of the vocabulary, in the order of ids.", {
+    ID = "id": "int32", "The id of the token.";
+    TOKEN = "token": "string", "The token.";
+    V = "v": "fixed list of float32", "Its vector.";
+    NORM = "norm": "float32", "The L2 norm of the vector.";
+});
 
 /// Rows of equal length, one after another.
 #[derive(Clone, Debug, PartialEq)]

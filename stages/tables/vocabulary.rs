@@ -7,27 +7,14 @@ use arrow::datatypes::{Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use store::Digest;
 
-use super::schema::{Column, TableSchema};
+use super::schema::table;
 use crate::Failure;
 
-/// The id.
-pub const ID: &str = "id";
-/// The token.
-pub const TOKEN: &str = "token";
-/// How often.
-pub const COUNT: &str = "count";
-
-/// The columns.
-pub static SCHEMA: TableSchema = TableSchema {
-    name: "vocab",
-    made_by: "tokenize",
-    summary: "A row for each token, in the order of ids.",
-    columns: &[
-        Column::new(ID, "int32", "Its id, from 0."),
-        Column::new(TOKEN, "string", "The token."),
-        Column::new(COUNT, "int64", "How often it occurs in the training split."),
-    ],
-};
+table!("vocab", "tokenize", "A row for each token, in the order of ids.", {
+    ID = "id": "int32", "Its id, from 0.";
+    TOKEN = "token": "string", "The token.";
+    COUNT = "count": "int64", "How often it occurs in the training split.";
+});
 
 /// The metadata key of the digest, in the output `tokens` of a tokenize stage.
 pub const KEY: &str = "ablate.vocab";

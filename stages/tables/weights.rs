@@ -14,7 +14,7 @@ use arrow::record_batch::RecordBatch;
 use store::Digest;
 
 use super::model_card::ModelCard;
-use super::schema::{Column, TableSchema};
+use super::schema::table;
 use crate::Failure;
 
 /// One tensor: rows of numbers. Networks have 32 bits, counts and linear machines 64.
@@ -37,28 +37,11 @@ pub struct Tensor {
     pub numbers: Numbers,
 }
 
-/// The tensor.
-pub const NAME: &str = "name";
-/// Its shape.
-pub const SHAPE: &str = "shape";
-/// Its numbers.
-pub const VALUES: &str = "values";
-
-/// The columns.
-pub static SCHEMA: TableSchema = TableSchema {
-    name: "weights",
-    made_by: "train",
-    summary: "A row for each tensor, in the order of names. The metadata (`ablate.model`) is the model card.",
-    columns: &[
-        Column::new(NAME, "string", "The name of the tensor."),
-        Column::new(SHAPE, "two int32", "Rows and columns."),
-        Column::new(
-            VALUES,
-            "list of float32, float64",
-            "The numbers, row after row: 32-bit floats of networks, 64-bit ones of naive Bayes and linear machines.",
-        ),
-    ],
-};
+table!("weights", "train", "A row for each tensor, in the order of names. The metadata (`ablate.model`) is the model card.", {
+    NAME = "name": "string", "The name of the tensor.";
+    SHAPE = "shape": "two int32", "Rows and columns.";
+    VALUES = "values": "list of float32, float64", "The numbers, row after row: 32-bit floats of networks, 64-bit ones of naive Bayes and linear machines.";
+});
 
 /// The metadata key of the card.
 const CARD: &str = "ablate.model";

@@ -132,62 +132,9 @@ fn with_fixture(lab: &Lab, arguments: &[&str]) -> CommandOutput {
     CommandOutput::of(command.output().unwrap())
 }
 
-const PIPELINE: &str = r#"[pipeline]
-seed = 7
+const PIPELINE: &str = include_str!("pipeline.toml");
 
-[stage.reviews]
-kind = "dataset"
-name = "reviews-grammar"
-generate = { train = 60, test = 12 }
-
-[stage.tokens]
-kind = "tokenize"
-inputs = { rows = "reviews" }
-scheme = "words"
-
-[stage.lstm]
-kind = "train"
-inputs = { rows = "tokens" }
-model = "lstm"
-units = 4
-epochs = 1
-
-[stage.bayes]
-kind = "train"
-inputs = { rows = "tokens" }
-model = "naive-bayes"
-
-[stage.swap]
-kind = "attack"
-inputs = { victim = "lstm", rows = "tokens", vocab = "tokens.vocab", bayes = "bayes" }
-attack = "swap"
-
-[stage.jsma]
-kind = "attack"
-inputs = { victim = "lstm", rows = "tokens" }
-attack = "jsma"
-
-[stage.retrained]
-kind = "adversarial-retrain"
-inputs = { victim = "lstm", rows = "tokens", vocab = "tokens.vocab", bayes = "bayes" }
-attack = "tack-on"
-epochs = 1
-items = 5
-"#;
-
-const NEW: &str = r#"
-[stage.new]
-kind = "attack"
-inputs = { victim = "lstm", rows = "tokens", vocab = "tokens.vocab" }
-attack = "fixture"
-
-[stage.learnt]
-kind = "adversarial-retrain"
-inputs = { victim = "lstm", rows = "tokens", vocab = "tokens.vocab" }
-attack = "fixture"
-epochs = 1
-items = 5
-"#;
+const NEW: &str = include_str!("new.toml");
 
 #[test]
 fn a_new_attack_is_a_file_and_its_lines_in_the_list() {
