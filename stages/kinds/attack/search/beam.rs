@@ -182,15 +182,18 @@ mod tests {
         Ok(texts.iter().map(one).collect())
     }
 
-    fn search(width: usize, steps: usize, items: usize) -> Vec<Trace> {
-        let input = Sequence::Tokens(vec![0, 0]);
-        let item = Item {
+    fn item(input: &Sequence) -> Item<'_> {
+        Item {
             id: "a",
-            input: &input,
+            input,
             label: 0,
             before: vec![1.0, 0.0],
-        };
-        let items = vec![item; items];
+        }
+    }
+
+    fn search(width: usize, steps: usize, items: usize) -> Vec<Trace> {
+        let input = Sequence::Tokens(vec![0, 0]);
+        let items = vec![item(&input); items];
         let goal = |item: &Item<'_>| Goal::untargeted(item.label);
         Beam { width }
             .search(&items, goal, |_| steps, look)
@@ -249,15 +252,9 @@ mod tests {
                 .collect())
         };
         let input = Sequence::Tokens(vec![0, 0]);
-        let item = Item {
-            id: "a",
-            input: &input,
-            label: 0,
-            before: vec![1.0, 0.0],
-        };
         let goal = |item: &Item<'_>| Goal::untargeted(item.label);
         let beam = Beam { width: 4 };
-        beam.search(&[item], goal, |_| 2, looking).unwrap();
+        beam.search(&[item(&input)], goal, |_| 2, looking).unwrap();
         assert_eq!(*texts.borrow(), [(1, 1), (2, 2), (1, 1)]);
     }
 }
