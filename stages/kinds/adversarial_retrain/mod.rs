@@ -4,7 +4,7 @@
 //! and the new model on clean rows, and on rows that the attack made against each of them.
 //! Attacks by the code of `attack`, trains by the code of `train`.
 
-mod lessons;
+mod mixing;
 #[cfg(test)]
 mod tests;
 
@@ -29,7 +29,7 @@ use crate::tables::comparison::{self, ComparisonRow};
 use crate::tables::history;
 use crate::training::{Trained, TrainingData};
 use crate::{Failure, Outputs, ParamError, Stage, Task, fingerprint, models, training};
-use lessons::{Mix, Regenerated, adversarial};
+use mixing::{Mix, AdversarialMixer, adversarial};
 
 /// The kind `adversarial-retrain`.
 pub struct AdversarialRetrain;
@@ -264,16 +264,16 @@ impl Retraining {
         };
         let start = self.goes_on.then_some(old.loaded());
         if self.mix != Mix::Append {
-            let mut lessons = Regenerated::new(task, old, self.mix, self.items, self.share)?;
+            let mut mixing = AdversarialMixer::new(task, old, self.mix, self.items, self.share)?;
             let trained = training::adversarial::train(
                 old.card(),
                 &data(&self.train),
                 &self.spec,
                 start,
-                &mut lessons,
+                &mut mixing,
                 task.watch,
             );
-            return trained.map_err(|failure| lessons.blame(failure));
+            return trained.map_err(|failure| mixing.blame(failure));
         }
         let split = Settings(task.params).text("train").unwrap_or("train");
         let chosen = old.select((split, "train"), self.items, task.seed, Among::default())?;

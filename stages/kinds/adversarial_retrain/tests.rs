@@ -226,10 +226,10 @@ fn rows_that_read_the_same_keep_their_own_labels() {
         watch: &crate::tests::trial::Nobody,
     };
     let inputs = crate::kinds::attack::AttackInputs::open(&armed).unwrap();
-    let mut lessons = super::Regenerated::new(&armed, &inputs, super::Mix::Batch, 0, 1.0).unwrap();
+    let mut mixing = super::AdversarialMixer::new(&armed, &inputs, super::Mix::Batch, 0, 1.0).unwrap();
     let train = inputs.rows.split("train");
     let (_, weights) = inputs.loaded().network().unwrap();
-    let made = nn::training::ExtraExamples::batch(&mut lessons, 0, weights, &[0, train.len() - 1])
+    let made = nn::training::ExtraExamples::batch(&mut mixing, 0, weights, &[0, train.len() - 1])
         .unwrap();
     let labels: Vec<_> = made.into_iter().map(|example| example.target).collect();
     let class = |label: i64| nn::batch::Target::Class(label as u32);

@@ -1,4 +1,4 @@
-//! Adversarial rows made while a network learns, against the weights of the moment.
+//! Adversarial rows made during training, against the current weights.
 
 use nn::autodiff::Params;
 use nn::batch::{Example, Target};
@@ -19,8 +19,8 @@ pub enum Mix {
     Epoch,
 }
 
-/// The teacher of a network that learns from attacks on itself.
-pub struct Regenerated<'a> {
+/// Adds adversarial rows to the training of a network, made against its current weights.
+pub struct AdversarialMixer<'a> {
     task: &'a Task<'a>,
     inputs: &'a AttackInputs,
     mix: Mix,
@@ -32,7 +32,7 @@ pub struct Regenerated<'a> {
     failure: Option<Failure>,
 }
 
-impl<'a> Regenerated<'a> {
+impl<'a> AdversarialMixer<'a> {
     /// With the rows that it will attack.
     pub fn new(
         task: &'a Task<'a>,
@@ -40,9 +40,9 @@ impl<'a> Regenerated<'a> {
         mix: Mix,
         items: usize,
         share: f64,
-    ) -> Result<Regenerated<'a>, Failure> {
+    ) -> Result<AdversarialMixer<'a>, Failure> {
         let split = Settings(task.params).text("train").unwrap_or("train");
-        Ok(Regenerated {
+        Ok(AdversarialMixer {
             task,
             inputs,
             mix,
@@ -76,7 +76,7 @@ impl<'a> Regenerated<'a> {
     }
 }
 
-impl ExtraExamples for Regenerated<'_> {
+impl ExtraExamples for AdversarialMixer<'_> {
     fn epoch(&mut self, _: usize, params: &Params<f32>) -> nn::Result<Vec<Example>> {
         match self.mix {
             Mix::Epoch => {
