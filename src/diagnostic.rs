@@ -185,6 +185,24 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
             let longest = candidate.chars().count().max(name.chars().count());
             *distance <= longest.div_ceil(3) && *distance < longest
         })
-        .min()
+        // Of equals the one that begins like it: `unit` is meant to be `units` and not `init`.
+        .min_by_key(|(distance, candidate)| {
+            let alike = name.chars().zip(candidate.chars());
+            let alike = alike.take_while(|(a, b)| a == b).count();
+            (*distance, std::cmp::Reverse(alike), *candidate)
+        })
         .map(|(_, candidate)| format!("did you mean `{candidate}`?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn of_names_that_are_equally_near_the_one_that_begins_alike_is_meant() {
+        let meant = |name| nearest(name, ["init", "units", "until"]);
+        assert_eq!(meant("unit").as_deref(), Some("did you mean `units`?"));
+        assert_eq!(meant("inti").as_deref(), Some("did you mean `init`?"));
+        assert_eq!(meant("epochs"), None);
+    }
 }

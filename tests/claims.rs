@@ -155,7 +155,7 @@ fn a_broken_file_is_a_note_of_the_run() {
     let printed = lab(&wrong).ablate(&["run"]).good();
     assert_eq!(
         printed.stderr,
-        "ablate: the claims cannot be judged: `ablate claims` says why\n"
+        "ablate: the claims cannot be evaluated: `ablate claims` says why\n"
     );
     let wrong = CLAIMS.replace("COUNT(acc)", "COUNT(ac)");
     let printed = lab(&wrong).ablate(&["run"]).good();

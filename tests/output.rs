@@ -51,7 +51,7 @@ fn plan_and_explain_say_why() {
          waits on  scaled[scale=2]: numbers\n\
          waits on  scaled[scale=3]: numbers\n\
          waits on  summary: scaled[scale=1]\n\
-         ablate: 0 cached, 1 to run, 4 waiting on them\n"
+         ablate: 0 cached, 1 to run, 4 waiting\n"
     );
     lab.run();
     lab.edit("x * ${scale} AS x", "x * ${scale} AS y");

@@ -146,7 +146,7 @@ fn a_stream_says_what_is_wrong() {
     );
     assert_eq!(
         fail(&["sign", "--label", "7"], ""),
-        "error: the label is 7, but the model has 2 classes\n |\n = help: it is at most 1\n"
+        "error: the label is 7, but the model has 2 classes\n |\n = help: it must be at most 1\n"
     );
     assert_eq!(
         fail(&["sign", "--label", "0"], &"1".repeat((1 << 24) + 9)),

@@ -224,7 +224,7 @@ fn a_stored_attack_is_recomputed_by_another_process() {
     let lines: Vec<&str> = printed.lines().collect();
     assert!(lines[0].starts_with("ok       "), "{printed}");
     assert!(
-        lines.last().unwrap().starts_with("ablate: all true: "),
+        lines.last().unwrap().starts_with("ablate: all confirmed: "),
         "{printed}"
     );
     assert!(printed.ends_with(", 0 disagreements\n"), "{printed}");

@@ -114,7 +114,7 @@ fn parameters(params: &[Param]) -> String {
             (None, Presence::Required) => "required".to_owned(),
             (None, _) => "optional".to_owned(),
         };
-        let (name, ty, help) = (param.name, param.ty.name(), param.help);
+        let (name, ty, help) = (param.name, param.holds(), param.help);
         format!("\n  {name} ({ty}, {presence})\n      {help}")
     };
     params.iter().map(one).collect()

@@ -58,7 +58,7 @@ fn table(params: &[Param]) -> String {
             (None, Presence::Required) => "required".to_owned(),
             (None, _) => "none".to_owned(),
         };
-        let (param, ty, help) = (param.name, param.ty.name(), param.help.replace('|', "\\|"));
+        let (param, ty, help) = (param.name, param.holds(), param.help.replace('|', "\\|"));
         text.push_str(&format!("| `{param}` | {ty} | {default} | {help} |\n"));
     }
     text

@@ -51,7 +51,7 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     // One write: a plan may have a hundred thousand lines.
     out!("{}", lines.trim_end());
     if !global.json {
-        out!("ablate: {cached} cached, {will_run} to run, {waits} waiting on them");
+        out!("ablate: {cached} cached, {will_run} to run, {waits} waiting");
     }
     Ok(())
 }

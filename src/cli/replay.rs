@@ -76,7 +76,11 @@ pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         return Err(problem.help("ablate run").into());
     }
     if !global.json {
-        let verdict = if wrong == 0 { "all true" } else { "NOT true" };
+        let verdict = if wrong == 0 {
+            "all true"
+        } else {
+            "NOT confirmed"
+        };
         out!("ablate: {verdict}: {replayed} stages, {rows} rows, {wrong} disagreements");
     }
     match wrong {

@@ -130,7 +130,7 @@ fn read_claims(global: &Global, plan: &Plan<'_>, reporter: &dyn Reporter) -> Opt
     match claims::path(&global.file, plan).map(|path| claims::read(&path, plan))? {
         Ok(claims) => Some(claims),
         Err(_) => {
-            let note = "the claims cannot be judged: `ablate claims` says why";
+            let note = "the claims cannot be evaluated: `ablate claims` says why";
             reporter.event(Event::Note(note));
             None
         }

@@ -38,7 +38,7 @@ fn key(table: &mut Table, old: &str, new: &str, what: &str, outdated: &mut Outda
         return;
     };
     if let Some(span) = current {
-        let message = format!("`{old}` is the old name of the {what} `{new}`, and both are given");
+        let message = format!("both the {what} `{new}` and its old name `{old}` are given");
         let problem = Diagnostic::new(message)
             .at(entry.key_span, "remove this one")
             .at(span, "");
@@ -67,6 +67,6 @@ fn warning(message: String, span: Span, new: &str) -> Diagnostic {
     Diagnostic::warning(message)
         .at(span, "old name")
         .help(format!(
-            "write {new}: the next version refuses the old name (keys and results stay the same)"
+            "use {new} instead: the old name will be an error in the next version (keys and results do not change)"
         ))
 }

@@ -273,6 +273,6 @@ mod tests {
 
     #[test]
     fn a_promised_output_that_is_not_made_is_a_failure() {
-        assert_eq!(failure(0).0, "the stage did not make its output `rows`");
+        assert_eq!(failure(0).0, "the stage did not produce its output `rows`");
     }
 }

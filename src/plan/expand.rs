@@ -299,7 +299,7 @@ fn check_ports(decl: &StageDecl, ports: &Ports, problems: &mut Vec<Diagnostic>) 
                 Diagnostic::new(format!("`{}` has no input `{}`", decl.name, port.name))
                     .at(
                         decl.span,
-                        format!("`{kind}` reads a {} of that name", port.holds),
+                        format!("`{kind}` requires this input ({})", port.holds),
                     )
                     .maybe_help(nearest(&port.name, names))
                     .help(format!("inputs = {{ {} = \"STAGE\" }}", port.name)),

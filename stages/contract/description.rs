@@ -121,6 +121,14 @@ impl Param {
         Param::new(name, Type::Text, presence, help)
     }
 
+    /// What it holds, for docs: the type, or the values if they are listed.
+    pub fn holds(&self) -> String {
+        match self.range {
+            Range::OneOf(all) => format!("\"{}\"", all.join("\", \"")),
+            _ => self.ty.name().to_owned(),
+        }
+    }
+
     /// The same without a default: absent unless it is written.
     pub const fn optional(self) -> Param {
         Param {

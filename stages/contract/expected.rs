@@ -48,7 +48,8 @@ impl ExpectedRows {
     pub fn name(self) -> &'static str {
         match self {
             ExpectedRows::Texts => "texts that are not tokenized",
-            ExpectedRows::Tokens { .. } => "tokens",
+            ExpectedRows::Tokens { padded: true } => "padded tokens",
+            ExpectedRows::Tokens { padded: false } => "tokens",
             ExpectedRows::Grid => "words of characters (char-grid)",
             ExpectedRows::Signals => "signals",
         }
@@ -191,8 +192,11 @@ impl ExpectedInputs<'_> {
             Some(rows) => {
                 let message = format!("{reader} reads {reads}, and `{port}` are {}", rows.name());
                 let help = match rows {
-                    ExpectedRows::Texts => "put a tokenize stage between",
+                    ExpectedRows::Texts => "put a tokenize stage in between",
                     ExpectedRows::Signals => "connect the output `tokens` of a tokenize stage",
+                    ExpectedRows::Tokens { padded: true } => {
+                        "set pad = false in the tokenize stage, or connect other rows"
+                    }
                     _ => "tokenize with another scheme, or connect other rows",
                 };
                 Err(Mismatch::new(Blamed::Input(port.to_owned()), message, help))

@@ -211,7 +211,7 @@ pub fn check_inputs(params: &Params, signals: bool, vectors: bool) -> Result<(),
         idle("vectors", why)?;
     }
     if vectors && entry.vectors == VectorUse::Embedding {
-        idle("dim", "the connected vectors have a dimension of their own")?;
+        idle("dim", "the dimension is that of the connected vectors")?;
     }
     // What reads vectors by its parameters, and cannot make its own, needs them.
     let needs = entry.vectors == VectorUse::Own;

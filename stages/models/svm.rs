@@ -25,7 +25,7 @@ const ALPHA: Param = Param::float(
 const STEPS: Param = Param::choice(
     "steps",
     &["optimal", "pegasos", "constant"],
-    "The learning rate schedule.",
+    "The learning rate schedule: optimal, pegasos or constant.",
 );
 const FEATURES: Param = Param::choice(
     "features",

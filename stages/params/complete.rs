@@ -86,17 +86,19 @@ fn check(param: &Param, params: &Params) -> Result<(), ParamError> {
     if let (Some((other, values)), false) = (param.when, in_force(param, params)) {
         let values = values.join("\" or \"");
         let message = format!("`{name}` would have no effect here");
-        let help = format!("leave it out: it is for {other} = \"{values}\"");
+        let help = format!("remove it: it only applies to {other} = \"{values}\"");
         return Err(wrong(name, message, help));
     }
     let message = || format!("`{name}` is {value}");
     match (param.range, value) {
         (Range::Ints(least, most), Value::Int(number)) => match number {
-            number if *number < least => {
-                Err(wrong(name, message(), format!("it is at least {least}")))
-            }
+            number if *number < least => Err(wrong(
+                name,
+                message(),
+                format!("it must be at least {least}"),
+            )),
             number if *number > most => {
-                Err(wrong(name, message(), format!("it is at most {most}")))
+                Err(wrong(name, message(), format!("it must be at most {most}")))
             }
             _ => Ok(()),
         },
@@ -117,7 +119,7 @@ fn check(param: &Param, params: &Params) -> Result<(), ParamError> {
                 false => Err(wrong(
                     name,
                     message(),
-                    format!("it is between {least} and {most}"),
+                    format!("it must be between {least} and {most}"),
                 )),
             }
         }
@@ -139,8 +141,8 @@ fn belongs(params: &Params, chosen: &Choice, choices: &[Choice]) -> Result<(), P
     for (name, owners) in owners {
         if params.contains_key(name) && !owners.contains(&chosen.name) {
             let (selector, chosen) = (chosen.selector, chosen.name);
-            let message = format!("`{name}` has no meaning for {selector} = \"{chosen}\"");
-            let help = format!("leave it out: it belongs to {}", owners.join(", "));
+            let message = format!("`{name}` does not apply to {selector} = \"{chosen}\"");
+            let help = format!("remove it: it is a parameter of {}", owners.join(", "));
             return Err(wrong(name, message, help));
         }
     }

@@ -102,7 +102,7 @@ pub fn unknown<'a>(
     let known: Vec<&str> = known.collect();
     let help = match nearest(given, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("it is one of {}", known.join(", ")),
+        None => format!("expected one of: {}", known.join(", ")),
     };
     wrong(param, format!("`{param}` cannot be `{given}`"), help)
 }

@@ -11,7 +11,7 @@ use super::weights::with_metadata;
 
 table!("model", "train", "One row. `select` reads its `dev_accuracy`.", {
     MODEL = "model": "string", "The name of the model.";
-    WEIGHTS = "weights": "int64", "How many numbers its weights are.";
+    WEIGHTS = "weights": "int64", "Number of parameters.";
     CLASSES = "classes": "int64", "How many classes it knows.";
     ROWS = "rows": "int64", "How many rows it was trained on.";
     ATTEMPTS = "attempts": "int64", "How often training began.";
@@ -27,7 +27,7 @@ table!("model", "train", "One row. `select` reads its `dev_accuracy`.", {
 pub struct ModelRow<'a> {
     /// The name of the model.
     pub model: &'a str,
-    /// How many numbers its weights are.
+    /// Number of parameters.
     pub weights: usize,
     /// How many classes it knows.
     pub classes: i64,

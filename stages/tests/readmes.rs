@@ -63,7 +63,7 @@ fn parameters(choices: &[Choice]) -> String {
         let default = param.presence.default();
         let default = default.map_or("none".to_owned(), |value| format!("`{value}`"));
         let help = param.help.replace('|', "\\|");
-        let (name, ty, names) = (param.name, param.ty.name(), names.join(", "));
+        let (name, ty, names) = (param.name, param.holds(), names.join(", "));
         writeln!(text, "| `{name}` | {ty} | {default} | {names} | {help} |").unwrap();
     }
     text
@@ -130,7 +130,7 @@ fn columns(table: &TableSchema) -> String {
     let mut text = format!("`{}`: {}\n\n", table.name, table.summary);
     text.push_str("| column | type | |\n|---|---|---|\n");
     for column in table.columns {
-        let only = column.only.map(|which| format!(" Only of {which}."));
+        let only = column.only.map(|which| format!(" Only for {which}."));
         let (name, ty, help) = (column.name, column.ty, column.help);
         let only = only.unwrap_or_default();
         writeln!(text, "| `{name}` | {ty} | {help}{only} |").unwrap();

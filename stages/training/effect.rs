@@ -21,10 +21,10 @@ pub fn idle(params: &Params, model: &dyn ModelKind) -> Result<(), ParamError> {
             }
             // Who wrote only what implies it must find that here.
             "schedule" => format!(
-                "`{}` is trained without it, and without `decay` and `final_rate`",
+                "`{}` does not use it, and without `decay` and `final_rate`",
                 model.entry().name
             ),
-            _ => format!("`{}` is trained without it", model.entry().name),
+            _ => format!("`{}` does not use it", model.entry().name),
         })?;
     }
     Ok(())

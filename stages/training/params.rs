@@ -71,7 +71,7 @@ pub const PARAMS: &[Param] = &[
         "decay",
         0.5,
         (1e-3, 0.999_999),
-        "For step and plateau: the factor of the learning rate.",
+        "For step and plateau: the factor that the learning rate is multiplied by.",
     )
     .when("schedule", &["step", "plateau"]),
     Param::int(
@@ -104,7 +104,7 @@ pub const PARAMS: &[Param] = &[
     Param::choice(
         "best",
         &["accuracy", "loss"],
-        "The dev metric that selects the best epoch, and that `patience` and plateau go by; default: accuracy for classifiers, loss for other models.",
+        "The dev metric that selects the best epoch, and that `patience` and plateau monitor; default: accuracy for classifiers, loss for other models.",
     )
     .optional(),
     Param::int(

@@ -56,7 +56,7 @@ fn towards_final_rate(s: Settings<'_>, epochs: usize) -> Result<f64, ParamError>
     };
     if last > rate {
         let message = format!("`final_rate` is {last}");
-        let help = format!("it is at most the learning rate, {rate}");
+        let help = format!("it must be at most the learning rate, {rate}");
         return Err(settings::wrong("final_rate", message, help));
     }
     let falls = epochs.saturating_sub(1).max(1) as f64;

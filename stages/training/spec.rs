@@ -72,7 +72,7 @@ fn restarts(params: &Params, keep: Keep) -> Result<(u32, f64), ParamError> {
     let restarts = s.int("restarts")? as u32;
     let accept = s.maybe_float("accept");
     if restarts > 0 && accept.is_none() {
-        let message = "`restarts` are given without `accept`".to_owned();
+        let message = "`restarts` needs `accept`".to_owned();
         let help = "write the dev accuracy that makes a restart unnecessary: accept = 0.9";
         return Err(settings::wrong("restarts", message, help));
     }

@@ -147,7 +147,7 @@ fn a_new_attack_is_a_file_and_its_lines_in_the_list() {
     assert!(
         planned
             .stdout
-            .ends_with("ablate: 7 cached, 0 to run, 0 waiting on them\n"),
+            .ends_with("ablate: 7 cached, 0 to run, 0 waiting\n"),
         "{}{}",
         planned.stdout,
         planned.stderr
@@ -167,7 +167,7 @@ fn a_new_attack_is_a_file_and_its_lines_in_the_list() {
     // Checks know its parameters and what it needs.
     for (wrong, message) in [
         ("copies = 0", "`copies` is 0"),
-        ("n = 2", "`n` has no meaning for attack = \"fixture\""),
+        ("n = 2", "`n` does not apply to attack = \"fixture\""),
     ] {
         lab.write("pipeline.toml", &format!("{PIPELINE}{NEW}\n[stage.x]\nkind = \"attack\"\ninputs = {{ victim = \"lstm\", rows = \"tokens\", vocab = \"tokens.vocab\" }}\nattack = \"fixture\"\n{wrong}\n"));
         let said = with_fixture(&lab, &["plan"]);

@@ -1,4 +1,4 @@
-//! A run as OpenLineage events, one a line: <https://openlineage.io/spec/2-0-2/OpenLineage.json>.
+//! A run as OpenLineage events, one per line: <https://openlineage.io/spec/2-0-2/OpenLineage.json>.
 
 use serde_json::{Value, json};
 use store::{Digest, Execution};

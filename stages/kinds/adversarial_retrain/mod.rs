@@ -29,7 +29,7 @@ use crate::tables::comparison::{self, ComparisonRow};
 use crate::tables::history;
 use crate::training::{Trained, TrainingData};
 use crate::{Failure, Outputs, ParamError, Stage, Task, fingerprint, models, training};
-use mixing::{Mix, AdversarialMixer, adversarial};
+use mixing::{AdversarialMixer, Mix, adversarial};
 
 /// The kind `adversarial-retrain`.
 pub struct AdversarialRetrain;

@@ -226,11 +226,12 @@ fn rows_that_read_the_same_keep_their_own_labels() {
         watch: &crate::tests::trial::Nobody,
     };
     let inputs = crate::kinds::attack::AttackInputs::open(&armed).unwrap();
-    let mut mixing = super::AdversarialMixer::new(&armed, &inputs, super::Mix::Batch, 0, 1.0).unwrap();
+    let mut mixing =
+        super::AdversarialMixer::new(&armed, &inputs, super::Mix::Batch, 0, 1.0).unwrap();
     let train = inputs.rows.split("train");
     let (_, weights) = inputs.loaded().network().unwrap();
-    let made = nn::training::ExtraExamples::batch(&mut mixing, 0, weights, &[0, train.len() - 1])
-        .unwrap();
+    let made =
+        nn::training::ExtraExamples::batch(&mut mixing, 0, weights, &[0, train.len() - 1]).unwrap();
     let labels: Vec<_> = made.into_iter().map(|example| example.target).collect();
     let class = |label: i64| nn::batch::Target::Class(label as u32);
     assert_eq!(labels, [class(texts[0].1), class(1 - texts[0].1)]);
@@ -245,11 +246,11 @@ fn settings_without_an_effect_are_refused() {
     };
     assert_eq!(
         check("batch", "items", Value::Int(7)),
-        "`items` would have no effect here (leave it out: it is for mix = \"append\" or \"epoch\")"
+        "`items` would have no effect here (remove it: it only applies to mix = \"append\" or \"epoch\")"
     );
     assert_eq!(
         check("epoch", "share", Value::Float(0.1)),
-        "`share` would have no effect here (leave it out: it is for mix = \"batch\")"
+        "`share` would have no effect here (remove it: it only applies to mix = \"batch\")"
     );
 }
 

@@ -55,7 +55,7 @@ impl<'a> AttackContext<'a> {
         match self.subject {
             Subject::Network(network) => Ok(network),
             Subject::Classifier(_) => Err(Failure::new(format!(
-                "the attack `{attack}` follows gradients, and this model is not a network"
+                "the attack `{attack}` needs gradients, but this model is not a network"
             ))
             .help("connect `victim` to a network")),
         }

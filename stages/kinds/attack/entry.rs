@@ -58,6 +58,8 @@ impl AttackEntry {
 /// What an attack may do to a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget {
+    /// None.
+    Nothing,
     /// So many words.
     Words(usize),
     /// So many edits of characters.
@@ -75,6 +77,7 @@ pub enum Budget {
 impl std::fmt::Display for Budget {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Budget::Nothing => f.write_str("no change"),
             Budget::Words(1) => f.write_str("at most 1 word"),
             Budget::Words(most) => write!(f, "at most {most} words"),
             Budget::Characters(1) => f.write_str("at most 1 character"),
@@ -82,9 +85,9 @@ impl std::fmt::Display for Budget {
             Budget::CharacterShare(share) => {
                 write!(f, "at most {}% of the characters", share * 100.0)
             }
-            Budget::Linf(most) => write!(f, "each number by at most {most}"),
+            Budget::Linf(most) => write!(f, "L-infinity at most {most}"),
             Budget::Similarity(cosine) => write!(f, "words with a cosine above {cosine}"),
-            Budget::Unlimited => f.write_str("none declared"),
+            Budget::Unlimited => f.write_str("unlimited"),
         }
     }
 }

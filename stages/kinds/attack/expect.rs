@@ -81,7 +81,7 @@ fn attackable(
     }
     match attack.entry().victims {
         Victims::Networks if !by_gradient(model) => {
-            let message = format!("the attack `{name}` follows gradients, and `{model}` has none");
+            let message = format!("the attack `{name}` needs gradients, but `{model}` has none");
             let others = listed(|entry| {
                 entry.victims == Victims::All && entry.changes == attack.entry().changes
             });
@@ -136,7 +136,10 @@ fn by_gradient(model: &str) -> bool {
 pub fn check_traces(inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
     let rows = inputs.of("rows").and_then(|rows| rows.rows);
     if let Some(rows) = rows.filter(|rows| *rows != ExpectedRows::Signals) {
-        let message = format!("`traces` need signals, and `rows` are {}", rows.name());
+        let message = format!(
+            "`traces` is only for signals, but `rows` are {}",
+            rows.name()
+        );
         return Err(Mismatch::new(
             Blamed::Param("traces"),
             message,

@@ -60,7 +60,7 @@ fn check_rows(params: &Params) -> Result<(), ParamError> {
     if s.int("traces")? > 0
         && !matches!(attack.entry().changes, Changes::Numbers | Changes::Nothing)
     {
-        let message = format!("`traces` need signals, and `{name}` changes words");
+        let message = format!("`traces` is only for signals, but `{name}` changes words");
         return Err(settings::wrong("traces", message, "leave it out"));
     }
     let (label, target) = (params.get("label"), params.get("target"));
@@ -120,7 +120,7 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
             "traces",
             0,
             0,
-            "For signals: record the first so many rows step by step, in the output `traces`.",
+            "For signals: how many rows to record step by step, in the output `traces`.",
         ),
     ];
     Description {

@@ -62,7 +62,7 @@ impl AttackStream {
                     return Err(Failure::new(format!(
                         "the label is {class}, but the model has {classes} classes"
                     ))
-                    .help(format!("it is at most {}", classes - 1)));
+                    .help(format!("it must be at most {}", classes - 1)));
                 }
                 (None, Some(class)) => Aim::Leave(*class as usize),
                 (None, None) => {

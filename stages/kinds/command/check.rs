@@ -77,7 +77,7 @@ pub fn params(params: &Params) -> Result<(), ParamError> {
         return Err(error(
             "processes",
             format!("`processes` is {most}"),
-            "it is at least 1: the program itself",
+            "it must be at least 1: the program itself",
         ));
     }
     match params.get("timeout") {

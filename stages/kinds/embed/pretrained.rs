@@ -73,7 +73,7 @@ pub fn one_source(settings: &Settings, vectors: bool, vocab: bool) -> Result<(),
 fn looked_up(settings: &Settings, by_place: bool, vocab: bool) -> Result<(), ParamError> {
     if settings.tensor.is_some() && !by_place {
         let message = "`tensor` would have no effect here".to_owned();
-        let help = "leave it out: it is for safetensors files";
+        let help = "remove it: it only applies to safetensors files";
         return Err(wrong("tensor", message, help));
     }
     let random = settings.missing == Missing::Random;
@@ -103,7 +103,7 @@ fn looked_up(settings: &Settings, by_place: bool, vocab: bool) -> Result<(), Par
             Err(wrong(
                 name,
                 message,
-                "leave it out: it is for missing = \"random\"",
+                "remove it: it only applies to missing = \"random\"",
             ))
         }
     }

@@ -78,7 +78,7 @@ impl Settings {
             let given = params.get(*param);
             if given.is_some_and(|value| *value != usual()) && !sources.contains(&origin) {
                 let name = text("source").unwrap_or_default();
-                let message = format!("`{param}` has no meaning for source = \"{name}\"");
+                let message = format!("`{param}` does not apply to source = \"{name}\"");
                 return Err(error(param, message, "leave it out"));
             }
         }
@@ -154,7 +154,10 @@ fn named<T: Copy>(param: &'static str, name: &str, all: &[(&str, T)]) -> Result<
     found.map(|(_, value)| *value).ok_or_else(|| {
         let help = match crate::contract::nearest::nearest(name, names()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("it is one of {}", names().collect::<Vec<_>>().join(", ")),
+            None => format!(
+                "expected one of: {}",
+                names().collect::<Vec<_>>().join(", ")
+            ),
         };
         error(param, format!("`{param}` cannot be `{name}`"), &help)
     })

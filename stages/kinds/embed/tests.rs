@@ -322,7 +322,7 @@ fn settings_without_an_effect_are_refused() {
         wrong("vectors", "dim", Value::Int(300)),
         (
             "dim",
-            "`dim` has no meaning for source = \"vectors\"".to_owned()
+            "`dim` does not apply to source = \"vectors\"".to_owned()
         )
     );
     assert_eq!(wrong("random", "epochs", Value::Int(7)).0, "epochs");

@@ -80,7 +80,7 @@ impl Settings {
         let scheme = scheme(name)?;
         let only = |param: &'static str, schemes: &[Scheme]| {
             if params.contains_key(param) && !schemes.contains(&scheme) {
-                let message = format!("`{param}` has no meaning for the scheme `{name}`");
+                let message = format!("`{param}` does not apply to the scheme `{name}`");
                 return Err(error(param, message, "leave it out"));
             }
             Ok(())

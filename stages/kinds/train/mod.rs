@@ -88,7 +88,7 @@ impl Stage for Train {
         let model = models::chosen(params)?;
         let spec = training::fit_spec(params, 0, model.entry().task.metric())?;
         if spec.epochs == 0 && !params.contains_key("start") {
-            let message = "`epochs` is 0, and there is no `start`".to_owned();
+            let message = "`epochs` is 0, which is only allowed with `start`".to_owned();
             return Err(settings::wrong(
                 "epochs",
                 message,

@@ -146,7 +146,7 @@ fn settings_that_go_by_dev_need_dev_rows() {
     );
     assert_eq!(
         check(&[("keep", text("first"))]),
-        "`keep` cannot be `first` (it is one of best, last)"
+        "`keep` cannot be `first` (expected one of: best, last)"
     );
     assert_eq!(
         check(&[("accept", Value::Float(0.9))]),
@@ -358,11 +358,11 @@ fn wrong_parameters_are_named_before_anything_runs() {
     );
     assert_eq!(
         check(&[("model", text("svm")), ("units", Value::Int(3))]),
-        "units: `units` has no meaning for model = \"svm\" (leave it out: it belongs to lstm, gru, rnn, char-cnn, lstm-lm, seq2seq)"
+        "units: `units` does not apply to model = \"svm\" (remove it: it is a parameter of lstm, gru, rnn, char-cnn, lstm-lm, seq2seq)"
     );
     assert_eq!(
         check(&[("model", text("gru")), ("restarts", Value::Int(2))]),
-        "restarts: `restarts` are given without `accept` (write the dev accuracy that makes a restart unnecessary: accept = 0.9)"
+        "restarts: `restarts` needs `accept` (write the dev accuracy that makes a restart unnecessary: accept = 0.9)"
     );
     let both = [
         ("model", text("gru")),
@@ -371,15 +371,15 @@ fn wrong_parameters_are_named_before_anything_runs() {
     ];
     assert_eq!(
         check(&both),
-        "decay: `decay` would have no effect here (leave it out: it is for schedule = \"step\" or \"plateau\")"
+        "decay: `decay` would have no effect here (remove it: it only applies to schedule = \"step\" or \"plateau\")"
     );
     assert_eq!(
         check(&[("model", text("gru")), ("final_rate", Value::Float(0.1))]),
-        "final_rate: `final_rate` is 0.1 (it is at most the learning rate, 0.001)"
+        "final_rate: `final_rate` is 0.1 (it must be at most the learning rate, 0.001)"
     );
     assert_eq!(
         check(&[("model", text("lstm")), ("dropout", Value::Float(1.5))]),
-        "dropout: `dropout` is 1.5 (it is between 0 and 0.999)"
+        "dropout: `dropout` is 1.5 (it must be between 0 and 0.999)"
     );
     assert_eq!(
         check(&[("model", text("transformer")), ("heads", Value::Int(3))]),
@@ -394,14 +394,9 @@ fn wrong_parameters_are_named_before_anything_runs() {
             "naive-bayes",
             "epochs",
             Value::Int(3),
-            "`naive-bayes` is trained without it",
+            "`naive-bayes` does not use it",
         ),
-        (
-            "svm",
-            "patience",
-            Value::Int(3),
-            "`svm` is trained without it",
-        ),
+        ("svm", "patience", Value::Int(3), "`svm` does not use it"),
         (
             "svm",
             "learning_rate",

@@ -119,7 +119,7 @@ fn rates(s: Settings<'_>) -> Result<(f64, usize, f64), ParamError> {
     let most = substeps.max(1) as f64;
     if rho > most {
         let message = format!("`rho` is {rho}, and a step would go past the fixed point");
-        let help = format!("it is at most {most}, or take more `substeps`");
+        let help = format!("it must be at most {most}, or take more `substeps`");
         return Err(wrong("rho", message, help));
     }
     Ok((rho, substeps, s.float("start")?))

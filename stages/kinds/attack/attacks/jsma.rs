@@ -29,7 +29,7 @@ const MAX_WORDS: Param = Param::int(
 const DIRECTION: Param = Param::choice(
     "direction",
     &["sign", "gradient"],
-    "Follow the sign of the gradient, or the gradient itself.",
+    "sign (follow the sign of the gradient) or gradient (the gradient itself).",
 );
 
 const DIRECTIONS: &[(&str, Direction)] =
@@ -49,7 +49,7 @@ impl Attack for Jsma {
         AttackEntry {
             name: "jsma",
             file: "stages/kinds/attack/attacks/jsma.rs",
-            summary: "Replaces words one by one from the end, by the sign of the gradient.",
+            summary: "Replaces words one by one, starting from the end, guided by the sign of the gradient.",
             details: "Each becomes the word of the whole vocabulary that lowers the logit of the predicted class most, until the prediction changes or `max_words` are changed. No place is changed twice. Rows that the model misclassifies are left alone.",
             params: &[MAX_WORDS, DIRECTION],
             changes: Changes::Words,

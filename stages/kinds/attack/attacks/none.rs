@@ -14,7 +14,7 @@ impl Attack for None {
             name: "none",
             file: "stages/kinds/attack/attacks/none.rs",
             summary: "Leaves every row as it is: clean accuracy.",
-            budget: |_| Budget::Words(0),
+            budget: |_| Budget::Nothing,
             ..AttackEntry::PLAIN
         }
     }

@@ -39,7 +39,7 @@ const NAME: &str = "word-mapping";
 const RULE: Param = Param::choice(
     "rule",
     &["direction", "exhaustive", "random"],
-    "The candidate that the perturbation points at, the worst of all candidates for the model, or any of them.",
+    "direction (the candidate in the direction of the perturbation), exhaustive (the worst candidate for the true class) or random.",
 );
 const NEAREST_TO: Param = Param::choice(
     "nearest_to",
@@ -57,7 +57,7 @@ const SIMILARITY: Param = Param::float(
     "similarity",
     0.4,
     (-1.0, 1.0),
-    "The cosine that a candidate's vector must be above.",
+    "Minimum cosine similarity of a candidate's vector (exclusive).",
 );
 const BY_DIRECTION: &[&str] = &["direction"];
 

@@ -182,6 +182,7 @@ impl Row<'_> {
         new: &Sequence,
     ) {
         let over = match (budget, old, new) {
+            (Budget::Nothing, ..) => old != new,
             (Budget::Words(most), ..) => words > *most,
             (Budget::Characters(most), ..) => edits > *most,
             (Budget::CharacterShare(share), Sequence::Chars { ids, .. }, _) => {

@@ -437,7 +437,7 @@ fn what_is_missing_or_wrong_is_named() {
     let bayes = [("victim", &world.bayes), ("rows", &rows)];
     assert_eq!(
         fail(&[("attack", text("jsma"))], &bayes),
-        "the attack `jsma` follows gradients, and this model is not a network (connect `victim` to a network)"
+        "the attack `jsma` needs gradients, but this model is not a network (connect `victim` to a network)"
     );
     let wrong_bayes = [
         ("victim", &world.lstm),
@@ -463,7 +463,7 @@ fn what_is_missing_or_wrong_is_named() {
     );
     assert_eq!(
         check(&[("attack", text("jsma")), ("n", Value::Int(1))]),
-        "`n` has no meaning for attack = \"jsma\""
+        "`n` does not apply to attack = \"jsma\""
     );
     assert_eq!(
         check(&[("attack", text("swap")), ("n", Value::Int(0))]),

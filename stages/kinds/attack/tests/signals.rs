@@ -526,22 +526,22 @@ fn what_is_missing_or_wrong_is_named() {
     };
     assert_eq!(
         check(&[("attack", text("dynamic")), ("rho", Value::Float(1.5))]),
-        "`rho` is 1.5, and a step would go past the fixed point (it is at most 1, or take more `substeps`)"
+        "`rho` is 1.5, and a step would go past the fixed point (it must be at most 1, or take more `substeps`)"
     );
     assert_eq!(
         check(&[("attack", text("fixed-point")), ("points", Value::Int(17))]),
-        "`points` is 17 (it is at most 16)"
+        "`points` is 17 (it must be at most 16)"
     );
     assert_eq!(
         check(&[("attack", text("fixed-point")), ("v", text("e"))]),
-        "`v` cannot be `e` (it is one of gradient, error)"
+        "`v` cannot be `e` (expected one of: gradient, error)"
     );
     assert_eq!(
         check(&[
             ("attack", text("gradient-sign")),
             ("rho", Value::Float(1.0))
         ]),
-        "`rho` has no meaning for attack = \"gradient-sign\" (leave it out: it belongs to dynamic)"
+        "`rho` does not apply to attack = \"gradient-sign\" (remove it: it is a parameter of dynamic)"
     );
     let jsma = AttackStream::open(
         &weights,
