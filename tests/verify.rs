@@ -227,7 +227,7 @@ fn a_stored_attack_is_recomputed_by_another_process() {
         lines.last().unwrap().starts_with("ablate: all confirmed: "),
         "{printed}"
     );
-    assert!(printed.ends_with(", 0 disagreements\n"), "{printed}");
+    assert!(printed.ends_with(", 0 mismatches\n"), "{printed}");
     let printed = lab.ablate(&["verify", "--threads", "1,2"]).good().stdout;
     assert!(
         printed.contains("0 within tolerance, 0 different, 0 failed"),

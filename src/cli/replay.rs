@@ -77,11 +77,11 @@ pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
     if !global.json {
         let verdict = if wrong == 0 {
-            "all true"
+            "all confirmed"
         } else {
             "NOT confirmed"
         };
-        out!("ablate: {verdict}: {replayed} stages, {rows} rows, {wrong} disagreements");
+        out!("ablate: {verdict}: {replayed} stages, {rows} rows, {wrong} mismatches");
     }
     match wrong {
         0 => Ok(()),

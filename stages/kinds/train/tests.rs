@@ -394,25 +394,30 @@ fn wrong_parameters_are_named_before_anything_runs() {
             "naive-bayes",
             "epochs",
             Value::Int(3),
-            "`naive-bayes` does not use it",
+            "leave it out: `naive-bayes` does not use it",
         ),
-        ("svm", "patience", Value::Int(3), "`svm` does not use it"),
+        (
+            "svm",
+            "patience",
+            Value::Int(3),
+            "leave it out: `svm` does not use it",
+        ),
         (
             "svm",
             "learning_rate",
             Value::Float(0.5),
-            "it is for steps = \"constant\"",
+            "remove it: it only applies to steps = \"constant\"",
         ),
         (
             "lstm",
             "momentum",
             Value::Float(0.9),
-            "it is for optimiser = \"sgd\"",
+            "remove it: it only applies to optimiser = \"sgd\"",
         ),
     ] {
         assert_eq!(
             check(&[("model", text(model)), (param, value)]),
-            format!("{param}: `{param}` would have no effect here (leave it out: {help})")
+            format!("{param}: `{param}` would have no effect here ({help})")
         );
     }
     let rows = tokens(&reviews());
