@@ -17,7 +17,7 @@ pub fn idle(params: &Params, model: &dyn ModelKind) -> Result<(), ParamError> {
     for param in PARAMS.iter().filter(idle) {
         settings::idle(params, Some(param), || match param.name {
             "learning_rate" if model.trains_with(s, "epochs") => {
-                "it is for steps = \"constant\"".to_owned()
+                "it only applies to steps = \"constant\"".to_owned()
             }
             // Who wrote only what implies it must find that here.
             "schedule" => format!(

@@ -406,7 +406,7 @@ fn wrong_parameters_are_named_before_anything_runs() {
             "svm",
             "learning_rate",
             Value::Float(0.5),
-            "remove it: it only applies to steps = \"constant\"",
+            "leave it out: it only applies to steps = \"constant\"",
         ),
         (
             "lstm",
