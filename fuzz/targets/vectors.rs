@@ -8,10 +8,12 @@ mod formats;
 
 /// As much of the tables as the readers use.
 mod tables {
-    #[derive(Clone, Debug, PartialEq)]
-    pub struct Matrix {
-        pub dim: usize,
-        pub values: Vec<f32>,
+    pub mod vectors {
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Matrix {
+            pub dim: usize,
+            pub values: Vec<f32>,
+        }
     }
 }
 
