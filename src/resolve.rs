@@ -2,6 +2,7 @@
 //! scheduler all ask here, so that none of them can disagree about what is cached.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use arrow::record_batch::RecordBatch;
 use serde::Serialize;
@@ -9,7 +10,7 @@ use store::{Digest, InputUsed, Params, StageKey, Value};
 
 use crate::config::Best;
 use crate::exactly::Number;
-use crate::plan::{Feed, Plan, Source};
+use crate::plan::{Feed, Plan, Pointer, Source};
 use stages::Failure;
 
 /// An instance with its inputs known.
@@ -76,27 +77,10 @@ pub fn resolve(
 ) -> Result<Resolved, Unresolved> {
     let planned = &plan.instances[instance];
     let decl = plan.decl(instance);
-    let best = match &decl.select {
-        None => 0,
-        Some(select) => {
-            let mut metrics = Vec::with_capacity(planned.metrics.len());
-            for source in &planned.metrics {
-                let table = read(*source).map_err(Unresolved::Unreadable)?;
-                let label = plan.source_label(*source);
-                metrics.push(metric(&table, &select.column, &label).map_err(Unresolved::Metric)?);
-            }
-            choose(&metrics, select.best).ok_or_else(|| {
-                let name = &select.metric.name;
-                Unresolved::Metric(Failure::new(format!(
-                    "`{}` is not a number in any instance of `{name}`: none can be selected",
-                    select.column
-                )))
-            })?
-        }
-    };
+    let best = bests(plan, instance, read)?;
     let mut feeds = Vec::with_capacity(planned.wires.len());
     let mut inputs = Vec::new();
-    let mut digests = std::collections::BTreeMap::new();
+    let mut digests = BTreeMap::new();
     for wire in &planned.wires {
         let mut used = |ordinal: usize, axes: Option<String>, source: Source| {
             let digest = made(source);
@@ -110,16 +94,18 @@ pub fn resolve(
             digest
         };
         let (feed, digest) = match &wire.from {
-            Feed::One(source) => (Chosen::One(*source), used(0, None, *source)),
-            Feed::Pick(sources) => (Chosen::One(sources[best]), used(0, None, sources[best])),
+            Feed::One(pointer) => {
+                let source = chosen(pointer, &best);
+                (Chosen::One(source), used(0, None, source))
+            }
             Feed::Collect { axes, parts } => {
                 let all = &plan.pipeline.axes;
                 let names: Vec<String> = axes.iter().map(|axis| all[*axis].name.clone()).collect();
                 let parts: Vec<(Vec<Value>, Source)> = parts
                     .iter()
-                    .map(|(at, source)| {
+                    .map(|(at, pointer)| {
                         let values = axes.iter().zip(at).map(|(a, v)| all[*a].values[*v].clone());
-                        (values.collect(), *source)
+                        (values.collect(), chosen(pointer, &best))
                     })
                     .collect();
                 let keyed = parts.iter().enumerate().map(|(n, (values, source))| {
@@ -157,6 +143,45 @@ pub fn resolve(
         feeds,
         inputs,
     })
+}
+
+/// The best candidate of every selection that an instance depends on.
+fn bests(
+    plan: &Plan<'_>,
+    instance: usize,
+    read: impl Fn(Source) -> Result<RecordBatch, Unreadable>,
+) -> Result<BTreeMap<usize, usize>, Unresolved> {
+    let wires = plan.instances[instance].wires.iter();
+    let pointers = wires.flat_map(|wire| wire.from.pointers());
+    let mut best = BTreeMap::new();
+    for n in pointers.flat_map(Pointer::selections) {
+        if best.contains_key(&n) {
+            continue;
+        }
+        let selection = &plan.selections[n];
+        let mut metrics = Vec::with_capacity(selection.metrics.len());
+        for source in &selection.metrics {
+            let table = read(*source).map_err(Unresolved::Unreadable)?;
+            let label = plan.source_label(*source);
+            metrics.push(metric(&table, &selection.column, &label).map_err(Unresolved::Metric)?);
+        }
+        let chosen = choose(&metrics, selection.best).ok_or_else(|| {
+            let (column, name) = (&selection.column, &selection.of);
+            Unresolved::Metric(Failure::new(format!(
+                "`{column}` is not a number in any instance of `{name}`: none can be selected"
+            )))
+        })?;
+        best.insert(n, chosen);
+    }
+    Ok(best)
+}
+
+/// The output that a pointer means, once the selections are made.
+fn chosen(pointer: &Pointer, best: &BTreeMap<usize, usize>) -> Source {
+    match pointer {
+        Pointer::Made(source) => *source,
+        Pointer::Best { selection, of } => chosen(&of[best[selection]], best),
+    }
 }
 
 /// The parameters that decide the result: not those that only limit what it may take.

@@ -25,6 +25,7 @@ pub use contract::description::{
 pub use contract::determinism::{Determinism, Within};
 pub use contract::expected::{Blamed, Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
 pub use contract::failure::{Failure, ParamError};
+pub use contract::follow::{Follow, Takes};
 pub use contract::replayed::{Disagreement, Replayed};
 pub use contract::role::Role;
 pub use contract::stage::Stage;

@@ -14,7 +14,7 @@ use super::print::unprinted;
 use super::run_selection;
 use crate::diagnostic::Diagnostic;
 use crate::inspect::status::{InstanceStatus, instance_statuses};
-use crate::plan::{self, Feed};
+use crate::plan::{self, Feed, Pointer};
 use crate::results::find;
 
 /// Bytes of a line, at most: a stream is not read into memory.
@@ -135,8 +135,12 @@ fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
         .iter()
         .find(|wire| wire.port == attack_stream::VICTIM);
     let weights = match weights.map(|wire| &wire.from) {
-        Some(Feed::One(source)) if plan.decl(asked.instance).kind.role() == Role::Attack => *source,
-        Some(Feed::Pick(_)) => {
+        Some(Feed::One(Pointer::Made(source)))
+            if plan.decl(asked.instance).kind.role() == Role::Attack =>
+        {
+            *source
+        }
+        Some(Feed::One(Pointer::Best { .. })) => {
             return Err(Diagnostic::new(format!("`{stage}` selects its model"))
                 .help("name a stage that reads one model")
                 .into());

@@ -55,6 +55,30 @@ struct Drawing {
     reads: Vec<Vec<(usize, String)>>,
 }
 
+/// What a stage reads: as written, then what was filled in.
+fn reads(plan: &Plan<'_>, stage: usize) -> Vec<(usize, String)> {
+    let written = plan.pipeline.stages[stage].reads.iter().map(|read| {
+        let port = read.port.clone();
+        (read.stage, port.unwrap_or_else(|| "metric".to_owned()))
+    });
+    let mut reads: Vec<(usize, String)> = written.collect();
+    for instance in &plan.instances[plan.of_stage[stage].clone()] {
+        for wire in instance.wires.iter().filter(|wire| wire.filled_in) {
+            let makers = wire
+                .from
+                .sources()
+                .map(|s| plan.instances[s.instance].stage);
+            for maker in makers {
+                let read = (maker, wire.port.clone());
+                if !reads.contains(&read) {
+                    reads.push(read);
+                }
+            }
+        }
+    }
+    reads
+}
+
 impl Drawing {
     fn of(plan: &Plan<'_>) -> Drawing {
         let decls = &plan.pipeline.stages;
@@ -70,17 +94,7 @@ impl Drawing {
                     )
                 })
                 .collect(),
-            reads: decls
-                .iter()
-                .map(|decl| {
-                    let inputs = decl.inputs.iter().map(|i| (i.from.stage, i.port.clone()));
-                    let metric = decl
-                        .select
-                        .iter()
-                        .map(|s| (s.metric.stage, "metric".to_owned()));
-                    inputs.chain(metric).collect()
-                })
-                .collect(),
+            reads: (0..decls.len()).map(|n| reads(plan, n)).collect(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! `[axes]`: lists of values of one type, each value once.
+//! `[axes]`: lists of values of one type, each value once; or tables of named points.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as MapEntry;
@@ -7,52 +7,81 @@ use store::Value;
 
 use super::axis::Axis;
 use super::entries::{bad_name, is_name, wrong_type};
+use super::points::check_points;
 use super::stage::StageDecl;
-use super::tree::{Node, Raw, Table};
+use super::tree::{Entry, Node, Raw, Table};
 use crate::diagnostic::{Diagnostic, Span};
 
 /// The axes in the order of the file.
-pub(super) fn check_axes(table: Table, problems: &mut Vec<Diagnostic>) -> Vec<Axis> {
+pub(super) fn check_axes(
+    table: Table,
+    left_out: &HashMap<String, Vec<Value>>,
+    stages: &Table,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<Axis> {
     let mut axes = Vec::new();
     for entry in table.entries {
         if !is_name(&entry.key) {
             problems.push(bad_name("an axis", &entry));
             continue;
         }
-        let Raw::List(items) = &entry.node.raw else {
-            problems.push(wrong_type(&entry, "a list of values"));
-            continue;
+        let left_out = left_out.get(&entry.key).cloned().unwrap_or_default();
+        let axis = match &entry.node.raw {
+            Raw::List(items) => list(&entry, items, problems),
+            Raw::Table(points) => check_points(&entry, points, stages, problems),
+            _ => {
+                let expected = "a list of values, or a table of named points";
+                problems.push(wrong_type(&entry, expected));
+                continue;
+            }
         };
-        if items.is_empty() {
-            problems.push(
-                Diagnostic::new(format!("axis `{}` has no values", entry.key)).at(
-                    entry.node.span,
-                    "an empty list leaves its stages without instances",
-                ),
-            );
-        }
-        let values = check_values(&entry.key, items, problems);
-        axes.push(Axis {
-            name: entry.key,
-            values,
-            span: entry.key_span,
-        });
+        axes.push(Axis { left_out, ..axis });
     }
     axes
 }
 
+fn list(entry: &Entry, items: &[Node], problems: &mut Vec<Diagnostic>) -> Axis {
+    if items.is_empty() {
+        problems.push(
+            Diagnostic::new(format!("axis `{}` has no values", entry.key)).at(
+                entry.node.span,
+                "an empty list leaves its stages without instances",
+            ),
+        );
+    }
+    let (values, value_spans) = check_values(&entry.key, items, problems);
+    Axis {
+        name: entry.key.clone(),
+        values,
+        value_spans,
+        span: entry.key_span,
+        points: None,
+        left_out: Vec::new(),
+    }
+}
+
 /// The values of one axis: scalars of one type, each once.
-fn check_values(axis: &str, items: &[Node], problems: &mut Vec<Diagnostic>) -> Vec<Value> {
+fn check_values(
+    axis: &str,
+    items: &[Node],
+    problems: &mut Vec<Diagnostic>,
+) -> (Vec<Value>, Vec<Span>) {
     let floats = items
         .iter()
         .any(|item| matches!(item.raw, Raw::Scalar(Value::Float(_))));
-    let mut values: Vec<Value> = Vec::new();
+    let (mut values, mut spans): (Vec<Value>, Vec<Span>) = Default::default();
     let mut listed: HashMap<String, (Value, Span)> = HashMap::new();
     for item in items {
         let Raw::Scalar(value) = &item.raw else {
             let what = format!("a value of axis `{axis}` is {}", item.type_name());
             let problem = Diagnostic::new(what);
-            problems.push(problem.at(item.span, "must be a string, number or boolean"));
+            let problem = problem.at(item.span, "must be a string, number or boolean");
+            problems.push(match &item.raw {
+                Raw::Table(_) => problem.help(format!(
+                    "give sets of parameters names: [axes.{axis}] with NAME = {{ param = value }}"
+                )),
+                _ => problem,
+            });
             continue;
         };
         if let Some(first) = values.first()
@@ -71,10 +100,10 @@ fn check_values(axis: &str, items: &[Node], problems: &mut Vec<Diagnostic>) -> V
         }
         first.or_insert_with(|| (value.clone(), item.span));
         values.push(value.clone());
+        spans.push(item.span);
     }
-    values
+    (values, spans)
 }
-
 /// The error for a value that an axis has already.
 fn listed_twice(axis: &str, first: (&Value, Span), again: (&Value, Span)) -> Diagnostic {
     let ((other, there), (value, here)) = (first, again);

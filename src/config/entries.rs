@@ -4,7 +4,7 @@ use super::tree::{Entry, Raw, Table};
 use crate::diagnostic::{Diagnostic, nearest};
 
 /// Words that `--set` and messages use for other things.
-pub(super) const RESERVED: [&str; 3] = ["pipeline", "axes", "profile"];
+pub(super) const RESERVED: [&str; 4] = ["pipeline", "axes", "choices", "profile"];
 
 /// The text of a file that people write.
 pub fn decoded(bytes: Vec<u8>, shown: &str) -> Result<String, Diagnostic> {

@@ -4,10 +4,17 @@
 
 mod axes;
 mod axis;
+mod axis_overlay;
+mod choices;
+mod effective;
 pub mod entries;
+mod exclusion;
+mod input;
+mod like;
 mod overlay;
 mod params;
 mod pipeline;
+mod points;
 mod read;
 mod renamed;
 mod stage;
@@ -16,7 +23,9 @@ mod tests;
 pub mod tree;
 
 pub use axis::Axis;
+pub use effective::Effective;
+pub use input::{Input, Reference, reference};
 pub use params::{Bindings, check_params, fill};
 pub use pipeline::{Data, Pipeline, PipelineRequest, UNNAMED};
 pub use read::read;
-pub use stage::{Best, Reference, StageDecl};
+pub use stage::{Best, Over, Read, Select, StageDecl};

@@ -2,6 +2,7 @@
 //! They replace values in the tree before anything is checked, so that a wrong one is
 //! reported where it was written.
 
+use super::axis_overlay::{self, LeftOut};
 use super::entries::{as_table, unknown_key};
 use super::pipeline::PipelineRequest;
 use super::tree::{self, Entry, NoValue, Node, Raw, Table};
@@ -15,30 +16,40 @@ pub fn profiles(root: &Table) -> Vec<String> {
     }
 }
 
-/// Lays the profile and then the settings over the tree.
+/// What overlays have done beside changing values.
+#[derive(Default)]
+pub struct Overlaid {
+    /// The values of axes that they leave out.
+    pub left_out: LeftOut,
+    /// The alternatives of `[choices]` that they take: `--set choices.NAME=true`.
+    pub choices: Vec<String>,
+}
+
+/// Applies the profile and then the settings to the tree.
 pub fn apply(
     mut root: Table,
     request: &PipelineRequest,
     sources: &mut Sources,
-) -> Result<Table, Vec<Diagnostic>> {
+) -> Result<(Table, Overlaid), Vec<Diagnostic>> {
     let mut problems = Vec::new();
+    let mut overlaid = Overlaid::default();
     if let Some(name) = &request.profile {
-        profile(&mut root, name, &mut problems);
+        profile(&mut root, name, &mut overlaid.left_out, &mut problems);
     }
     for setting in &request.sets {
-        if let Err(problem) = set(&mut root, setting, sources) {
+        if let Err(problem) = set(&mut root, setting, &mut overlaid, sources) {
             problems.push(problem);
         }
     }
     if problems.is_empty() {
-        Ok(root)
+        Ok((root, overlaid))
     } else {
         Err(problems)
     }
 }
 
 /// `[profile.NAME.stage.X]` replaces single keys of `[stage.X]`; likewise `axes`, `pipeline`.
-fn profile(root: &mut Table, name: &str, problems: &mut Vec<Diagnostic>) {
+fn profile(root: &mut Table, name: &str, left_out: &mut LeftOut, problems: &mut Vec<Diagnostic>) {
     let mut profiles = match root.take("profile").map(|entry| entry.node.raw) {
         Some(Raw::Table(table)) => table,
         _ => Table::default(),
@@ -73,13 +84,20 @@ fn profile(root: &mut Table, name: &str, problems: &mut Vec<Diagnostic>) {
         }
         for entry in as_table(section.clone(), problems).entries {
             let target = child(root, &section.key, section.key_span);
+            if section.key == "axes" {
+                problems.extend(axis_overlay::put(target, entry, left_out).err());
+                continue;
+            }
             if !per_stage {
                 target.put(entry);
                 continue;
             }
             let is_new = target.get(&entry.key).is_none();
             let table = as_table(entry.clone(), problems);
-            if is_new && table.get("kind").is_none() {
+            let says_what = ["kind", "like", "pick"]
+                .iter()
+                .any(|key| table.get(key).is_some());
+            if is_new && !says_what {
                 let names = target.entries.iter().map(|e| e.key.as_str());
                 let hint = nearest(&entry.key, names).unwrap_or_default();
                 problems.push(
@@ -95,7 +113,12 @@ fn profile(root: &mut Table, name: &str, problems: &mut Vec<Diagnostic>) {
 }
 
 /// `stage.param=value`, also `pipeline.seed=8` and `axes.scale=[1, 2]`.
-fn set(root: &mut Table, setting: &str, sources: &mut Sources) -> Result<(), Diagnostic> {
+fn set(
+    root: &mut Table,
+    setting: &str,
+    overlaid: &mut Overlaid,
+    sources: &mut Sources,
+) -> Result<(), Diagnostic> {
     let form = "the form is --set stage.param=value, for instance --set train.epochs=3";
     let Some((path, value)) = setting.split_once('=') else {
         return Err(Diagnostic::new(format!("--set {setting} has no `=`")).help(form));
@@ -107,13 +130,20 @@ fn set(root: &mut Table, setting: &str, sources: &mut Sources) -> Result<(), Dia
     let node = value_node(setting, value, sources)?;
     let span = node.span;
     let mut table = root;
+    if path[0] == "choices" {
+        return choice(&path, &node, overlaid);
+    }
+    if path[0] == "axes" {
+        let entry = nested(&path[1..], node);
+        return axis_overlay::put(child(table, "axes", span), entry, &mut overlaid.left_out);
+    }
     let parents: &[&str] = match path[0] {
         "pipeline" | "axes" => &path[..path.len() - 1],
         name => {
             let stages = child(table, "stage", span);
             if stages.get(name).is_none() {
                 let names = stages.entries.iter().map(|entry| entry.key.as_str());
-                let names = names.chain(["pipeline", "axes"]);
+                let names = names.chain(["pipeline", "axes", "choices"]);
                 return Err(
                     Diagnostic::new(format!("--set {setting}: no stage `{name}`"))
                         .maybe_help(nearest(name, names)),
@@ -132,6 +162,35 @@ fn set(root: &mut Table, setting: &str, sources: &mut Sources) -> Result<(), Dia
         node,
     });
     Ok(())
+}
+
+/// `choices.NAME=true` takes an alternative in place of what is written.
+fn choice(path: &[&str], node: &Node, overlaid: &mut Overlaid) -> Result<(), Diagnostic> {
+    match (path, &node.raw) {
+        ([_, name], Raw::Scalar(store::Value::Bool(true))) => {
+            overlaid.choices.push((*name).to_owned());
+            Ok(())
+        }
+        _ => Err(Diagnostic::new("a choice is taken by --set choices.NAME=true").at(node.span, "")),
+    }
+}
+
+/// `a.b.c = value` as tables within each other.
+fn nested(path: &[&str], node: Node) -> Entry {
+    let span = node.span;
+    let mut path = path.iter().rev();
+    let entry = |key: &str, node| Entry {
+        key: key.to_owned(),
+        key_span: span,
+        node,
+    };
+    let last = entry(path.next().expect("a setting has a name"), node);
+    path.fold(last, |inner, key| {
+        let raw = Raw::Table(Table {
+            entries: vec![inner],
+        });
+        entry(key, Node { raw, span })
+    })
 }
 
 /// The value as TOML; what is not TOML at all is taken as a string, because a shell has

@@ -14,7 +14,9 @@ use crate::diagnostic::{Diagnostic, Span, nearest};
 pub type Bindings<'a> = BTreeMap<&'a str, &'a Value>;
 
 /// Keys that every stage has beside its kind's parameters.
-pub const COMMON: [&str; 5] = ["kind", "inputs", "over", "select", "seed"];
+pub const COMMON: [&str; 9] = [
+    "kind", "inputs", "over", "select", "seed", "with", "except", "like", "pick",
+];
 
 /// Checks the parameters of one stage instance.
 pub fn check_params(

@@ -1,8 +1,10 @@
 //! A pipeline as checked, and the command line's options about it.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use super::axis::Axis;
+use super::choices::Choice;
 use super::stage::StageDecl;
 use crate::diagnostic::{Diagnostic, Sources, Span};
 
@@ -34,8 +36,14 @@ pub struct Pipeline {
     pub dir: PathBuf,
     /// The axes in the order of the file.
     pub axes: Vec<Axis>,
+    /// The axis along which instances are replicates of each other.
+    pub replicates: Option<usize>,
+    /// Alternatives to what is written, in the order of the file.
+    pub choices: Vec<Choice>,
     /// The stages in the order of the file.
     pub stages: Vec<StageDecl>,
+    /// The position of each stage by name.
+    pub names: HashMap<String, usize>,
     /// Old names that were accepted.
     pub warnings: Vec<Diagnostic>,
     /// What spans point into.

@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 use store::Value;
 
 use super::axes::{check_axes, unused_axes};
+use super::axis::Axis;
+use super::choices::{check_choices, chosen};
 use super::entries::{as_table, decoded, unknown_key, wrong_type};
+use super::overlay::Overlaid;
 use super::pipeline::{Data, Pipeline, PipelineRequest, UNNAMED};
 use super::renamed::Outdated;
 use super::tree::{Raw, Table};
-use super::{overlay, stage, tree};
-use crate::diagnostic::{Diagnostic, Problems, Sources, Span};
+use super::{input, like, overlay, stage, tree};
+use crate::diagnostic::{Diagnostic, Problems, Sources, Span, nearest};
 
 /// Reads and checks a pipeline file with its overlays.
 pub fn read(request: &PipelineRequest) -> Result<Pipeline, Problems> {
@@ -35,7 +38,7 @@ pub fn read(request: &PipelineRequest) -> Result<Pipeline, Problems> {
             profiles = overlay::profiles(&root);
             overlay::apply(root, request, &mut sources)
         })
-        .and_then(|root| check(root, dir));
+        .and_then(|(root, overlaid)| check(root, &overlaid, dir));
     match checked {
         Ok(pipeline) => Ok(Pipeline {
             profiles,
@@ -47,7 +50,7 @@ pub fn read(request: &PipelineRequest) -> Result<Pipeline, Problems> {
 }
 
 /// From the tree to the checked form. Collects every error that it can reach.
-fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
+fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
     let mut problems = Vec::new();
     let mut section = |key: &str| -> Table {
         match root.take(key) {
@@ -58,15 +61,27 @@ fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
     let pipeline = section("pipeline");
     let data = section("data");
     let axes = section("axes");
-    let stages = section("stage");
+    let choices = section("choices");
+    let mut stages = section("stage");
     section("profile");
     for entry in &root.entries {
-        let known = ["pipeline", "data", "axes", "stage", "profile"];
+        let known = ["pipeline", "data", "axes", "choices", "stage", "profile"];
         problems.push(unknown_key(entry, "at the top of the file", known));
     }
-    let Header { name, seed, claims } = header(pipeline, &mut problems);
+    let header = header(pipeline, &mut problems);
     let data = check_data(data, &dir, &mut problems);
-    let axes = check_axes(axes, &mut problems);
+    like::copy_keys(&mut stages, &mut problems);
+    let axes = check_axes(axes, &overlaid.left_out, &stages, &mut problems);
+    let choices = check_choices(choices, &stages, &mut problems);
+    let chosen = chosen(&overlaid.choices, &choices).unwrap_or_else(|problem| {
+        problems.push(problem);
+        Vec::new()
+    });
+    let replicates = replicates(&header, &axes, &mut problems);
+    // What a stage copies from one that does not exist would be missed again below.
+    if !problems.is_empty() {
+        return Err(problems);
+    }
 
     if stages.entries.is_empty() && problems.is_empty() {
         problems.push(
@@ -76,8 +91,8 @@ fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
     }
     let mut decls = Vec::with_capacity(stages.entries.len());
     let mut outdated = Outdated::default();
-    for entry in stages.entries {
-        match stage::check(entry, &axes, &mut outdated) {
+    for entry in stages.entries.iter().cloned() {
+        match stage::check(entry, &axes, &stages, &chosen, &mut outdated) {
             Ok(decl) => decls.push(decl),
             Err(mut found) => problems.append(&mut found),
         }
@@ -85,18 +100,21 @@ fn check(mut root: Table, dir: PathBuf) -> Result<Pipeline, Vec<Diagnostic>> {
     problems.append(&mut outdated.problems);
     // A reference to a stage that is itself wrong would be reported twice: stop before.
     if problems.is_empty() {
-        stage::resolve(&mut decls, &mut problems);
+        input::resolve(&mut decls, &axes, &mut problems);
         unused_axes(&axes, &decls, &mut problems);
     }
     if problems.is_empty() {
         Ok(Pipeline {
-            name,
-            seed,
-            claims,
+            name: header.name,
+            seed: header.seed,
+            claims: header.claims,
+            replicates,
             profiles: Vec::new(),
             data,
             dir,
+            names: input::positions(&decls),
             axes,
+            choices,
             stages: decls,
             warnings: outdated.warnings,
             sources: Sources::default(),
@@ -111,10 +129,11 @@ struct Header {
     name: String,
     seed: u64,
     claims: Option<(String, Span)>,
+    replicates: Option<(String, Span)>,
 }
 
 fn header(table: Table, problems: &mut Vec<Diagnostic>) -> Header {
-    let (mut name, mut seed, mut claims) = (UNNAMED.to_owned(), 0, None);
+    let (mut name, mut seed, mut claims, mut replicates) = (UNNAMED.to_owned(), 0, None, None);
     for entry in table.entries {
         match (entry.key.as_str(), &entry.node.raw) {
             ("name", Raw::Scalar(Value::Text(text))) => name.clone_from(text),
@@ -125,13 +144,41 @@ fn header(table: Table, problems: &mut Vec<Diagnostic>) -> Header {
                 claims = Some((file.clone(), entry.node.span));
             }
             ("claims", _) => problems.push(wrong_type(&entry, "a string")),
+            ("replicates", Raw::Scalar(Value::Text(axis))) => {
+                replicates = Some((axis.clone(), entry.node.span));
+            }
+            ("replicates", _) => problems.push(wrong_type(&entry, "the name of an axis")),
             _ => {
-                let known = ["name", "seed", "claims"];
+                let known = ["name", "seed", "claims", "replicates"];
                 problems.push(unknown_key(&entry, "in [pipeline]", known));
             }
         }
     }
-    Header { name, seed, claims }
+    Header {
+        name,
+        seed,
+        claims,
+        replicates,
+    }
+}
+
+/// The axis along which instances are replicates of each other: the named one, or `seed`.
+fn replicates(header: &Header, axes: &[Axis], problems: &mut Vec<Diagnostic>) -> Option<usize> {
+    let find = |name: &str| axes.iter().position(|axis| axis.name == name);
+    match &header.replicates {
+        None => find("seed"),
+        Some((name, span)) => {
+            let found = find(name);
+            if found.is_none() {
+                let names = axes.iter().map(|axis| axis.name.as_str());
+                problems.push(
+                    Diagnostic::new(format!("no axis `{name}`"))
+                        .at(*span, nearest(name, names).unwrap_or_default()),
+                );
+            }
+            found
+        }
+    }
 }
 
 fn check_data(table: Table, dir: &Path, problems: &mut Vec<Diagnostic>) -> Data {

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use stages::{Blamed, Code, Expected, ExpectedInputs, Mismatch};
-use store::Params;
 
 use super::instance::{Feed, Source, Wire};
+use super::variant::Variant;
 use crate::config::{Axis, StageDecl};
 use crate::diagnostic::{Diagnostic, nearest};
 
@@ -22,36 +22,46 @@ pub struct Foresight {
 }
 
 impl Foresight {
-    /// Looks at the next instance, with what it reads; the code that decides its result.
+    /// Refuses a metric whose table will not have the column.
+    pub fn check_metric(&self, decl: &StageDecl, metric: Option<Source>) -> Result<(), Diagnostic> {
+        let (Some(select), Some(source)) = (&decl.select, metric) else {
+            return Ok(());
+        };
+        let table = self.of(source);
+        if table.has_column(&select.column) != Some(false) {
+            return Ok(());
+        }
+        let known = table.columns.as_deref().unwrap_or_default();
+        let names = known.iter().map(String::as_str);
+        let message = format!("`{}` has no column `{}`", select.metric.name, select.column);
+        Err(Diagnostic::new(message)
+            .at(
+                select.span,
+                nearest(&select.column, names).unwrap_or_default(),
+            )
+            .help(format!("its columns: {}", known.join(", "))))
+    }
+
+    /// Looks at the next instance: drops what it does not read, and gives the code that decides its result and the
+    /// ports that were dropped.
     pub fn look(
         &mut self,
         axes: &[Axis],
         decl: &StageDecl,
-        params: &Params,
-        wires: &[Wire],
-        metric: Option<Source>,
-    ) -> Result<Code, Diagnostic> {
-        if let (Some(select), Some(source)) = (&decl.select, metric) {
-            let table = self.of(source);
-            if table.has_column(&select.column) == Some(false) {
-                let known = table.columns.as_deref().unwrap_or_default();
-                let names = known.iter().map(String::as_str);
-                let message = format!("`{}` has no column `{}`", select.metric.name, select.column);
-                return Err(Diagnostic::new(message)
-                    .at(
-                        select.span,
-                        nearest(&select.column, names).unwrap_or_default(),
-                    )
-                    .help(format!("its columns: {}", known.join(", "))));
-            }
-        }
-        let inputs: BTreeMap<&str, Arc<Expected>> = wires
+        variant: &Variant,
+        wires: &mut Vec<Wire>,
+    ) -> Result<(Code, Vec<&'static str>), Diagnostic> {
+        let mut inputs: BTreeMap<&str, Arc<Expected>> = wires
             .iter()
             .map(|wire| (wire.port.as_str(), self.read(&wire.from, axes)))
             .collect();
+        let unread = decl
+            .kind
+            .unread(&variant.params, &ExpectedInputs(inputs.clone()));
+        inputs.retain(|port, _| !unread.contains(port));
         let inputs = ExpectedInputs(inputs);
-        let expected = decl.kind.expect(params, &inputs);
-        let expected = expected.map_err(|mismatch| placed(decl, mismatch))?;
+        let expected = decl.kind.expect(&variant.params, &inputs);
+        let expected = expected.map_err(|mismatch| placed(decl, variant, mismatch))?;
         let outputs = match self.known.get(&expected) {
             Some(outputs) => outputs.clone(),
             None => {
@@ -62,12 +72,15 @@ impl Foresight {
             }
         };
         self.of_instance.push(outputs);
-        let code = decl.kind.code(params, &inputs);
+        let code = decl.kind.code(&variant.params, &inputs);
+        drop(inputs);
+        wires.retain(|wire| !unread.contains(&wire.port.as_str()));
         let collects = |wire: &Wire| matches!(wire.from, Feed::Collect { .. });
-        Ok(match wires.iter().any(collects) {
+        let code = match wires.iter().any(collects) {
             true => code.collecting(),
             false => code,
-        })
+        };
+        Ok((code, unread))
     }
 
     /// Forgets the instances from this one on: their stage is wrong.
@@ -108,16 +121,10 @@ impl Foresight {
 }
 
 /// A mismatch, located in the file.
-fn placed(decl: &StageDecl, mismatch: Mismatch) -> Diagnostic {
+fn placed(decl: &StageDecl, variant: &Variant, mismatch: Mismatch) -> Diagnostic {
     let span = match &mismatch.at {
-        Blamed::Input(port) => {
-            let input = decl.inputs.iter().find(|input| input.port == *port);
-            input.map(|input| input.from.span)
-        }
-        Blamed::Param(param) => {
-            let entry = decl.params.iter().find(|entry| entry.key == *param);
-            entry.map(|entry| entry.node.span)
-        }
+        Blamed::Input(port) => variant.input_span(port),
+        Blamed::Param(param) => variant.param_span(param),
         Blamed::Stage => None,
     };
     Diagnostic::new(mismatch.message)

@@ -4,9 +4,13 @@
 mod expand;
 mod files;
 mod foresee;
+mod grid;
 mod instance;
 mod order;
 mod reach;
+mod stage_axes;
+mod variant;
+mod wiring;
 
 use crate::config::Pipeline;
 use crate::diagnostic::Diagnostic;
@@ -14,7 +18,7 @@ use crate::diagnostic::Diagnostic;
 #[cfg(test)]
 pub use files::DeclaredFile;
 pub use files::Files;
-pub use instance::{Feed, Plan, Source, Wire};
+pub use instance::{Feed, Plan, Pointer, Source, Wire};
 pub use reach::reach;
 
 /// Multiplies the stages by their axes and connects them.

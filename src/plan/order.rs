@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::config::{Reference, StageDecl};
+use crate::config::{Read, StageDecl};
 use crate::diagnostic::Diagnostic;
 
 /// The positions of the stages in an order that respects what they read,
@@ -13,7 +13,7 @@ pub fn topological(stages: &[StageDecl]) -> Result<Vec<usize>, Vec<Diagnostic>> 
     let mut readers = vec![Vec::new(); stages.len()];
     let mut missing = vec![0_usize; stages.len()];
     for (n, stage) in stages.iter().enumerate() {
-        for read in reads(stage) {
+        for read in &stage.reads {
             readers[read.stage].push(n);
             missing[n] += 1;
         }
@@ -37,23 +37,19 @@ pub fn topological(stages: &[StageDecl]) -> Result<Vec<usize>, Vec<Diagnostic>> 
     }
 }
 
-/// Everything that a stage reads: inputs, then the metric of its `select`.
-pub fn reads(stage: &StageDecl) -> impl Iterator<Item = &Reference> {
-    let inputs = stage.inputs.iter().map(|input| &input.from);
-    inputs.chain(stage.select.iter().map(|select| &select.metric))
-}
-
 /// Follows unfinished reads from any unfinished stage until one comes round again.
 fn cycle(stages: &[StageDecl], missing: &[usize]) -> Diagnostic {
     let mut seen_at = vec![usize::MAX; stages.len()];
-    let mut path: Vec<(usize, &Reference)> = Vec::new();
+    let mut path: Vec<(usize, &Read)> = Vec::new();
     let mut at = missing
         .iter()
         .position(|n| *n > 0)
         .expect("some stage is unfinished");
     while seen_at[at] == usize::MAX {
         seen_at[at] = path.len();
-        let read = reads(&stages[at])
+        let reads = &stages[at].reads;
+        let read = reads
+            .iter()
             .find(|read| missing[read.stage] > 0)
             .expect("an unfinished stage reads an unfinished one");
         path.push((at, read));

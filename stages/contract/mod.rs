@@ -5,6 +5,7 @@ pub mod description;
 pub mod determinism;
 pub mod expected;
 pub mod failure;
+pub mod follow;
 pub mod nearest;
 pub mod replayed;
 pub mod role;

@@ -6,6 +6,7 @@ use super::description::{Choice, Description, Ports, Renamed, Type};
 use super::determinism::Determinism;
 use super::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
 use super::failure::{Failure, ParamError};
+use super::follow::Follow;
 use super::replayed::Replayed;
 use super::role::Role;
 use super::task::{Outputs, Task};
@@ -62,6 +63,33 @@ pub trait Stage: Sync {
     ) -> Result<ExpectedOutputs, Mismatch> {
         let _ = (params, inputs);
         Ok(Vec::new())
+    }
+
+    /// The stages, or outputs of stages, that parameters name, each with the parameter: where no input has that
+    /// name, one is added. Decides no result by itself.
+    fn reads_by_name(&self, params: &Params) -> Vec<(&'static str, String)> {
+        let _ = params;
+        Vec::new()
+    }
+
+    /// Where inputs come from that are not connected, in the order in which they are filled in. Decides no result by
+    /// itself: a key does not tell how an input came to be connected.
+    fn follows(&self, params: &Params) -> Vec<Follow> {
+        let _ = params;
+        Vec::new()
+    }
+
+    /// Connected inputs that this stage would not look at, given its parameters and what the file tells of the
+    /// inputs: they are dropped, so that they are in no key.
+    fn unread(&self, params: &Params, inputs: &ExpectedInputs<'_>) -> Vec<&'static str> {
+        let _ = (params, inputs);
+        Vec::new()
+    }
+
+    /// Whether it draws random numbers with these parameters. If not, its seed stays out of the key.
+    fn draws(&self, params: &Params) -> bool {
+        let _ = params;
+        self.describe().seeded
     }
 
     /// The files beside the pipeline file that these parameters name, each with the parameter

@@ -151,6 +151,11 @@ pub trait ModelKind: Sync {
         asked == stored
     }
 
+    /// Whether training draws random numbers.
+    fn draws(&self) -> bool {
+        true
+    }
+
     /// Whether it is trained by gradients, batch by batch.
     fn by_gradient(&self) -> bool {
         true

@@ -75,6 +75,10 @@ impl ModelKind for NaiveBayes {
         ["train", "dev"].contains(&param)
     }
 
+    fn draws(&self) -> bool {
+        false
+    }
+
     fn by_gradient(&self) -> bool {
         false
     }

@@ -153,7 +153,10 @@ impl Scheduler<'_> {
         let span = match (failure.param, entry) {
             (_, Some(entry)) => entry.node.span,
             (Some("select"), None) => decl.select.as_ref().map_or(decl.span, |s| s.span),
-            (Some("over"), None) => decl.over.first().map_or(decl.span, |(_, span)| *span),
+            (Some("over"), None) => decl
+                .over_listed()
+                .first()
+                .map_or(decl.span, |(_, span)| *span),
             _ => decl.span,
         };
         Diagnostic::new(format!("`{}` failed: {}", self.label(n), failure.message))

@@ -17,6 +17,7 @@ use store::Params;
 use crate::contract::description::{Choice, Description, Inputs, Param, Port, Ports, Renamed};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::contract::follow::Follow;
 use crate::contract::role::Role;
 use crate::fingerprint::Code;
 use crate::kinds::attack;
@@ -160,6 +161,14 @@ impl Stage for AdversarialRetrain {
         };
         let [history, model] = training::expected();
         Ok(vec![weights, history, model, comparison::SCHEMA.expected()])
+    }
+
+    fn follows(&self, params: &Params) -> Vec<Follow> {
+        attack::follows(params)
+    }
+
+    fn unread(&self, params: &Params, inputs: &ExpectedInputs<'_>) -> Vec<&'static str> {
+        attack::unread(params, inputs)
     }
 
     fn code(&self, params: &Params, inputs: &ExpectedInputs<'_>) -> Code {

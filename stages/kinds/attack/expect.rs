@@ -10,6 +10,7 @@ use super::entry::{Attack, Changes, Victims};
 use crate::contract::expected::{
     Blamed, Expected, ExpectedInputs, ExpectedModel, ExpectedOutputs, ExpectedRows, Mismatch,
 };
+use crate::contract::follow::{Follow, Takes};
 use crate::models;
 use crate::models::entry::ModelTask;
 use crate::params::settings::Settings;
@@ -185,4 +186,47 @@ fn maker(port: &str) -> &'static str {
         "language" => "an ngrams stage",
         _ => "the stage that makes it",
     }
+}
+
+/// Rows and vectors are those that the victim was trained on; the words of the rows, if the attack needs them, come
+/// from where the rows do.
+pub fn follows(params: &Params) -> Vec<Follow> {
+    let name = Settings(params).text("attack").unwrap_or_default();
+    let needs = find(name).map_or(&[][..], |attack| attack.entry().needs);
+    let trained_on = |port: &'static str| Follow {
+        port,
+        of: "victim",
+        takes: Takes::Input(port),
+    };
+    let vocab = Follow {
+        port: "vocab",
+        of: "rows",
+        takes: Takes::Output("vocab"),
+    };
+    let words = needs.contains(&"vocab").then_some(vocab);
+    [trained_on("rows"), trained_on("vectors")]
+        .into_iter()
+        .chain(words)
+        .collect()
+}
+
+/// Inputs that neither this attack nor a victim of this kind looks at.
+pub fn unread(params: &Params, inputs: &ExpectedInputs<'_>) -> Vec<&'static str> {
+    let name = Settings(params).text("attack").unwrap_or_default();
+    let Some(attack) = find(name) else {
+        return Vec::new();
+    };
+    let needs = attack.entry().needs;
+    let mut unread: Vec<&'static str> = ["bayes", "language"]
+        .into_iter()
+        .filter(|port| !needs.contains(port))
+        .collect();
+    // Networks that read tokens are given the vectors that they began with, whether they keep them or not.
+    let reads_vectors = |model: &ExpectedModel| model.outside_vectors || by_gradient(&model.name);
+    if !needs.contains(&"vectors")
+        && model(inputs, "victim").is_some_and(|model| !reads_vectors(model))
+    {
+        unread.push("vectors");
+    }
+    unread
 }

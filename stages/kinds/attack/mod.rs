@@ -30,6 +30,7 @@ use store::{Params, Value};
 use crate::contract::description::{Choice, Description, Inputs, Param, Port, Ports, Renamed};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::contract::follow::Follow;
 use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
 use crate::params::complete::union;
@@ -37,7 +38,7 @@ use crate::params::settings::{self, Settings, failure};
 use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, models};
 use attacks::{check, find};
 use entry::{AttackEntry, Changes};
-pub use expect::inputs as expect_inputs;
+pub use expect::{follows, inputs as expect_inputs, unread};
 pub use inputs::{Among, AttackInputs};
 pub use outcome::Outcome;
 pub use stream::{AttackStream, StreamRun, has_target};
@@ -201,6 +202,22 @@ impl Stage for AttackStage {
             expect::check_traces(inputs)?;
         }
         Ok(expect::outputs())
+    }
+
+    fn follows(&self, params: &Params) -> Vec<Follow> {
+        expect::follows(params)
+    }
+
+    fn unread(&self, params: &Params, inputs: &ExpectedInputs<'_>) -> Vec<&'static str> {
+        expect::unread(params, inputs)
+    }
+
+    fn draws(&self, params: &Params) -> bool {
+        let settings = Settings(params);
+        let attack = find(settings.text("attack").unwrap_or_default());
+        // A sample of the rows is drawn by the seed.
+        let samples = settings.maybe_int("items").unwrap_or_default() > 0;
+        samples || attack.is_none_or(|attack| attack.draws(settings))
     }
 
     fn code(&self, params: &Params, inputs: &ExpectedInputs<'_>) -> Code {

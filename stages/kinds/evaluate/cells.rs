@@ -90,6 +90,15 @@ pub fn read(params: &Params) -> Result<Vec<Cell>, ParamError> {
     list.iter().enumerate().map(cell).collect()
 }
 
+/// The stages that cells are from, as far as they are written.
+pub fn sources(params: &Params) -> Vec<(&'static str, String)> {
+    let cells = params.get("cells").and_then(Value::as_list).unwrap_or(&[]);
+    let from = cells
+        .iter()
+        .filter_map(|cell| cell.as_table()?.get("from")?.as_text());
+    from.map(|from| ("cells", from.to_owned())).collect()
+}
+
 /// All cells, with the paper's values beside them.
 pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
     let cells = read(task.params).map_err(failure)?;
@@ -130,7 +139,10 @@ pub fn no_input<'a>(n: usize, from: &str, known: impl Iterator<Item = &'a str>) 
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("inputs: {}", known.join(", ")),
     };
-    let message = format!("cell {} is from `{from}`, which is not an input", n + 1);
+    let message = format!(
+        "cell {} is from `{from}`, which is neither a stage nor an input",
+        n + 1
+    );
     wrong("cells", message, help)
 }
 

@@ -147,6 +147,10 @@ impl Stage for Evaluate {
         }
     }
 
+    fn reads_by_name(&self, params: &Params) -> Vec<(&'static str, String)> {
+        cells::sources(params)
+    }
+
     fn code(&self, params: &Params, inputs: &ExpectedInputs<'_>) -> Code {
         let mut chosen = models::files(inputs, &["bayes"]);
         let cells = cells::read(params).unwrap_or_default();

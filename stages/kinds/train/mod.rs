@@ -130,6 +130,10 @@ impl Stage for Train {
         file.map(|name| ("start", name)).into_iter().collect()
     }
 
+    fn draws(&self, params: &Params) -> bool {
+        models::chosen(params).is_ok_and(|model| model.draws())
+    }
+
     fn code(&self, params: &Params, _: &ExpectedInputs<'_>) -> Code {
         let model = models::chosen(params).map(|model| model.entry().file);
         fingerprint::with_chosen("train", model.ok().as_slice())
