@@ -23,7 +23,9 @@ pub use contract::description::{
     Choice, Description, Inputs, Param, Port, Ports, Presence, Renamed, Type,
 };
 pub use contract::determinism::{Determinism, Within};
-pub use contract::expected::{Blamed, Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
+pub use contract::expected::{
+    AxisValues, Blamed, Expected, ExpectedInputs, ExpectedOutputs, Mismatch,
+};
 pub use contract::failure::{Failure, ParamError};
 pub use contract::follow::{Follow, Takes};
 pub use contract::replayed::{Disagreement, Replayed};

@@ -16,6 +16,7 @@ mod params;
 mod pipeline;
 mod points;
 mod read;
+mod references;
 mod renamed;
 mod stage;
 #[cfg(test)]

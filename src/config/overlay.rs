@@ -3,7 +3,7 @@
 //! reported where it was written.
 
 use super::axis_overlay::{self, LeftOut};
-use super::entries::{as_table, unknown_key};
+use super::entries::{as_table, unknown_key, wrong_type};
 use super::pipeline::PipelineRequest;
 use super::tree::{self, Entry, NoValue, Node, Raw, Table};
 use crate::diagnostic::{Diagnostic, Sources, Span, nearest};
@@ -54,6 +54,17 @@ fn profile(root: &mut Table, name: &str, left_out: &mut LeftOut, problems: &mut 
         Some(Raw::Table(table)) => table,
         _ => Table::default(),
     };
+    apply_profile(root, &mut profiles, name, left_out, problems);
+}
+
+/// Applies one profile, after the one that it is like. Each is taken out, so that none is applied twice.
+fn apply_profile(
+    root: &mut Table,
+    profiles: &mut Table,
+    name: &str,
+    left_out: &mut LeftOut,
+    problems: &mut Vec<Diagnostic>,
+) {
     let known: Vec<String> = profiles.entries.iter().map(|e| e.key.clone()).collect();
     let Some(Entry { node, .. }) = profiles.take(name) else {
         let list = match known.is_empty() {
@@ -68,17 +79,31 @@ fn profile(root: &mut Table, name: &str, left_out: &mut LeftOut, problems: &mut 
         );
         return;
     };
-    let Raw::Table(overlay) = node.raw else {
+    let Raw::Table(mut overlay) = node.raw else {
         problems.push(
             Diagnostic::new(format!("profile `{name}` must be a table"))
                 .at(node.span, "write it as [profile.NAME.stage.STAGE]"),
         );
         return;
     };
+    if let Some(like) = overlay.take("like") {
+        match like.node.as_text() {
+            Some(other) if profiles.get(other).is_some() => {
+                apply_profile(root, profiles, other, left_out, problems);
+            }
+            Some(other) => {
+                let names = profiles.entries.iter().map(|e| e.key.as_str());
+                let hint = nearest(other, names).unwrap_or_default();
+                let problem = Diagnostic::new(format!("no other profile `{other}`"));
+                problems.push(problem.at(like.node.span, hint));
+            }
+            None => problems.push(wrong_type(&like, "the name of a profile")),
+        }
+    }
     for section in overlay.entries {
         let per_stage = section.key == "stage";
         if !per_stage && section.key != "axes" && section.key != "pipeline" {
-            let known = ["pipeline", "axes", "stage"];
+            let known = ["like", "pipeline", "axes", "stage"];
             problems.push(unknown_key(&section, "in a profile", known));
             continue;
         }

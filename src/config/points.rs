@@ -4,7 +4,7 @@
 use store::Value;
 
 use super::axis::{Axis, Dotted, Point};
-use super::entries::{as_table, bad_name, is_name};
+use super::entries::as_table;
 use super::tree::{Entry, Raw, Table};
 use crate::diagnostic::{Diagnostic, nearest};
 
@@ -25,8 +25,12 @@ pub(super) fn check_points(
     };
     let mut points = Vec::new();
     for point in &table.entries {
-        if !is_name(&point.key) {
-            problems.push(bad_name("a point of an axis", point));
+        if !is_point(&point.key) {
+            problems.push(
+                Diagnostic::new(format!("`{}` cannot name a point of an axis", point.key))
+                    .at(point.key_span, "")
+                    .help("use letters, digits, `.`, `_`, `-` and `+`"),
+            );
             continue;
         }
         axis.values.push(Value::Text(point.key.clone()));
@@ -76,6 +80,12 @@ pub(super) fn check_point(keys: Table, stages: &Table, problems: &mut Vec<Diagno
         }
     }
     point
+}
+
+/// Names of points are values of their axis: they stand in labels.
+fn is_point(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
+    !name.is_empty() && name.chars().all(plain)
 }
 
 /// Keys that say what a stage is: a point cannot change them.

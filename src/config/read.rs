@@ -12,7 +12,7 @@ use super::overlay::Overlaid;
 use super::pipeline::{Data, Pipeline, PipelineRequest, UNNAMED};
 use super::renamed::Outdated;
 use super::tree::{Raw, Table};
-use super::{input, like, overlay, stage, tree};
+use super::{like, overlay, references, stage, tree};
 use crate::diagnostic::{Diagnostic, Problems, Sources, Span, nearest};
 
 /// Reads and checks a pipeline file with its overlays.
@@ -100,7 +100,7 @@ fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline,
     problems.append(&mut outdated.problems);
     // A reference to a stage that is itself wrong would be reported twice: stop before.
     if problems.is_empty() {
-        input::resolve(&mut decls, &axes, &mut problems);
+        references::resolve(&mut decls, &axes, &mut problems);
         unused_axes(&axes, &decls, &mut problems);
     }
     if problems.is_empty() {
@@ -112,7 +112,7 @@ fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline,
             profiles: Vec::new(),
             data,
             dir,
-            names: input::positions(&decls),
+            names: references::positions(&decls),
             axes,
             choices,
             stages: decls,

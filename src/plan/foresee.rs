@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use stages::{Blamed, Code, Expected, ExpectedInputs, Mismatch};
+use stages::{AxisValues, Blamed, Code, Expected, ExpectedInputs, Mismatch};
+
+use store::Value;
 
 use super::instance::{Feed, Source, Wire};
 use super::variant::Variant;
@@ -109,14 +111,24 @@ impl Foresight {
         match feed {
             Feed::Collect { axes: along, .. } => {
                 let names = along.iter().map(|axis| axes[*axis].name.clone());
-                let axes = all.axes.iter().cloned().chain(names).collect();
+                let values = along.iter().map(|axis| axis_values(&axes[*axis]));
                 Arc::new(Expected {
-                    axes,
+                    axes: all.axes.iter().cloned().chain(names).collect(),
+                    axis_values: all.axis_values.iter().cloned().chain(values).collect(),
                     ..(*all).clone()
                 })
             }
             _ => all,
         }
+    }
+}
+
+fn axis_values(axis: &Axis) -> AxisValues {
+    let shown = |value: &Value| value.as_text().map_or(value.to_string(), str::to_owned);
+    AxisValues {
+        name: axis.name.clone(),
+        values: axis.values.iter().map(shown).collect(),
+        left_out: axis.left_out.iter().map(shown).collect(),
     }
 }
 

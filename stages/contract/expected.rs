@@ -15,6 +15,8 @@ pub struct Expected {
     pub columns: Option<Vec<String>>,
     /// The axes that a reader collects it along: columns as well.
     pub axes: Vec<String>,
+    /// What the columns of those axes hold.
+    pub axis_values: Vec<AxisValues>,
     /// What its rows hold.
     pub rows: Option<ExpectedRows>,
     /// The column that holds the second text of pairs; there may be one if this is none.
@@ -25,6 +27,17 @@ pub struct Expected {
     pub model: Option<ExpectedModel>,
     /// Whether these are the examples of an attack, which metrics are measured on.
     pub examples: bool,
+}
+
+/// The values of an axis that a table is collected along.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AxisValues {
+    /// The axis.
+    pub name: String,
+    /// Its values, as texts.
+    pub values: Vec<String>,
+    /// Values that the file has, but not this run of it.
+    pub left_out: Vec<String>,
 }
 
 /// What rows hold.
@@ -133,6 +146,7 @@ impl Expected {
         Expected {
             columns: same(&self.columns, &other.columns),
             axes: self.axes.clone(),
+            axis_values: self.axis_values.clone(),
             rows: same(&self.rows, &other.rows),
             // One table of pairs is enough for a text to be ignored.
             second_text: self.second_text.clone().or(other.second_text.clone()),

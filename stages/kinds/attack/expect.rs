@@ -188,11 +188,14 @@ fn maker(port: &str) -> &'static str {
     }
 }
 
-/// Rows and vectors are those that the victim was trained on; the words of the rows, if the attack needs them, come
-/// from where the rows do.
+/// Rows and vectors are those that the victim was trained on; the words of the rows come from where the rows do, if
+/// the attack changes words: its edits are then written in words.
 pub fn follows(params: &Params) -> Vec<Follow> {
     let name = Settings(params).text("attack").unwrap_or_default();
-    let needs = find(name).map_or(&[][..], |attack| attack.entry().needs);
+    let changes_words = find(name).is_some_and(|attack| {
+        let changes = attack.entry().changes;
+        !matches!(changes, Changes::Nothing | Changes::Numbers)
+    });
     let trained_on = |port: &'static str| Follow {
         port,
         of: "victim",
@@ -203,7 +206,7 @@ pub fn follows(params: &Params) -> Vec<Follow> {
         of: "rows",
         takes: Takes::Output("vocab"),
     };
-    let words = needs.contains(&"vocab").then_some(vocab);
+    let words = changes_words.then_some(vocab);
     [trained_on("rows"), trained_on("vectors")]
         .into_iter()
         .chain(words)
@@ -221,6 +224,9 @@ pub fn unread(params: &Params, inputs: &ExpectedInputs<'_>) -> Vec<&'static str>
         .into_iter()
         .filter(|port| !needs.contains(port))
         .collect();
+    if matches!(attack.entry().changes, Changes::Nothing | Changes::Numbers) {
+        unread.push("vocab");
+    }
     // Networks that read tokens are given the vectors that they began with, whether they keep them or not.
     let reads_vectors = |model: &ExpectedModel| model.outside_vectors || by_gradient(&model.name);
     if !needs.contains(&"vectors")

@@ -28,6 +28,8 @@ pub struct Cell {
     pub table: String,
     pub row: String,
     pub col: String,
+    /// Columns with the values that rows must have, if only some rows are meant.
+    pub only: BTreeMap<String, Vec<String>>,
 }
 
 impl Cell {
@@ -35,6 +37,13 @@ impl Cell {
     pub fn placeholders(&self) -> impl Iterator<Item = &str> {
         let names = [&self.table, &self.row, &self.col];
         names.into_iter().flat_map(|name| placeholders(name))
+    }
+
+    /// Whether only rows with one value of this column are meant.
+    pub fn fixes(&self, column: &str) -> bool {
+        self.only
+            .get(column)
+            .is_some_and(|values| values.len() == 1)
     }
 }
 
@@ -54,7 +63,7 @@ pub fn check(params: &Params) -> Result<(), ParamError> {
 
 /// The parameter `cells`, checked.
 pub fn read(params: &Params) -> Result<Vec<Cell>, ParamError> {
-    const KEYS: [&str; 5] = ["from", "metric", "table", "row", "col"];
+    const KEYS: [&str; 6] = ["from", "metric", "table", "row", "col", WHERE];
     let list = params.get("cells").and_then(Value::as_list).unwrap_or(&[]);
     if list.is_empty() {
         let message = "there are no `cells`".to_owned();
@@ -85,9 +94,44 @@ pub fn read(params: &Params) -> Result<Vec<Cell>, ParamError> {
             table: text("table")?,
             row: text("row")?,
             col: text("col")?,
+            only: only(n, cell.and_then(|cell| cell.get(WHERE)))?,
         })
     };
     list.iter().enumerate().map(cell).collect()
+}
+
+/// The key of a cell that says which rows are meant.
+const WHERE: &str = "where";
+
+/// `where = { axis = "value", other = ["values"] }`.
+fn only(n: usize, given: Option<&Value>) -> Result<BTreeMap<String, Vec<String>>, ParamError> {
+    let form = "write where = { axis = \"value\" }, or a list of values";
+    let bad = |message: String| wrong("cells", message, form);
+    let Some(given) = given else {
+        return Ok(BTreeMap::new());
+    };
+    let table = given.as_table();
+    let table =
+        table.ok_or_else(|| bad(format!("cell {} has a `where` that is not a table", n + 1)))?;
+    let mut only = BTreeMap::new();
+    for (column, value) in table {
+        let values = value.as_list().unwrap_or(std::slice::from_ref(value));
+        let texts = values.iter().map(|value| match value {
+            Value::Text(text) => Some(text.clone()),
+            Value::Bool(_) | Value::Int(_) | Value::Float(_) => Some(value.to_string()),
+            _ => None,
+        });
+        let texts: Option<Vec<String>> = texts.collect();
+        let texts = texts.filter(|texts| !texts.is_empty());
+        let texts = texts.ok_or_else(|| {
+            bad(format!(
+                "`{column}` in the `where` of cell {} has no value",
+                n + 1
+            ))
+        })?;
+        only.insert(column.clone(), texts);
+    }
+    Ok(only)
 }
 
 /// The stages that cells are from, as far as they are written.
@@ -176,7 +220,8 @@ fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Res
     if has("seed") {
         by.push("seed");
     }
-    if let Some(name) = by.iter().find(|name| !has(name)) {
+    let filters = cell.only.keys().map(String::as_str);
+    if let Some(name) = by.iter().copied().chain(filters).find(|name| !has(name)) {
         return Err(Failure::new(format!("`{}` has no column `{name}`", cell.from))
             .help("{name} in a cell stands for the value of an axis that the input was collected over")
             .at("cells"));
@@ -184,7 +229,7 @@ fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Res
     if on_examples {
         let axes = schema.fields().iter().map(|f| f.name().as_str());
         let mut axes = axes.filter(|name| !examples::SCHEMA.has(name));
-        if let Some(axis) = axes.find(|axis| !by.contains(axis)) {
+        if let Some(axis) = axes.find(|axis| !by.contains(axis) && !cell.fixes(axis)) {
             return Err(Failure::new(format!(
                 "`{}` was collected over `{axis}`, and the cell would mix its values",
                 cell.from
@@ -194,7 +239,7 @@ fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Res
         }
     }
     let mut results = Vec::new();
-    for (values, places) in groups(table, &by)? {
+    for (values, places) in groups(table, &meant(cell, table)?, &by)? {
         let numbers = match metric {
             Some(metric) => metrics::measure(metric, table, &places)?,
             None => vec![column(cell, table, &places, by.contains(&"n"))?],
@@ -221,8 +266,18 @@ fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Res
 
 type Group = (BTreeMap<String, String>, Vec<usize>);
 
+/// The rows that a cell is about.
+fn meant(cell: &Cell, table: &RecordBatch) -> Result<Vec<usize>, Failure> {
+    let mut rows: Vec<usize> = (0..table.num_rows()).collect();
+    for (name, values) in &cell.only {
+        let column = printed(&table[name.as_str()]).ok_or_else(|| not_a_name(name))?;
+        rows.retain(|row| values.contains(&column[*row]));
+    }
+    Ok(rows)
+}
+
 /// Rows with equal values in some columns, in the order in which the values first appear.
-fn groups(table: &RecordBatch, by: &[&str]) -> Result<Vec<Group>, Failure> {
+fn groups(table: &RecordBatch, rows: &[usize], by: &[&str]) -> Result<Vec<Group>, Failure> {
     let columns: Vec<(&str, Vec<String>)> = by
         .iter()
         .map(|name| {
@@ -234,7 +289,7 @@ fn groups(table: &RecordBatch, by: &[&str]) -> Result<Vec<Group>, Failure> {
         .collect::<Result<_, Failure>>()?;
     let mut groups: Vec<Group> = Vec::new();
     let mut known: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
-    for row in 0..table.num_rows() {
+    for &row in rows {
         let key: Vec<&str> = columns.iter().map(|(_, v)| v[row].as_str()).collect();
         let place = *known.entry(key).or_insert_with(|| {
             let values = columns

@@ -9,6 +9,7 @@ use crate::ParamError;
 use crate::contract::expected::{
     Blamed, Expected, ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch,
 };
+use crate::contract::nearest::nearest;
 use crate::params::settings::{Settings, wrong};
 use crate::tables::examples;
 use crate::tables::results;
@@ -20,6 +21,7 @@ pub fn cells(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedOut
             let known = inputs.0.keys().copied().filter(|port| *port != "paper");
             return Err(cells::no_input(n, &cell.from, known).into());
         };
+        check_where(n, cell, table)?;
         match table.examples {
             true => of_examples(cell, table)?,
             false => of_table(cell, table)?,
@@ -41,6 +43,34 @@ pub fn cells(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedOut
         }
     }
     Ok(vec![results::SCHEMA.expected()])
+}
+
+/// Refuses a `where` that no row can meet. A value that an overlay has left out is no mistake: then the cell is empty.
+fn check_where(n: usize, cell: &Cell, table: &Expected) -> Result<(), ParamError> {
+    for (name, values) in &cell.only {
+        let Some(axis) = table.axis_values.iter().find(|axis| axis.name == *name) else {
+            if table.has_column(name) == Some(false) {
+                let columns = table.columns.iter().flatten().chain(&table.axes);
+                let columns: Vec<String> = columns.cloned().collect();
+                return Err(no_column(cell, name, &columns));
+            }
+            continue;
+        };
+        let known = |value: &&String| axis.values.contains(value) || axis.left_out.contains(value);
+        if let Some(value) = values.iter().find(|value| !known(value)) {
+            let message = format!(
+                "cell {} asks for {name} = \"{value}\", which axis `{name}` does not have",
+                n + 1
+            );
+            let near = nearest(value, axis.values.iter().map(String::as_str));
+            let help = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("its values: {}", axis.values.join(", ")),
+            };
+            return Err(wrong("cells", message, help));
+        }
+    }
+    Ok(())
 }
 
 /// Numbers that are measured on the examples of an attack.
@@ -71,7 +101,7 @@ fn of_examples(cell: &Cell, table: &Expected) -> Result<(), ParamError> {
     if let Some(unknown) = cell.placeholders().find(|name| !known(name)) {
         return Err(no_column(cell, unknown, &table.axes));
     }
-    let named = |axis: &&String| *axis == "seed" || written(axis);
+    let named = |axis: &&String| *axis == "seed" || written(axis) || cell.fixes(axis);
     match table.axes.iter().find(|axis| !named(axis)) {
         Some(axis) => {
             let message = format!(
@@ -81,7 +111,9 @@ fn of_examples(cell: &Cell, table: &Expected) -> Result<(), ParamError> {
             Err(wrong(
                 "cells",
                 message,
-                format!("put {{{axis}}} into a name of the cell"),
+                format!(
+                    "put {{{axis}}} into a name of the cell, or choose one: where = {{ {axis} = \"VALUE\" }}"
+                ),
             ))
         }
         None => Ok(()),
