@@ -25,6 +25,7 @@ mod models;
 mod new_attack;
 mod old_names;
 mod output;
+mod pairs;
 mod papers;
 mod processes;
 mod readme;
