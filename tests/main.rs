@@ -35,6 +35,7 @@ mod report_large;
 mod report_size;
 mod sandbox;
 mod schedule;
+mod schema;
 mod serve;
 mod soak;
 mod stream;
