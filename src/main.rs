@@ -18,6 +18,7 @@ mod plan;
 mod publish;
 mod resolve;
 mod results;
+mod schema;
 mod visible;
 
 use stages::Failure;

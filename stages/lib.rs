@@ -20,7 +20,7 @@ mod training;
 pub use collect::collect;
 pub use contract::data_home::DataHome;
 pub use contract::description::{
-    Choice, Description, Inputs, Param, Port, Ports, Presence, Renamed, Type,
+    Choice, Description, Inputs, MOST, Param, Port, Ports, Presence, Range, Renamed, Type,
 };
 pub use contract::determinism::{Determinism, Within};
 pub use contract::expected::{

@@ -7,6 +7,7 @@ mod generating;
 mod gradients;
 mod minilm;
 mod models;
+mod pairs;
 mod reference;
 mod resume;
 mod steps;

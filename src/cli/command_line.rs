@@ -8,7 +8,15 @@ use clap::{ArgMatches, Command, CommandFactory};
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Run",
-        &["run", "plan", "explain", "data", "kinds", "attack-stream"],
+        &[
+            "run",
+            "plan",
+            "explain",
+            "data",
+            "kinds",
+            "schema",
+            "attack-stream",
+        ],
     ),
     (
         "Look",
@@ -23,10 +31,14 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Shared options that a command has no use for.
-const IGNORED: [(&str, &[&str]); 11] = [
+const IGNORED: [(&str, &[&str]); 12] = [
     (
         "kinds",
         &["file", "store", "profile", "set", "memory", "quiet"],
+    ),
+    (
+        "schema",
+        &["file", "store", "profile", "set", "memory", "json", "quiet"],
     ),
     (
         "completions",

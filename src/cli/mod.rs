@@ -38,6 +38,7 @@ mod run;
 mod run_selection;
 mod runs;
 mod safetensors;
+mod schema;
 mod serve;
 mod show;
 mod sparkline;
@@ -130,6 +131,8 @@ enum Command {
     Fsck(fsck::Arguments),
     /// List the stage kinds, or the parameters of one
     Kinds(kinds::Arguments),
+    /// Print the JSON Schema of a file, for editors
+    Schema(schema::Arguments),
     /// Print completions for a shell
     Completions(completions::Arguments),
 }
@@ -193,6 +196,7 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
         Command::Gc(arguments) => gc::gc(&global, &arguments),
         Command::Fsck(arguments) => fsck::fsck(&global, &arguments),
         Command::Kinds(arguments) => kinds::kinds(&global, &arguments),
+        Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions(arguments) => {
             completions::completions(command_line::command::<Cli>(), &arguments)
         }

@@ -193,6 +193,18 @@ impl ExpectedInputs<'_> {
         }
     }
 
+    /// Refuses pairs of texts that cannot be joined into one sequence.
+    pub fn joinable(&self, port: &str) -> Result<(), Mismatch> {
+        let rows = self.of(port).filter(|rows| rows.second_text.is_some());
+        match rows.and_then(|rows| rows.rows) {
+            Some(ExpectedRows::Tokens { padded: true }) => {
+                let at = Blamed::Input(port.to_owned());
+                Err(Mismatch::new(at, PADDED_PAIRS, PADDED_PAIRS_HELP))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses rows that hold something else than a stage or model reads.
     pub fn hold(
         &self,
@@ -243,6 +255,12 @@ pub fn pairs(column: &str) -> String {
 
 /// What to do about pairs of texts.
 pub const PAIRS_HELP: &str = "join both texts in a sql stage before tokenize, SELECT id, split, label, text || ' ' || text_b AS text FROM t, or leave `text_b` out";
+
+/// What is wrong with pairs of padded texts.
+pub const PADDED_PAIRS: &str = "pairs of padded texts cannot be joined into one sequence";
+
+/// What to do about it.
+pub const PADDED_PAIRS_HELP: &str = "set pad = false in the tokenize stage";
 
 #[cfg(test)]
 mod tests {

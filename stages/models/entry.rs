@@ -77,6 +77,8 @@ pub struct Data {
     pub classes: usize,
     /// The token that ends every target text, if there are any.
     pub end: Option<u32>,
+    /// What separates the two texts of pairs, if the rows are pairs.
+    pub separator: Option<u32>,
     /// Connected vectors: their dimension, and the digest of all.
     pub vectors: Option<(usize, String)>,
     /// Names the order of examples.
@@ -131,6 +133,11 @@ pub trait ModelKind: Sync {
     /// Whether it reads connected vectors that are not among its weights.
     fn keeps_vectors_outside(&self, settings: Settings<'_>, signals: bool) -> bool {
         let _ = (settings, signals);
+        false
+    }
+
+    /// Whether it can classify pairs of texts, joined into one sequence.
+    fn reads_pairs(&self) -> bool {
         false
     }
 
@@ -225,7 +232,8 @@ pub fn network_card(
     vectors: Option<&str>,
 ) -> Result<ModelCard, ParamError> {
     let model = Model::new(spec).map_err(|error| too_large(&error))?;
-    Ok(ModelCard::network(model.spec(), data.form.words(), vectors))
+    let card = ModelCard::network(model.spec(), data.form.words(), vectors);
+    Ok(card.of_pairs(data.separator))
 }
 
 fn filled(

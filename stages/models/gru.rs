@@ -34,6 +34,10 @@ impl ModelKind for Gru {
         recurrent::keeps_vectors_outside(settings, signals)
     }
 
+    fn reads_pairs(&self) -> bool {
+        true
+    }
+
     fn steps(&self, settings: Settings<'_>) -> bool {
         recurrent::steps(settings)
     }

@@ -58,6 +58,10 @@ impl ModelKind for Lstm {
         recurrent::keeps_vectors_outside(settings, signals)
     }
 
+    fn reads_pairs(&self) -> bool {
+        true
+    }
+
     fn steps(&self, settings: Settings<'_>) -> bool {
         recurrent::steps(settings)
     }

@@ -21,7 +21,9 @@ use nn::models::Model;
 use store::Params;
 
 use crate::contract::description::Choice;
-use crate::contract::expected::{ExpectedInputs, ExpectedModel, ExpectedRows, Mismatch};
+use crate::contract::expected::{
+    ExpectedInputs, ExpectedModel, ExpectedRows, Mismatch, PAIRS_HELP,
+};
 use crate::params::settings::{self, Settings};
 use crate::tables::model_card::ModelCard;
 use crate::tables::sequences::Form;
@@ -78,6 +80,12 @@ pub fn recurrent_names() -> Vec<&'static str> {
     names(|model| model.steps(Settings(&Params::new())))
 }
 
+/// What to do about pairs of texts for a model that reads one.
+pub fn pairs_help() -> String {
+    let names = names(|model| model.reads_pairs());
+    format!("choose one of {}, or {PAIRS_HELP}", names.join(", "))
+}
+
 /// The model that completed parameters name.
 pub fn chosen(params: &Params) -> Result<&'static dyn ModelKind, ParamError> {
     let name = Settings(params).text("model").unwrap_or_default();
@@ -107,6 +115,7 @@ pub fn check(params: &Params) -> Result<(), ParamError> {
         },
         classes: 2,
         end: Some(1),
+        separator: Some(0),
         vectors: Some((50, String::new())),
         seed: 0,
         epochs: 1,
@@ -229,8 +238,13 @@ pub fn expect(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedMo
     let model = chosen(params)?;
     let entry = model.entry();
     let name = entry.name;
-    if entry.task != ModelTask::Translate {
-        inputs.one_text("rows")?;
+    match entry.task {
+        ModelTask::Translate => {}
+        _ if model.reads_pairs() => inputs.joinable("rows")?,
+        _ => inputs.one_text("rows").map_err(|mismatch| Mismatch {
+            help: Some(pairs_help()),
+            ..mismatch
+        })?,
     }
     inputs.hold(
         "rows",

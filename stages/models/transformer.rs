@@ -3,6 +3,7 @@
 //! Paper: Vaswani et al. 2017, "Attention is all you need"; the classifier is that of BERT (Devlin et al. 2019).
 
 use nn::models::{NetworkSpec, TransformerSpec};
+use store::Value;
 
 use super::embedding::{DIM, vocabulary};
 use super::entry::{Data, ModelEntry, ModelKind, ModelTask, VectorUse, network_card};
@@ -10,7 +11,7 @@ use super::recurrent::{DROPOUT, LAYERS};
 use crate::ParamError;
 use crate::contract::description::{Constant, Param};
 use crate::contract::expected::ExpectedRows;
-use crate::params::settings::Settings;
+use crate::params::settings::{self, Settings};
 use crate::tables::model_card::ModelCard;
 
 /// Attention heads.
@@ -30,6 +31,12 @@ const POOLER: Param = Param::flag(
     false,
     "Whether a tanh layer comes before the logits, as in BERT.",
 );
+const SEGMENTS: Param = Param::flag(
+    "segments",
+    true,
+    "For pairs of texts: whether a segment vector is added to the tokens of each text, as in BERT; default: true.",
+)
+.optional();
 
 /// The model.
 pub struct Transformer;
@@ -51,6 +58,7 @@ impl ModelKind for Transformer {
                     INNER,
                     POSITIONS,
                     POOLER,
+                    SEGMENTS,
                 ]
             },
             reads: "tokens",
@@ -71,12 +79,33 @@ impl ModelKind for Transformer {
             dropout: s.float("dropout")?,
             pooler: s.flag("pooler")?,
             classes: data.classes,
+            separator: separator(s, data)?,
         };
         network_card(&spec, data, None)
+    }
+
+    fn reads_pairs(&self) -> bool {
+        true
     }
 
     fn network(&self, card: &ModelCard) -> Option<Result<Box<dyn NetworkSpec>, String>> {
         let spec = card.spec::<TransformerSpec>();
         Some(spec.map(|spec| Box::new(spec) as Box<dyn NetworkSpec>))
+    }
+}
+
+/// The token behind which the second segment begins, if there are segments.
+fn separator(s: Settings<'_>, data: &Data) -> Result<Option<u32>, ParamError> {
+    match (s.0.get(SEGMENTS.name), data.separator) {
+        (Some(_), None) => {
+            let message = "`segments` would have no effect: the rows are not pairs of texts";
+            Err(settings::wrong(
+                SEGMENTS.name,
+                message.to_owned(),
+                "leave it out",
+            ))
+        }
+        (Some(Value::Bool(false)), _) => Ok(None),
+        (_, separator) => Ok(separator),
     }
 }

@@ -249,6 +249,11 @@ pub struct Examples<'a> {
 }
 
 impl<'a> Examples<'a> {
+    /// A table that may lack columns.
+    pub fn of(table: &'a RecordBatch) -> Examples<'a> {
+        Examples { table }
+    }
+
     /// A table with ids.
     pub fn read(table: &'a RecordBatch) -> Result<Examples<'a>, Failure> {
         let ids = table.column_by_name(ID);

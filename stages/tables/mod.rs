@@ -9,6 +9,7 @@ pub mod model;
 pub mod model_card;
 pub mod ngrams;
 pub(crate) mod pages;
+pub mod pairs;
 pub mod results;
 pub mod schema;
 pub mod sequences;

@@ -31,6 +31,22 @@ impl ModelCard {
         )
     }
 
+    /// The same for a model of pairs of texts, which this token separates.
+    pub fn of_pairs(self, separator: Option<u32>) -> ModelCard {
+        let Some(separator) = separator else {
+            return self;
+        };
+        let text = self.text.strip_suffix('}').unwrap_or(&self.text);
+        let text = format!("{text},\"separator\":{separator}}}");
+        ModelCard::parse(&text).expect("a field more")
+    }
+
+    /// What separates the two texts that the model reads, if it reads pairs.
+    pub fn separator(&self) -> Option<u32> {
+        let separator = self.fields.get("separator").and_then(Value::as_u64);
+        separator.and_then(|id| u32::try_from(id).ok())
+    }
+
     /// A card with fields of its family's own, each as JSON, in this order.
     pub fn written(family: &str, fields: &[(&str, String)]) -> ModelCard {
         let mut text = format!("{{\"family\":\"{family}\"");
@@ -119,6 +135,13 @@ mod tests {
         assert_eq!(card.model(), "gru");
         assert_eq!((card.words(), card.vectors()), (Some("ab"), None));
         assert_eq!(ModelCard::parse(text).unwrap(), card);
+        assert_eq!(
+            (card.separator(), card.clone().of_pairs(None).text()),
+            (None, text)
+        );
+        let pairs = card.of_pairs(Some(3));
+        assert!(pairs.text().ends_with(r#""vectors":null,"separator":3}"#));
+        assert_eq!(pairs.separator(), Some(3));
         let bayes = [("words", json("ab")), ("vocabulary", json(5))];
         let bayes = ModelCard::written("naive_bayes", &bayes);
         assert_eq!(bayes.model(), "naive-bayes");

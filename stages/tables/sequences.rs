@@ -36,6 +36,8 @@ pub struct SequenceTable {
     pub examples: Vec<Example>,
     /// The second text of each row, if the table has one and its reader asked for it.
     pub second: Option<Vec<Sequence>>,
+    /// What separates the two texts, of pairs that were joined into one sequence.
+    pub separator: Option<u32>,
     /// What all rows hold.
     pub form: Form,
     /// Texts without a token; they are read as one unknown word.
@@ -113,9 +115,9 @@ impl SequenceTable {
     /// The rows of the output `tokens` of a tokenize stage, or of a data set of signals. Pairs of texts are an
     /// error: the second would be ignored.
     pub fn read(table: &RecordBatch) -> Result<SequenceTable, Failure> {
-        match table.column_by_name(SECOND) {
-            Some(_) => Err(Failure::new(expected::pairs(SECOND)).help(expected::PAIRS_HELP)),
-            None => SequenceTable::read_pairs(table),
+        match are_pairs(table) {
+            true => Err(Failure::new(expected::pairs(SECOND)).help(expected::PAIRS_HELP)),
+            false => SequenceTable::read_pairs(table),
         }
     }
 
@@ -124,12 +126,18 @@ impl SequenceTable {
         let ids = ids(table)?;
         let splits = texts(table, SPLIT)?;
         let labels = labels(table)?;
-        let (sequences, form, empty) = match table.column_by_name(IDS) {
+        let (sequences, form, mut empty) = match table.column_by_name(IDS) {
             Some(column) => tokens(table, column)?,
             None => signals(table)?,
         };
-        let second = table.column_by_name(SECOND);
-        let second = second.map(|column| Ok(tokens(table, column)?.0));
+        let second = match table.column_by_name(SECOND) {
+            Some(column) => {
+                let (second, _, without) = tokens(table, column)?;
+                empty += without;
+                Some(second)
+            }
+            None => None,
+        };
         let examples = sequences
             .into_iter()
             .zip(labels)
@@ -142,7 +150,8 @@ impl SequenceTable {
             ids,
             splits,
             examples,
-            second: second.transpose()?,
+            second,
+            separator: None,
             form,
             empty,
         })
@@ -188,6 +197,11 @@ impl SequenceTable {
             .help(format!("splits: {}", known.join(", ")))
             .at(param)
     }
+}
+
+/// Whether rows have a second text.
+pub fn are_pairs(table: &RecordBatch) -> bool {
+    table.column_by_name(SECOND).is_some()
 }
 
 fn ids(table: &RecordBatch) -> Result<Vec<String>, Failure> {

@@ -70,7 +70,16 @@ fn every_metric_is_listed_and_documented() {
     let names = std::fs::read_dir(folder).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let files: Vec<String> = names
-        .filter(|name| !["mod.rs", "entry.rs", "rows.rs"].contains(&name.as_str()))
+        .filter(|name| {
+            ![
+                "mod.rs",
+                "entry.rs",
+                "rows.rs",
+                "option.rs",
+                "class_counts.rs",
+            ]
+            .contains(&name.as_str())
+        })
         .map(|name| format!("stages/kinds/evaluate/metrics/{name}"))
         .collect();
     for file in &files {

@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::contract::description::{Choice, Param};
 use crate::kinds::attack::attacks::{self, ATTACKS};
 use crate::kinds::evaluate::metrics::METRICS;
+use crate::kinds::evaluate::metrics::option::MetricOption;
 use crate::models::{self, MODELS};
 use crate::tables::TABLES;
 use crate::tables::schema::TableSchema;
@@ -114,8 +115,18 @@ fn the_reference_of_metrics_is_current() {
         let entry = metric.entry();
         let link = entry.file.strip_prefix("stages/kinds/evaluate/").unwrap();
         let columns: Vec<String> = entry.columns.iter().map(|c| format!("`{c}`")).collect();
-        let (name, what, rows, columns) =
-            (entry.name, entry.summary, entry.rows, columns.join(", "));
+        let option = |option: &MetricOption| {
+            let MetricOption {
+                name,
+                default,
+                help,
+                ..
+            } = option;
+            format!(" The cell may set `{name}`, {help} (default: {default}).")
+        };
+        let options: String = metric.options().iter().map(option).collect();
+        let what = [entry.summary, &options].concat();
+        let (name, rows, columns) = (entry.name, entry.rows, columns.join(", "));
         writeln!(
             text,
             "| `{name}` | {what} | {rows} | {columns} | [{link}]({link}) |"

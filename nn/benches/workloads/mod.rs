@@ -314,6 +314,7 @@ fn transformer() -> Step {
         dropout: 0.0,
         pooler: false,
         classes: 2,
+        separator: None,
     };
     let example = |k: usize| Example {
         input: Sequence::Tokens(ids(64, 5000, &format!("t{k}"))),

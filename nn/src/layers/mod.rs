@@ -19,6 +19,7 @@ mod norm;
 mod pool;
 mod recurrent;
 mod rnn;
+mod segments;
 mod slices;
 mod transformer;
 pub use activation::{Activation, activate};
@@ -39,5 +40,6 @@ pub use recurrent::{
     States, StepEquations, StepMemory, Unrolled, last,
 };
 pub use rnn::Rnn;
+pub use segments::{segment_ids, segments};
 pub(crate) use slices::add;
 pub use transformer::{Block, BlockSize, positions};

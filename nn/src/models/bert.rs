@@ -1,7 +1,7 @@
 //! BERT's weights into the transformer classifier: names and layouts of the published checkpoints.
 //!
-//! Linear maps are stored (outputs, inputs) there and (inputs, outputs) here. Texts have one segment, so the first
-//! segment vector is added to every position. A missing classifier or pooler keeps its fresh weights.
+//! Linear maps are stored (outputs, inputs) there and (inputs, outputs) here. A model of single texts
+//! has no segment vectors: the first one is added to every position. A missing classifier or pooler keeps its fresh weights.
 
 use crate::autodiff::{Params, Span};
 use crate::error::{Error, Result, same, setting};
@@ -55,6 +55,7 @@ pub fn bert_spec(
         dropout,
         pooler,
         classes,
+        separator: None,
     })
 }
 
@@ -80,8 +81,13 @@ pub fn load_bert(model: &Model, params: &mut Params<f32>, tensors: &SafeTensors)
         expected: format!("rows of {dim}"),
         got: segment.len().to_string(),
     })?;
-    for row in load.params.get_mut(net.positions).chunks_exact_mut(dim) {
-        row.iter_mut().zip(segment).for_each(|(p, s)| *p += *s);
+    match net.segments {
+        Some(table) => load.rows("embeddings.token_type_embeddings.weight", table)?,
+        None => {
+            for row in load.params.get_mut(net.positions).chunks_exact_mut(dim) {
+                row.iter_mut().zip(segment).for_each(|(p, s)| *p += *s);
+            }
+        }
     }
     load.norm("embeddings.LayerNorm", &net.norm)?;
     for (k, block) in net.blocks.iter().enumerate() {

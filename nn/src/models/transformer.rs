@@ -1,14 +1,15 @@
 //! Transformer encoder classifier: tokens + positions -> norm -> blocks -> first step -> [tanh layer] -> logits.
 //!
 //! BERT's network (Devlin et al. 2019, arXiv:1810.04805), from scratch or with loaded weights. The first token should be
-//! the classification token. There is one segment: its vector is part of the positions.
+//! the classification token. One text has no segment vectors: BERT's is part of the positions. Pairs of texts are one
+//! sequence with a separator, and have two.
 
-use crate::autodiff::{Init, Layout, Params, Span, Tape};
-use crate::batch::Batch;
-use crate::error::Result;
+use crate::autodiff::{Init, Layout, Params, Span, Tape, Var};
+use crate::batch::{Batch, Input};
+use crate::error::{Error, Result};
 use crate::layers::{
     Activation, Block, BlockSize, Dense, Direction, LayerNorm, Sight, activate, dropout, last,
-    positions,
+    positions, segment_ids, segments,
 };
 use crate::models::check;
 use crate::models::network::{Forward, Network, NetworkInfo, NetworkSpec, TargetKind};
@@ -43,6 +44,9 @@ pub struct TransformerSpec {
     pub pooler: bool,
     /// Classes.
     pub classes: usize,
+    /// For pairs of texts with segment vectors: the token behind which the second text begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub separator: Option<u32>,
 }
 
 /// The network.
@@ -51,6 +55,7 @@ pub struct Transformer {
     pub(crate) spec: TransformerSpec,
     reader: Reader,
     pub(crate) positions: Span,
+    pub(crate) segments: Option<Span>,
     pub(crate) norm: LayerNorm,
     pub(crate) blocks: Vec<Block>,
     pub(crate) pooler: Option<Dense>,
@@ -76,6 +81,8 @@ impl NetworkSpec for TransformerSpec {
         let init = Init::Truncated(0.02);
         let reader = Reader::tokens(layout, spec.vocabulary, spec.dim, init)?;
         let positions = layout.add("positions", spec.positions, spec.dim, init);
+        let segments = spec.separator;
+        let segments = segments.map(|_| layout.add("segments", 2, spec.dim, init));
         let norm = LayerNorm::new(layout, "norm", spec.dim, EPS);
         let size = BlockSize {
             dim: spec.dim,
@@ -96,6 +103,7 @@ impl NetworkSpec for TransformerSpec {
             spec: spec.clone(),
             reader,
             positions,
+            segments,
             norm,
             blocks,
             pooler,
@@ -115,11 +123,34 @@ impl Network for Transformer {
     }
 }
 
+impl Transformer {
+    /// Adds segment vectors, if there are any.
+    fn with_segments<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+        x: Var,
+    ) -> Result<Var> {
+        let Some((table, separator)) = self.segments.zip(self.spec.separator) else {
+            return Ok(x);
+        };
+        let Input::Tokens(ids) = &batch.input else {
+            return Err(Error::Missing {
+                what: "separator among vectors: pairs of texts are read as tokens",
+            });
+        };
+        let ids = segment_ids(ids, batch.items(), separator);
+        Ok(segments(tape, params, x, table, ids))
+    }
+}
+
 impl<T: Real> Forward<T> for Transformer {
     fn forward(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
         let input = self.reader.read(tape, params, batch)?;
         check::steps(self.spec.positions, batch.time())?;
         let x = positions(tape, params, input, self.positions);
+        let x = self.with_segments(tape, params, batch, x)?;
         let x = self.norm.forward(tape, params, x);
         let mut x = dropout(tape, x, self.spec.dropout);
         let sight = Sight {

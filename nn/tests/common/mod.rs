@@ -127,6 +127,7 @@ pub fn cases() -> Vec<Case> {
                 dropout: 0.1,
                 pooler: true,
                 classes: 3,
+                separator: None,
             }),
             dim: 6,
             kind: Kind::Classes { tokens: 12 },

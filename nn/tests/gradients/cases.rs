@@ -259,6 +259,17 @@ pub const CASES: &[Case] = &[
         },
     },
     Case {
+        name: "segments",
+        build: |n, l| {
+            let table = l.add("s", 2, n, U);
+            Box::new(move |t, p, x, _| {
+                let shape = t.shape(x);
+                let ids = (0..shape.time * shape.batch).map(|n| usize::from(n % 3 == 1));
+                vec![segments(t, p, x, table, ids.collect())]
+            })
+        },
+    },
+    Case {
         name: "bahdanau decoder",
         build: |n, l| {
             let (d, m) = (

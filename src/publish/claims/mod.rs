@@ -71,6 +71,9 @@ pub enum Level {
 }
 
 impl Level {
+    /// All of them.
+    pub const ALL: [Level; 3] = [Level::Must, Level::Should, Level::Info];
+
     /// As in the file.
     pub fn name(self) -> &'static str {
         match self {

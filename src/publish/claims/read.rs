@@ -191,7 +191,7 @@ fn check_claim(
 }
 
 fn check_level(name: &str, span: Span) -> Result<Level, Diagnostic> {
-    let all = [Level::Must, Level::Should, Level::Info];
+    let all = Level::ALL;
     let found = all.into_iter().find(|level| level.name() == name);
     found.ok_or_else(|| {
         let hint = nearest(name, all.map(Level::name));

@@ -31,7 +31,10 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
         );
         return Err(Mismatch::new(Blamed::Param("attack"), message, help));
     }
-    inputs.one_text("rows")?;
+    match entry.changes {
+        Changes::Nothing => inputs.joinable("rows")?,
+        _ => inputs.one_text("rows")?,
+    }
     let fits: fn(ExpectedRows) -> bool = match entry.changes {
         Changes::Nothing => |rows| rows != ExpectedRows::Texts,
         Changes::Words | Changes::WordEdits => |rows| matches!(rows, ExpectedRows::Tokens { .. }),

@@ -16,7 +16,7 @@ use store::Params;
 
 use super::attacks::find;
 use super::context::{AttackContext, Item};
-use super::entry::PreparedAttack;
+use super::entry::{Changes, PreparedAttack};
 use super::goals::Goal;
 use super::outcome::Outcome;
 use super::trace::Trace;
@@ -25,6 +25,7 @@ use crate::models::loaded::{Loaded, accuracy, probabilities};
 use crate::params::settings::Settings;
 use crate::tables::examples::{BACKWARD, FORWARD};
 use crate::tables::model_card::ModelCard;
+use crate::tables::pairs;
 use crate::tables::sequences::SequenceTable;
 use crate::tables::vectors;
 use crate::tables::{ngrams, vocabulary};
@@ -88,7 +89,7 @@ impl AttackInputs {
                     .help("connect a train stage with model = \"naive-bayes\""),
             );
         }
-        let rows = SequenceTable::read(&task.inputs["rows"])?;
+        let rows = rows(task, &loaded.card)?;
         let words = task.inputs.get("vocab").map(words).transpose()?;
         let ours = rows.form.words();
         vocabulary::agree(ours, loaded.card.words(), "victim")?;
@@ -403,6 +404,18 @@ fn in_order(
         watch.progress(traces.len() as u64, items.len() as u64);
     }
     Ok(traces)
+}
+
+/// The rows as the model reads them. Attacks that change rows read single texts only.
+pub fn rows(task: &Task<'_>, model: &ModelCard) -> Result<SequenceTable, Failure> {
+    let table = &task.inputs["rows"];
+    let attack = Settings(task.params).text("attack").and_then(find);
+    let rows = match attack.map(|attack| attack.entry().changes) {
+        Some(Changes::Nothing) => pairs::read_joined(table)?,
+        _ => SequenceTable::read(table)?,
+    };
+    pairs::agree(rows.separator, model.separator())?;
+    Ok(rows)
 }
 
 /// The words by id, from the output `vocab` of a tokenize stage.

@@ -55,7 +55,7 @@ pub fn expected(params: &Params) -> Option<Expected> {
                 .iter()
                 .any(|form| PAIRS.contains(&form.loader.as_str())),
         ),
-        Origin::Made(set, _) => (of_schema(set.schema), false),
+        Origin::Made(set, _) => (of_schema(set.schema), set.pairs),
         Origin::Own(source) if source.signals() => (Some(ExpectedRows::Signals), false),
         Origin::Own(source) => (Some(ExpectedRows::Texts), source.pairs()),
     };

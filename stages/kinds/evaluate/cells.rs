@@ -14,6 +14,7 @@ use store::{Params, Value};
 
 use super::metrics;
 use super::metrics::entry::Number;
+use super::metrics::option::MetricOption;
 use super::template::{fill, placeholders};
 use crate::contract::nearest::nearest;
 use crate::params::settings::{Settings, failure, unknown, wrong};
@@ -30,6 +31,8 @@ pub struct Cell {
     pub col: String,
     /// Columns with the values that rows must have, if only some rows are meant.
     pub only: BTreeMap<String, Vec<String>>,
+    /// What it sets beside its metric.
+    pub options: BTreeMap<String, i64>,
 }
 
 impl Cell {
@@ -51,11 +54,11 @@ impl Cell {
 pub fn check(params: &Params) -> Result<(), ParamError> {
     let cells = read(params)?;
     let named = params.get("labels").and_then(Value::as_list);
-    let classes = |name: &str| ["true", "predicted"].contains(&name);
+    let classes = |name: &str| ["true", "predicted", "class"].contains(&name);
     let shown = cells.iter().flat_map(Cell::placeholders).any(classes);
     if named.is_some_and(|names| !names.is_empty()) && !shown {
         let message = "`labels` would have no effect here".to_owned();
-        let help = "leave it out: no cell has {true} or {predicted} in its names";
+        let help = "leave it out: no cell has {true}, {predicted} or {class} in its names";
         return Err(wrong("labels", message, help));
     }
     Ok(())
@@ -72,10 +75,16 @@ pub fn read(params: &Params) -> Result<Vec<Cell>, ParamError> {
     }
     let cell = |(n, cell): (usize, &Value)| {
         let cell = cell.as_table();
-        let given = cell.into_iter().flat_map(BTreeMap::keys);
-        for key in given {
-            if !KEYS.contains(&key.as_str()) {
-                let error = unknown("cells", key, KEYS.into_iter());
+        let metric = cell.and_then(|cell| cell.get("metric"));
+        let metric = metric.and_then(Value::as_text).and_then(metrics::find);
+        let own = metric.map_or(&[][..], |metric| metric.options());
+        let mut options = BTreeMap::new();
+        for (key, value) in cell.into_iter().flatten() {
+            if let Some(option) = own.iter().find(|option| option.name == key) {
+                options.insert(key.clone(), in_range(n, option, value)?);
+            } else if !KEYS.contains(&key.as_str()) {
+                let known = KEYS.into_iter().chain(own.iter().map(|option| option.name));
+                let error = unknown("cells", key, known);
                 let message = format!("cell {} has the key `{key}`", n + 1);
                 return Err(ParamError { message, ..error });
             }
@@ -95,6 +104,7 @@ pub fn read(params: &Params) -> Result<Vec<Cell>, ParamError> {
             row: text("row")?,
             col: text("col")?,
             only: only(n, cell.and_then(|cell| cell.get(WHERE)))?,
+            options,
         })
     };
     list.iter().enumerate().map(cell).collect()
@@ -141,6 +151,21 @@ pub fn sources(params: &Params) -> Vec<(&'static str, String)> {
         .iter()
         .filter_map(|cell| cell.as_table()?.get("from")?.as_text());
     from.map(|from| ("cells", from.to_owned())).collect()
+}
+
+/// The value of an option of cell `n`.
+fn in_range(n: usize, option: &MetricOption, value: &Value) -> Result<i64, ParamError> {
+    let MetricOption {
+        name, least, most, ..
+    } = option;
+    let given = value.as_int().filter(|x| (*least..=*most).contains(x));
+    given.ok_or_else(|| {
+        let message = format!(
+            "`{name}` of cell {} must be an integer from {least} to {most}, not {value}",
+            n + 1
+        );
+        wrong("cells", message, format!("it is {}", option.help))
+    })
 }
 
 /// All cells, with the paper's values beside them.
@@ -212,6 +237,14 @@ fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Res
     let has = |name: &str| schema.field_with_name(name).is_ok();
     let on_examples = has(examples::PREDICTED_AFTER) && has(examples::SUCCESS);
     let metric = metrics::find(&cell.metric).filter(|_| on_examples);
+    if let (None, Some(option)) = (metric, cell.options.keys().next()) {
+        return Err(Failure::new(format!(
+            "`{option}` would have no effect: `{}` is a column of `{}`",
+            cell.metric, cell.from
+        ))
+        .help("leave it out: it is for metrics on the output `examples` of an attack")
+        .at("cells"));
+    }
     let filled = metric.map_or(&[][..], |metric| metric.entry().placeholders);
     let mut by: Vec<&str> = cell
         .placeholders()
@@ -241,14 +274,16 @@ fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Res
     let mut results = Vec::new();
     for (values, places) in groups(table, &meant(cell, table)?, &by)? {
         let numbers = match metric {
-            Some(metric) => metrics::measure(metric, table, &places)?,
+            Some(metric) => metrics::measure(metric, table, &places, &cell.options)?,
             None => vec![column(cell, table, &places, by.contains(&"n"))?],
         };
         for number in numbers {
             let mut values = values.clone();
             for (placeholder, n) in &number.about {
-                let name = labels.get(*n as usize).filter(|_| *placeholder != "words");
-                let text = name.map_or_else(|| n.to_string(), |name| (*name).to_owned());
+                let text = match *placeholder {
+                    "words" => n.to_string(),
+                    _ => class_name(labels, *n)?,
+                };
                 values.insert((*placeholder).to_owned(), text);
             }
             results.push(ResultRow {
@@ -262,6 +297,21 @@ fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Res
         }
     }
     Ok(results)
+}
+
+/// The name of a class: its number, if classes have no names. Some with names and some without would be a
+/// list that is too short.
+fn class_name(labels: &[&str], class: i64) -> Result<String, Failure> {
+    let name = usize::try_from(class).ok().and_then(|n| labels.get(n));
+    match (name, labels.len()) {
+        (Some(name), _) => Ok((*name).to_owned()),
+        (None, 0) => Ok(class.to_string()),
+        (None, _) => Err(
+            Failure::new(format!("`labels` has no name for the class {class}"))
+                .help("give every class a name, in the order of their numbers from 0")
+                .at("labels"),
+        ),
+    }
 }
 
 type Group = (BTreeMap<String, String>, Vec<usize>);

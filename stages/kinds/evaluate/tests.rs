@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, StringArray};
-use arrow::datatypes::{Float64Type, Int64Type};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int64Array, ListArray, ListBuilder,
+    StringArray, StringBuilder,
+};
+use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use store::Value;
 
@@ -29,7 +32,47 @@ fn examples() -> RecordBatch {
         Arc::new(Int64Array::from_iter_values(rows.iter().map(k)))
     };
     let success = rows.iter().map(|r| Some(r.2 == r.1 && r.3 != r.1));
+    // The predicted class has 0.9 and 0.6 in turn.
+    let p_after = rows.iter().enumerate().map(|(n, r)| {
+        let sure = if n % 2 == 0 { 0.9 } else { 0.6 };
+        let p = [1.0 - sure, sure];
+        Some(vec![Some(p[1 - r.3 as usize]), Some(p[r.3 as usize])])
+    });
+    let p_after = ListArray::from_iter_primitive::<Float32Type, _, _>(p_after);
+    // Ten tokens and two of padding; as many are replaced as words were changed.
+    let text = |changed: i64| -> Option<Vec<Option<i32>>> {
+        let token = |k: i32| {
+            if i64::from(k) < changed {
+                50 + k
+            } else {
+                5 + k
+            }
+        };
+        Some((0..10).map(token).chain([0, 0]).map(Some).collect())
+    };
+    let texts = |changed: fn(i64) -> i64| -> ArrayRef {
+        let texts = rows.iter().map(|r| text(changed(r.4)));
+        Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(texts))
+    };
+    let positions = rows
+        .iter()
+        .map(|r| Some((0..r.4 as i32).map(Some).collect::<Vec<_>>()));
+    let positions = ListArray::from_iter_primitive::<Int32Type, _, _>(positions);
+    let words = |word: &str| -> ArrayRef {
+        let mut list = ListBuilder::new(StringBuilder::new());
+        for row in &rows {
+            (0..row.4).for_each(|_| list.values().append_value(word));
+            list.append(true);
+        }
+        Arc::new(list.finish())
+    };
     let columns = vec![
+        ("p_after", Arc::new(p_after) as ArrayRef),
+        ("original", texts(|_| 0)),
+        ("adversarial", texts(|changed| changed)),
+        ("positions", Arc::new(positions) as ArrayRef),
+        ("old", words("good")),
+        ("new", words("goof")),
         ("n", whole(|r| r.0)),
         ("label", whole(|r| r.1)),
         ("predicted_before", whole(|r| r.2)),
@@ -63,7 +106,11 @@ fn evaluate(
     cells: Vec<Value>,
     inputs: &[(&str, &RecordBatch)],
 ) -> Result<Vec<Measured>, crate::Failure> {
-    let shows = |cell: &Value| cell.to_string().contains("{true}");
+    let shows = |cell: &Value| {
+        ["{true}", "{class}"]
+            .iter()
+            .any(|name| cell.to_string().contains(name))
+    };
     let labels = Value::List(vec![text("neg"), text("pos")]);
     let labelled = cells.iter().any(shows);
     let given = [("cells", Value::List(cells)), ("labels", labels)];
@@ -152,6 +199,164 @@ fn every_metric_is_what_a_hand_counts() {
     assert_eq!(words["4 words/3"], 0.0);
     assert_eq!(words["7 words/3"], 1.0);
     assert_eq!(words["1 words/1"], 1.0);
+}
+
+/// Labels and predictions of `n = 1`: 00 01 11 10; of `n = 3`: 01 01 10 11.
+#[test]
+fn classification_by_hand() {
+    let found = |metric: &str, row: &str| -> Vec<(String, Option<f64>, i64)> {
+        let found = measured(metric, row).into_iter();
+        found
+            .map(|(name, value, n)| (name, value, n.unwrap()))
+            .collect()
+    };
+    let is = |name: &str, value: f64, n: i64| (name.to_owned(), Some(value), n);
+    assert_eq!(
+        found("precision", "{class}"),
+        [
+            is("neg/1", 0.5, 2),
+            is("pos/1", 0.5, 2),
+            is("neg/3", 0.0, 1),
+            is("pos/3", 1.0 / 3.0, 3)
+        ]
+    );
+    assert_eq!(
+        found("recall", "{class}"),
+        [
+            is("neg/1", 0.5, 2),
+            is("pos/1", 0.5, 2),
+            is("neg/3", 0.0, 2),
+            is("pos/3", 0.5, 2)
+        ]
+    );
+    // 2 x 1/3 x 1/2 / (1/3 + 1/2) = 0.4
+    assert_eq!(
+        found("f1", "{class}"),
+        [
+            is("neg/1", 0.5, 4),
+            is("pos/1", 0.5, 4),
+            is("neg/3", 0.0, 4),
+            is("pos/3", 0.4, 4)
+        ]
+    );
+    assert_eq!(
+        found("macro_f1", "a"),
+        [is("a/1", 0.5, 4), is("a/3", 0.2, 4)]
+    );
+    assert_eq!(found("micro_f1", "a"), found("accuracy", "a"));
+    // Scores of class 1 for n = 1: negative 0.1, 0.6; positive 0.9, 0.4. Of four pairs three are in order.
+    // For n = 3: negative 0.9, 0.6; positive 0.1, 0.6: none in order, one tied.
+    assert_eq!(found("auc", "a"), [is("a/1", 0.75, 4), is("a/3", 0.125, 4)]);
+    let near = |metric: &str, expected: [f64; 2]| {
+        for ((_, value, n), expected) in found(metric, "a").into_iter().zip(expected) {
+            assert!(
+                (value.unwrap() - expected).abs() < 1e-6,
+                "{metric}: {value:?}"
+            );
+            assert_eq!(n, 4);
+        }
+    };
+    // The rows of 0.9 are in one bin, those of 0.6 in another: n = 1 has |1.8 - 2| and |1.2 - 0|, n = 3 has
+    // |1.8 - 0| and |1.2 - 1|.
+    near("ece", [0.35, 0.5]);
+}
+
+#[test]
+fn attacks_by_hand() {
+    let found = |metric: &str| -> Vec<(f64, i64)> {
+        let found = measured(metric, "a").into_iter();
+        found
+            .map(|(_, value, n)| (value.unwrap(), n.unwrap()))
+            .collect()
+    };
+    // Successes: one row of four with n = 1, three of four with n = 3, and three were correct before.
+    assert_eq!(found("success_rate_all"), [(0.25, 4), (0.75, 4)]);
+    assert_eq!(found("success_rate_correct"), [(1.0 / 3.0, 3), (1.0, 3)]);
+    assert_eq!(found("success_rate"), found("success_rate_correct"));
+    // Passes: words changed and one; of n = 3: 3, 4, 8, 4, of which the last is no success.
+    assert_eq!(found("median_queries"), [(2.0, 4), (4.0, 4)]);
+    assert_eq!(found("success_queries"), [(2.0, 1), (5.0, 3)]);
+    // Words of ten, the padding not counted: 1; and 2, 3, 7.
+    assert_eq!(
+        found("changed_share"),
+        [(0.1, 1), ((0.2 + 0.3 + 0.7) / 3.0, 3)]
+    );
+    let kept = found("kept_share");
+    for ((kept, n), (changed, m)) in kept.into_iter().zip(found("changed_share")) {
+        assert!((kept + changed - 1.0).abs() < 1e-12, "replaced words only");
+        assert_eq!(n, m);
+    }
+    // One character of each word: good becomes goof.
+    assert_eq!(found("mean_characters"), found("mean_words"));
+}
+
+#[test]
+fn options_of_metrics_are_read_and_checked() {
+    let with = |metric: &str, bins: i64| {
+        let Value::Table(mut cell) = cell("x", metric, "a", "{n}") else {
+            unreachable!()
+        };
+        cell.insert("bins".to_owned(), Value::Int(bins));
+        Value::List(vec![Value::Table(cell)])
+    };
+    // One bin: the distance between mean probability and accuracy.
+    let Value::List(cells) = with("ece", 1) else {
+        unreachable!()
+    };
+    let found = evaluate(cells, &[("x", &examples())]).unwrap();
+    assert!((found[0].1.unwrap() - 0.25).abs() < 1e-6, "{found:?}");
+    let refused = |cells: Value| {
+        let error = crate::complete(&Evaluate, &trial::params(&[("cells", cells)])).unwrap_err();
+        error.message
+    };
+    assert_eq!(
+        refused(with("ece", 0)),
+        "`bins` of cell 1 must be an integer from 1 to 10000, not 0"
+    );
+    assert_eq!(refused(with("auc", 3)), "cell 1 has the key `bins`");
+}
+
+#[test]
+fn too_few_names_of_classes_are_refused() {
+    let cells = Value::List(vec![cell("x", "miss_rate", "{true}", "{n}")]);
+    let given = [("cells", cells), ("labels", Value::List(vec![text("neg")]))];
+    let failure = run(&Evaluate, &[("x", &examples())], &given, 0).unwrap_err();
+    assert_eq!(failure.message, "`labels` has no name for the class 1");
+    assert_eq!(failure.param, Some("labels"));
+}
+
+#[test]
+fn characters_of_ids_are_refused() {
+    let examples = examples();
+    let ids = |row: usize| -> Vec<String> {
+        let words = examples["words_changed"].as_primitive::<Int64Type>();
+        (0..words.value(row)).map(|k| (5 + k).to_string()).collect()
+    };
+    let mut list = ListBuilder::new(StringBuilder::new());
+    for row in 0..examples.num_rows() {
+        ids(row)
+            .iter()
+            .for_each(|id| list.values().append_value(id));
+        list.append(true);
+    }
+    let list: ArrayRef = Arc::new(list.finish());
+    let schema = examples.schema();
+    let columns = schema.fields().iter().map(|field| {
+        let name = field.name().as_str();
+        let column = if name == "old" {
+            &list
+        } else {
+            &examples[name]
+        };
+        (name, column.clone())
+    });
+    let table = with_metadata(columns.collect(), Default::default());
+    let cells = vec![cell("x", "mean_characters", "a", "{n}")];
+    let failure = evaluate(cells, &[("x", &table)]).unwrap_err();
+    assert_eq!(
+        failure.message,
+        "the edits of these examples are token ids, which have no characters to compare"
+    );
 }
 
 #[test]
@@ -385,7 +590,8 @@ fn a_metric_reads_the_columns_that_it_names_and_no_others() {
     };
     for metric in super::metrics::METRICS {
         let entry = metric.entry();
-        let measured = |table: &RecordBatch| super::metrics::measure(*metric, table, &all);
+        let measured =
+            |table: &RecordBatch| super::metrics::measure(*metric, table, &all, &BTreeMap::new());
         let whole = measured(&examples).unwrap();
         assert_eq!(measured(&only(entry.columns)).unwrap(), whole);
         assert!(!whole.is_empty(), "{}", entry.name);

@@ -276,7 +276,9 @@ impl Stage for Tokenize {
             .collect::<Result<Vec<_>, _>>()?;
         let stats = stats::table(&rows, &columns, &vocab, &settings);
         let metadata = output::metadata(&vocab, &settings);
-        let tokens = output::tokens(&rows, columns, metadata.clone(), &settings);
+        let marks = output::pair_marks(&rows, &vocab, &settings);
+        let tokens = [metadata.clone(), marks].concat();
+        let tokens = output::tokens(&rows, columns, tokens, &settings);
         let vocab = output::vocab(&vocab, counts, metadata);
         Ok([("tokens", tokens), ("vocab", vocab), ("stats", stats)]
             .map(|(name, table)| (name.to_owned(), table))

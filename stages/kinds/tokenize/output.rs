@@ -10,10 +10,10 @@ use rayon::prelude::*;
 
 use super::rows::Rows;
 use super::scan::Shard;
-use super::settings::{SCHEMES, Settings};
+use super::settings::{SCHEMES, Scheme, Settings};
 use super::vocab::Vocabulary;
 use crate::Failure;
-use crate::tables::vocabulary;
+use crate::tables::{pairs, vocabulary};
 
 /// The tokens of one column of text.
 pub struct Ids {
@@ -175,6 +175,22 @@ pub fn metadata(vocab: &Vocabulary, settings: &Settings) -> Vec<(String, String)
         known.push(pair("filled", "true".to_owned()));
     }
     known
+}
+
+/// What joins the two texts of pairs, in their tokens alone: the ids of [CLS] and [SEP], if texts have them.
+pub fn pair_marks(rows: &Rows, vocab: &Vocabulary, settings: &Settings) -> Vec<(String, String)> {
+    if rows.texts.len() < 2 || settings.scheme != Scheme::WordPiece {
+        return Vec::new();
+    }
+    let marks = [
+        (pairs::START, settings.before),
+        (pairs::SEPARATOR, settings.after),
+    ];
+    let id = |mark: Option<&str>| vocab.tokens.find(mark?.as_bytes());
+    let marks = marks.into_iter();
+    marks
+        .filter_map(|(key, mark)| Some((key.to_owned(), id(mark)?.to_string())))
+        .collect()
 }
 
 /// A table of columns that may be null, with metadata.

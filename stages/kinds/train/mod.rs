@@ -22,7 +22,8 @@ use crate::params::complete::union;
 use crate::params::settings;
 use crate::params::settings::{Settings, failure};
 use crate::tables::model_card::ModelCard;
-use crate::tables::sequences::{Form, SequenceTable};
+use crate::tables::pairs;
+use crate::tables::sequences::{self, Form, SequenceTable};
 use crate::tables::vectors;
 use crate::tables::{history, vocabulary, weights};
 use crate::training::{Trained, TrainingData, classify, language, translate};
@@ -150,10 +151,7 @@ impl Stage for Train {
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
         let settings = Settings(task.params);
         let kind = models::chosen(task.params).map_err(failure)?.entry().task;
-        let rows = match kind {
-            ModelTask::Translate => SequenceTable::read_pairs(&task.inputs["rows"])?,
-            _ => SequenceTable::read(&task.inputs["rows"])?,
-        };
+        let rows = rows(task)?;
         if rows.empty > 0 {
             let empty = rows.empty;
             task.watch.log(&format!(
@@ -186,6 +184,7 @@ impl Stage for Train {
             form: rows.form.clone(),
             classes,
             end,
+            separator: rows.separator,
             vectors: vectors.as_ref().map(|v| (v.dim, weights::digest(&v.data))),
             seed: task.seed,
             epochs: spec.epochs,
@@ -227,6 +226,20 @@ impl Stage for Train {
             ("weights".to_owned(), trained.weights),
         ]
         .into())
+    }
+}
+
+/// The rows as the model reads them: pairs of texts in two sequences, in one, or not at all.
+fn rows(task: &Task<'_>) -> Result<SequenceTable, Failure> {
+    let model = models::chosen(task.params).map_err(failure)?;
+    let table = &task.inputs["rows"];
+    match model.entry().task {
+        ModelTask::Translate => SequenceTable::read_pairs(table),
+        _ if model.reads_pairs() => pairs::read_joined(table),
+        _ => SequenceTable::read(table).map_err(|error| match sequences::are_pairs(table) {
+            true => error.help(models::pairs_help()),
+            false => error,
+        }),
     }
 }
 

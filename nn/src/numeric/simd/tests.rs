@@ -55,6 +55,7 @@ fn avx2_and_avx512_give_the_same_bits_and_portable_nearly() {
         dropout: 0.0,
         pooler: true,
         classes: 2,
+        separator: None,
     };
     let cells = [&RNN, &GRU, &LSTM].map(recurrent);
     let cells = cells.iter().map(|spec| spec as &dyn NetworkSpec);

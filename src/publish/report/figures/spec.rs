@@ -90,6 +90,11 @@ const KEYS: [&str; 16] = [
     "profiles", "title", "note", "x_label", "y_label",
 ];
 
+/// The kinds of figures by name, each with the keys that it needs.
+pub fn kinds() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    KINDS.into_iter().map(|(name, _, needs)| (name, needs))
+}
+
 /// How many rows of series and images are drawn by default.
 const ROWS: usize = 6;
 

@@ -3,6 +3,8 @@
 use nn::numeric::{argmax, softmax};
 use nn::objectives::Objective;
 
+use crate::Failure;
+
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Aim {
@@ -65,9 +67,16 @@ impl Goal {
         }
     }
 
-    /// The same with at least this probability of the class that is predicted then.
-    pub fn with_confidence(self, confidence: f32) -> Goal {
-        Goal { confidence, ..self }
+    /// The same with at least this probability of the class that is predicted then. Keywords and objectives have
+    /// no such probability: for them it is refused.
+    pub fn with_confidence(self, confidence: f32) -> Result<Goal, Failure> {
+        match self.aim {
+            Aim::Untargeted(_) | Aim::Targeted(_) => Ok(Goal { confidence, ..self }),
+            Aim::Keyword(_) | Aim::Above(..) => Err(Failure::new(
+                "a confidence is the probability of a class, and this goal is not a class",
+            )
+            .help("leave it out, or choose a targeted or untargeted goal")),
+        }
     }
 
     /// The class to reach, if only one will do.
@@ -145,9 +154,24 @@ mod tests {
     fn confidence_is_that_of_the_predicted_class() {
         // softmax([0, 2, 1]) = [0.090, 0.665, 0.245]
         for (answer, least, most) in [(LOGITS, 0.66, 0.67), (PROBABILITIES, 0.7, 0.71)] {
-            assert!(Goal::untargeted(0).with_confidence(least).reached(answer));
-            assert!(!Goal::untargeted(0).with_confidence(most).reached(answer));
-            assert!(!Goal::untargeted(1).with_confidence(0.01).reached(answer));
+            let sure = |goal: Goal, confidence: f32| {
+                goal.with_confidence(confidence).unwrap().reached(answer)
+            };
+            assert!(sure(Goal::untargeted(0), least));
+            assert!(!sure(Goal::untargeted(0), most));
+            assert!(!sure(Goal::untargeted(1), 0.01));
+        }
+    }
+
+    #[test]
+    fn only_classes_have_a_confidence() {
+        assert!(Goal::targeted(1).with_confidence(0.5).is_ok());
+        for goal in [Goal::keyword(7), Goal::above(Objective::CrossEntropy, 1.5)] {
+            let refused = goal.with_confidence(0.5).unwrap_err();
+            assert_eq!(
+                refused.message,
+                "a confidence is the probability of a class, and this goal is not a class"
+            );
         }
     }
 

@@ -26,7 +26,8 @@ use crate::tables::examples::{
     ADVERSARIAL, ATTACKED, Examples, ID, LABEL, OPERATIONS, ORIGINAL, P_AFTER, P_BEFORE,
     PREDICTED_AFTER, PREDICTED_BEFORE, SUCCESS, WANTED, WORDS_CHANGED,
 };
-use crate::tables::sequences::{Form, SequenceTable};
+use crate::tables::pairs;
+use crate::tables::sequences::Form;
 use crate::tables::summary;
 use crate::tables::vectors;
 use crate::{Disagreement, Failure, Outputs, Replayed, Task};
@@ -36,9 +37,10 @@ use row::{Report, Row};
 /// because they were computed on the same instruction sets.
 pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replayed, Failure> {
     let table = Examples::read(&outputs["examples"])?;
-    let rows = SequenceTable::read(&task.inputs["rows"])?;
     let connected = task.inputs.get("vectors").map(vectors::read).transpose()?;
     let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?;
+    let rows = pairs::read_joined(&task.inputs["rows"])?;
+    pairs::agree(rows.separator, loaded.card.separator())?;
     let subject = loaded.subject()?;
     let settings = Settings(task.params);
     let mut report = Report::default();

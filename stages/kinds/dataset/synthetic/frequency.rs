@@ -21,6 +21,7 @@ pub static FREQUENCY: Synthetic = Synthetic {
     name: "frequency",
     title: "Sine waves with a period inside 5..6 or outside it, 100 steps of 0.1",
     schema: Schema::Sequence,
+    pairs: false,
     labels: &["inside", "outside"],
     file: "stages/kinds/dataset/synthetic/frequency.rs",
     splits: &[("train", 10_000), ("dev", 2_000), ("test", 2_000)],

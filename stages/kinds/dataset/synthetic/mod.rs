@@ -3,12 +3,17 @@
 
 mod frequency;
 mod options;
+mod relations;
 mod reviews_grammar;
 
 pub use options::{Options, Synthetic};
 
 /// Every synthetic data set. To add one: a file, a `mod` line above and an entry here.
-pub static SYNTHETIC: &[&Synthetic] = &[&frequency::FREQUENCY, &reviews_grammar::REVIEWS];
+pub static SYNTHETIC: &[&Synthetic] = &[
+    &frequency::FREQUENCY,
+    &reviews_grammar::REVIEWS,
+    &relations::RELATIONS,
+];
 
 /// The set of that name.
 pub fn find(name: &str) -> Option<&'static Synthetic> {

@@ -15,6 +15,8 @@ pub struct Synthetic {
     pub title: &'static str,
     /// The columns of its table.
     pub schema: Schema,
+    /// Whether rows have a second text.
+    pub pairs: bool,
     /// The names of its classes.
     pub labels: &'static [&'static str],
     /// The file that generates it: its code is part of the key, the others' is not.

@@ -1,5 +1,6 @@
 //! What a metric is: an entry that describes it, and a measurement. Knows none by name.
 
+use super::option::MetricOption;
 use super::rows::AttackedRows;
 use crate::Failure;
 
@@ -23,6 +24,11 @@ pub struct MetricEntry {
 pub trait Metric: Sync {
     /// Its name, file, summary and needs.
     fn entry(&self) -> MetricEntry;
+
+    /// What a cell may set beside it.
+    fn options(&self) -> &'static [MetricOption] {
+        &[]
+    }
 
     /// The number, or one for each combination of its placeholders.
     fn measure(&self, rows: &AttackedRows<'_>) -> Result<Vec<Number>, Failure>;
@@ -59,6 +65,16 @@ impl Number {
         let n = numbers.len();
         Number {
             value: (n > 0).then(|| numbers.iter().sum::<i64>() as f64 / n as f64),
+            n: Some(n as u64),
+            about: Vec::new(),
+        }
+    }
+
+    /// The mean of numbers that were measured on `n` rows.
+    pub fn mean_of(numbers: &[f64], n: usize) -> Number {
+        let count = numbers.len();
+        Number {
+            value: (count > 0).then(|| numbers.iter().sum::<f64>() / count as f64),
             n: Some(n as u64),
             about: Vec::new(),
         }

@@ -29,6 +29,7 @@ pub static REVIEWS: Synthetic = Synthetic {
     name: "reviews-grammar",
     title: "Short reviews of films and restaurants, written by a grammar",
     schema: Schema::Text,
+    pairs: false,
     labels: &["negative", "positive"],
     file: "stages/kinds/dataset/synthetic/reviews_grammar/mod.rs",
     splits: &[("train", 4_000), ("dev", 1_000), ("test", 1_000)],

@@ -1,0 +1,174 @@
+//! `pipeline.toml` as a schema.
+
+use serde_json::{Map, Value, json};
+
+use super::kind;
+use super::value::{DRAFT, axis_value_definition, string};
+
+/// The whole file.
+pub fn schema() -> Value {
+    json!({
+        "$schema": DRAFT,
+        "title": "pipeline.toml of ablate",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "pipeline": { "$ref": "#/definitions/pipeline" },
+            "data": { "$ref": "#/definitions/data" },
+            "axes": { "$ref": "#/definitions/axes" },
+            "choices": {
+                "description": "What the paper leaves open: each alternative to what is written, tried alone.",
+                "type": "object",
+                "additionalProperties": { "$ref": "#/definitions/point" },
+            },
+            "stage": {
+                "description": "The stages, by name.",
+                "type": "object",
+                "additionalProperties": { "$ref": "#/definitions/stage" },
+            },
+            "profile": {
+                "description": "Values that replace others with `--profile NAME`.",
+                "type": "object",
+                "additionalProperties": { "$ref": "#/definitions/profile" },
+            },
+        },
+        "definitions": definitions(),
+    })
+}
+
+fn definitions() -> Map<String, Value> {
+    let mut all = Map::new();
+    let mut add = |name: &str, schema: Value| drop(all.insert(name.to_owned(), schema));
+    add("axis-value", axis_value_definition());
+    add("pipeline", header());
+    add("data", data());
+    add("axes", axes());
+    add("point", point());
+    add("profile", profile());
+    add("stage", stage());
+    add("pick", pick());
+    for kind in stages::STAGES {
+        let name = kind.describe().kind;
+        add(&format!("kind-{name}"), kind::schema(*kind));
+    }
+    all
+}
+
+fn header() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "name": string("The name of the pipeline."),
+            "seed": {
+                "description": "The seed of stages that set none.",
+                "type": "integer", "minimum": 0, "default": 0,
+            },
+            "claims": string("The file of claims, beside the pipeline file; default: claims.toml, if it exists."),
+            "replicates": string("The axis along which instances are replicates; default: seed."),
+        },
+    })
+}
+
+fn data() -> Value {
+    json!({
+        "description": "Where data sets come from.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "mirror": string("A folder with copies of the files."),
+            "offline": { "description": "Whether nothing may be downloaded.", "type": "boolean", "default": false },
+        },
+    })
+}
+
+fn axes() -> Value {
+    json!({
+        "description": "Values over which stages are multiplied: a list, or a table of named points.",
+        "type": "object",
+        "additionalProperties": {
+            "anyOf": [
+                {
+                    "description": "Values of one type, mentioned in stages as ${NAME}.",
+                    "type": "array",
+                    "items": { "type": ["string", "number", "boolean"] },
+                },
+                {
+                    "description": "Points with names: NAME = { param = value }, or { \"stage.param\" = value }.",
+                    "type": "object",
+                    "minProperties": 1,
+                    "additionalProperties": { "$ref": "#/definitions/point" },
+                },
+            ],
+        },
+    })
+}
+
+fn point() -> Value {
+    let fixed = ["kind", "pick", "like", "with", "except", "over", "select"];
+    json!({
+        "description": "Parameters, `seed` and `inputs.PORT`, of the stages that take the axis by `with`; or \"STAGE.param\" of another stage.",
+        "type": "object",
+        "propertyNames": { "not": { "enum": fixed } },
+    })
+}
+
+fn profile() -> Value {
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "pipeline": { "$ref": "#/definitions/pipeline" },
+            "axes": { "$ref": "#/definitions/axes" },
+            "stage": {
+                "description": "Keys of stages that are replaced.",
+                "type": "object",
+                "additionalProperties": { "type": "object", "properties": kind::common() },
+            },
+        },
+    })
+}
+
+/// A stage: what it may have is decided by its kind.
+fn stage() -> Value {
+    let names: Vec<&str> = stages::STAGES
+        .iter()
+        .map(|kind| kind.describe().kind)
+        .collect();
+    let of_kind = |name: &&str| {
+        json!({
+            "if": { "required": ["kind"], "properties": { "kind": { "const": name } } },
+            "then": { "$ref": format!("#/definitions/kind-{name}") },
+        })
+    };
+    let mut rules: Vec<Value> = names.iter().map(of_kind).collect();
+    rules.push(json!({
+        "if": { "required": ["pick"] },
+        "then": { "$ref": "#/definitions/pick" },
+    }));
+    let mut properties = kind::common();
+    properties.insert(
+        "kind".to_owned(),
+        json!({ "description": "What the stage does: `ablate kinds` describes them.", "enum": names }),
+    );
+    json!({
+        "type": "object",
+        "properties": properties,
+        "anyOf": [
+            { "required": ["kind"] },
+            { "required": ["pick"] },
+            { "required": ["like"] },
+        ],
+        "allOf": rules,
+    })
+}
+
+fn pick() -> Value {
+    let mut properties = kind::common();
+    properties.retain(|key, _| ["select", "except", "like"].contains(&key.as_str()));
+    properties.insert(
+        "pick".to_owned(),
+        string("A stage of which `select` picks instances for all readers; nothing is executed."),
+    );
+    json!({ "properties": properties, "additionalProperties": false })
+}

@@ -1,0 +1,290 @@
+//! Another value for every parameter of every kind, one that has an effect wherever the parameter has one. Knows
+//! nothing of how they are tried.
+
+use store::Value;
+
+use crate::contract::description::Range;
+use crate::kinds::attack::attacks::ATTACKS;
+use crate::models::MODELS;
+use crate::tests::trial;
+use crate::tests::trial::text;
+
+/// Parameters with their values.
+pub type Settings = Vec<(&'static str, Value)>;
+/// Another value for a parameter, beside settings that both have, and some that only it has.
+pub struct Other {
+    pub value: Value,
+    pub with: Settings,
+    pub also: Settings,
+}
+
+fn other(value: Value) -> Vec<Other> {
+    under(value, Vec::new())
+}
+
+fn under(value: Value, with: Settings) -> Vec<Other> {
+    let also = Vec::new();
+    vec![Other { value, with, also }]
+}
+
+pub fn int(n: i64) -> Value {
+    Value::Int(n)
+}
+
+pub fn float(x: f64) -> Value {
+    Value::Float(x)
+}
+
+pub fn yes() -> Value {
+    Value::Bool(true)
+}
+
+pub fn entries(all: &[(&str, Value)]) -> Value {
+    Value::Table(trial::params(all))
+}
+
+/// Values that no default has and that have an effect, wherever the parameter has one.
+pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
+    let sequences = ["lstm-lm", "seq2seq", "transformer-seq2seq"].contains(&choice);
+    // Training that gets better and worse: which epoch is best depends on how it is measured.
+    let wild = |value: &str| {
+        let settings = [(5, 0.5), (12, 0.2), (15, 0.05), (8, 1.0)];
+        let mut all = Vec::new();
+        for (epochs, rate) in settings {
+            let with = vec![("epochs", int(epochs)), ("learning_rate", float(rate))];
+            all.extend(under(text(value), with));
+        }
+        all
+    };
+    match (kind, param) {
+        ("tokenize", "scheme") => other(text(if choice == "chars" {
+            "whitespace"
+        } else {
+            "chars"
+        })),
+        ("tokenize", "max_len") => other(int(3)),
+        ("tokenize", "pad") => under(yes(), vec![("max_len", int(40))]),
+        ("tokenize", "min_count") => other(int(5)),
+        ("tokenize", "max_vocab") => other(int(3)),
+        ("tokenize", "lowercase") => {
+            let lower = ["words-punctuation", "word-piece"].contains(&choice);
+            other(Value::Bool(!lower))
+        }
+        ("tokenize", "word_width") => other(int(5)),
+        ("tokenize", "eos") => other(yes()),
+        ("tokenize", "add_special_tokens") => other(Value::Bool(false)),
+        ("tokenize", "text") => other(text("another")),
+        ("tokenize", "train") => other(text("dev")),
+        ("embed", "source") => other(text(if choice == "random" {
+            "one-hot"
+        } else {
+            "random"
+        })),
+        ("embed", "dim") => other(int(7)),
+        ("embed", "unknown") => other(text("the")),
+        ("embed", "missing") => other(text("zero")),
+        ("embed", "scale") => other(float(0.7)),
+        ("embed", "window") => other(int(1)),
+        ("embed", "negative") => other(int(2)),
+        ("embed", "epochs") => other(int(2)),
+        ("embed", "learning_rate") => other(float(0.1)),
+        ("embed", "subsample") => other(float(0.0)),
+        ("embed", "train") => other(text("dev")),
+        ("ngrams", "order") => other(int(2)),
+        ("ngrams", "min_count") => other(int(3)),
+        ("ngrams", "train") => other(text("dev")),
+        ("dataset", "name") => other(text("frequency")),
+        ("dataset", "generate") => other(entries(&[("train", int(9))])),
+        ("dataset", "split") => {
+            let step = [
+                ("of", text("train")),
+                ("into", text("dev")),
+                ("rows", int(5)),
+            ];
+            other(Value::List(vec![entries(&step)]))
+        }
+        ("dataset", "splits") => other(Value::List(vec![text("train")])),
+        ("dataset", "balance") => other(yes()),
+        ("dataset", "sample") => other(entries(&[("train", int(4))])),
+        ("dataset", "encoding") => other(text("latin-1")),
+        ("dataset", "source") => other(entries(&[("csv", text("a.csv")), ("text", text("a"))])),
+        ("table", "rows") => other(Value::List(vec![entries(&[("x", int(1)), ("y", int(3))])])),
+        ("table", "columns") => other(Value::List(vec![text("y")])),
+        ("sql", "query") => other(text("SELECT y FROM t")),
+        ("evaluate", "measure") => other(text(if choice == "pca" { "cells" } else { "pca" })),
+        ("evaluate", "cells") => other(Value::List(vec![cell("accuracy", "r", "c")])),
+        ("evaluate", "paper" | "profile") => other(text("P")),
+        ("evaluate", "labels") => other(Value::List(vec![text("no"), text("yes")])),
+        ("evaluate", "split") => other(text("test")),
+        ("evaluate", "table") => other(text("fig")),
+        ("evaluate", "strongest") => other(int(2)),
+        ("attack", "split") => other(text("dev")),
+        ("attack", "items") => other(int(3)),
+        ("attack", "among") => other(text("correct")),
+        ("attack", "label") => other(int(1)),
+        ("attack", "repeats") => other(int(2)),
+        ("attack", "traces") => other(int(2)),
+        (_, "attack") => other(text(if choice == "none" { "swap" } else { "none" })),
+        (_, "strongest") => other(int(1)),
+        (_, "n") => other(int(3)),
+        (_, "max_words") => other(int(1)),
+        (_, "direction") => other(text("gradient")),
+        (_, "rule") => other(text("random")),
+        (_, "nearest_to") => other(text("original")),
+        (_, "candidates") => other(int(1)),
+        (_, "similarity") => other(float(0.9)),
+        ("train", "tie_layers") => {
+            let mut all = other(yes());
+            all.extend(under(yes(), vec![("layers", int(2))]));
+            all
+        }
+        ("train", "init") => other(float(0.3)),
+        ("train", "bptt") => other(int(5)),
+        ("train", "alpha") => other(float(0.01)),
+        (_, "alpha") => other(float(0.02)),
+        (_, "eps") => other(float(0.001)),
+        (_, "target") => other(int(1)),
+        (_, "threshold") => other(float(0.1)),
+        (_, "clip01") => other(yes()),
+        (_, "points") => under(int(1), vec![("alpha", float(8.0))]),
+        (_, "v") => other(text("error")),
+        (_, "iterations") => other(int(1)),
+        (_, "rho") => other(float(0.5)),
+        (_, "substeps") => other(int(2)),
+        ("attack" | "adversarial-retrain", "start") => other(float(0.5)),
+        (_, "penalty") => other(float(50.0)),
+        (_, "rate") => other(float(0.5)),
+        (_, "mix") => other(text("batch")),
+        (_, "items") => other(int(3)),
+        (_, "share") => under(float(0.2), vec![("mix", text("batch"))]),
+        (_, "from") => other(text("weights")),
+        (_, "test") => other(text("dev")),
+        (_, "test_items") => other(int(3)),
+        (_, "model") if choice == "seq2seq" => other(text("transformer-seq2seq")),
+        (_, "model") if choice == "transformer-seq2seq" => other(text("seq2seq")),
+        (_, "model") => other(text(if choice == "gru" { "rnn" } else { "gru" })),
+        (_, "train") => other(text("dev")),
+        (_, "dev") => other(text("test")),
+        (_, "epochs") => other(int(3)),
+        (_, "batch") => other(int(7)),
+        (_, "balanced") => other(yes()),
+        (_, "optimiser") => other(text("sgd")),
+        (_, "learning_rate") => {
+            let mut all = other(float(0.05));
+            all.extend(under(float(0.05), vec![("steps", text("constant"))]));
+            all
+        }
+        (_, "momentum") => {
+            let mut all = other(float(0.5));
+            all.extend(under(float(0.5), vec![("optimiser", text("sgd"))]));
+            all
+        }
+        (_, "adam_beta1") => other(float(0.5)),
+        (_, "adam_beta2") => other(float(0.9)),
+        (_, "adam_epsilon") => other(float(0.1)),
+        (_, "adadelta_rho") => under(float(0.5), vec![("optimiser", text("adadelta"))]),
+        (_, "adadelta_epsilon") => under(float(0.1), vec![("optimiser", text("adadelta"))]),
+        (_, "schedule") => other(text("step")),
+        (_, "decay") => other(float(0.2)),
+        (_, "decay_after") => {
+            let three = vec![("schedule", text("step")), ("epochs", int(3))];
+            under(int(2), three)
+        }
+        (_, "final_rate") => other(float(0.0001)),
+        (_, "clip_norm") => other(float(0.01)),
+        (_, "clip_value") => other(float(0.0001)),
+        (_, "best") => wild(if sequences { "accuracy" } else { "loss" }),
+        (_, "patience") => {
+            let with = match kind {
+                "train" => vec![("epochs", int(12)), ("learning_rate", float(0.2))],
+                _ => vec![("epochs", int(5)), ("learning_rate", float(0.5))],
+            };
+            under(int(1), with)
+        }
+        (_, "keep") => wild("last"),
+        (_, "restarts") => vec![Other {
+            value: int(1),
+            with: Vec::new(),
+            also: vec![("accept", float(1.0))],
+        }],
+        (_, "accept") => {
+            let mut all = other(float(0.5));
+            let with = vec![("restarts", int(1)), ("accept", float(1.0))];
+            all.extend(under(float(0.0), with));
+            all
+        }
+        (_, "probe") => other(int(3)),
+        (_, "units") => other(int(5)),
+        (_, "layers") => other(int(2)),
+        (_, "dropout") => other(float(0.5)),
+        (_, "vectors") => other(text("trained")),
+        (_, "dim") => other(int(6)),
+        (_, "bidirectional" | "learned_state") => other(yes()),
+        (_, "attention" | "hidden") => other(int(3)),
+        (_, "forget_bias") => other(float(0.0)),
+        (_, "kernels") => other(int(4)),
+        (_, "heads") => other(int(1)),
+        (_, "inner") => other(int(5)),
+        (_, "positions") => other(int(30)),
+        (_, "widths") => other(Value::List(vec![int(2), int(3)])),
+        (_, "padding") => other(int(2)),
+        (_, "max_norm") => other(float(0.01)),
+        (_, "width") => other(int(3)),
+        (_, "highways") => other(int(1)),
+        (_, "pooler") => other(Value::Bool(true)),
+        (_, "segments") => other(Value::Bool(false)),
+        (_, "steps") => other(text("pegasos")),
+        (_, "features") => other(text("mean")),
+        (_, "bag") => other(text("count")),
+        (_, "length") => {
+            let mut all = other(int(3));
+            all.extend(under(int(3), vec![("features", text("concatenated"))]));
+            all
+        }
+        _ => by_range(choice, param),
+    }
+}
+
+/// Another value for a parameter of an attack or a model of which nothing is said above.
+fn by_range(choice: &str, param: &str) -> Vec<Other> {
+    let attacks = ATTACKS.iter().map(|attack| attack.entry());
+    let attacks = attacks.map(|entry| (entry.name, entry.params));
+    let models = MODELS.iter().map(|model| model.entry());
+    let models = models.map(|entry| (entry.name, entry.params));
+    let mut own = attacks.chain(models).filter(|(name, _)| *name == choice);
+    let found = own.find_map(|(_, params)| params.iter().find(|own| own.name == param));
+    let Some(found) = found else {
+        return Vec::new();
+    };
+    match (found.range, found.presence.default()) {
+        (Range::Ints(_, most), Some(Value::Int(n))) if n < most => other(int(n + 1)),
+        (Range::Ints(least, _), None) => other(int(least)),
+        (Range::Floats(least, _), Some(Value::Float(x))) => other(float((least + x) / 2.0)),
+        (Range::OneOf(all), default) => all
+            .iter()
+            .find(|value| default != Some(text(value)))
+            .map_or(Vec::new(), |value| other(text(value))),
+        (_, Some(Value::Bool(flag))) => other(Value::Bool(!flag)),
+        _ => Vec::new(),
+    }
+}
+
+/// Parameters that name files, which a stage without an engine has not: they are tested where there are some.
+pub const ELSEWHERE: [(&str, &str); 5] = [
+    ("train", "start"),
+    ("tokenize", "vocab_file"),
+    ("embed", "file"),
+    ("embed", "tensor"),
+    ("dataset", "source"),
+];
+
+pub fn cell(metric: &str, row: &str, col: &str) -> Value {
+    let names = [
+        ("from", "x"),
+        ("metric", metric),
+        ("table", "t"),
+        ("row", row),
+        ("col", col),
+    ];
+    entries(&names.map(|(name, value)| (name, text(value))))
+}
