@@ -11,6 +11,7 @@ pub mod kinds;
 mod models;
 mod params;
 pub mod programs;
+pub mod proportions;
 pub mod sql;
 pub mod tables;
 #[cfg(test)]
