@@ -7,6 +7,7 @@ pub mod contract;
 pub mod data;
 mod fingerprint;
 pub mod isolated;
+pub mod item_local;
 pub mod kinds;
 mod models;
 mod params;

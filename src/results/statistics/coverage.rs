@@ -109,7 +109,8 @@ fn drawn(numbers: &[Vec<f64>], stream: Stream) -> Vec<f64> {
     let of_item = |i: usize| numbers.iter().map(|items| items[i]).sum::<f64>() / k;
     let of_items: Vec<f64> = (0..ITEMS).map(of_item).collect();
     let of_seed = |items: &Vec<f64>| items.iter().sum::<f64>() / ITEMS as f64;
-    let of_seeds: Vec<(usize, f64)> = numbers.iter().map(of_seed).enumerate().collect();
+    let of_seeds: Vec<(Option<i64>, f64)> =
+        (0..).map(Some).zip(numbers.iter().map(of_seed)).collect();
     let draw = |n: u64| {
         let counts = resample(ITEMS, stream.item(n).item(0));
         let items = of_items.iter().zip(&counts);

@@ -32,9 +32,9 @@ impl SeedDraw {
         SeedDraw { stream }
     }
 
-    /// The term of a number that has these values, each with the position of its seed among all seeds. 0 of a
-    /// single value: nothing is known of how it varies.
-    pub fn term(&self, values: &[(usize, f64)]) -> f64 {
+    /// The term of a number that has these values, each with its seed. 0 of a single value: nothing is known of how
+    /// it varies.
+    pub fn term(&self, values: &[(Option<i64>, f64)]) -> f64 {
         let k = values.len();
         if k < 2 {
             return 0.0;
@@ -43,7 +43,7 @@ impl SeedDraw {
         let normals = self.stream.item(0);
         let around = values
             .iter()
-            .map(|(seed, x)| normals.normal(*seed as u64) * (x - mean));
+            .map(|(seed, x)| normals.normal(counter(*seed)) * (x - mean));
         let freedom = (k - 1) as f64;
         around.sum::<f64>()
             / (k as f64 * freedom).sqrt()
@@ -56,6 +56,12 @@ impl SeedDraw {
         let normals = (0..freedom as u64).map(|i| stream.normal(i));
         normals.map(|z| z * z).sum()
     }
+}
+
+/// Which number of a stream belongs to a seed.
+fn counter(seed: Option<i64>) -> u64 {
+    // A normal number takes two of the stream, so that counters have 63 bits.
+    seed.map_or(0, |seed| seed as u64) & (u64::MAX >> 1)
 }
 
 /// Whether at least so many percent of the draws hold, without rounding.
@@ -87,7 +93,9 @@ mod tests {
     fn terms_are_students_t() {
         let stream = Stream::new(1, "test");
         for k in [2, 3, 5, 10] {
-            let values: Vec<(usize, f64)> = (0..k).map(|i| (i, ((i * i) % 7) as f64)).collect();
+            let values: Vec<(Option<i64>, f64)> = (0..k)
+                .map(|i| (Some(i as i64), ((i * i) % 7) as f64))
+                .collect();
             let plain: Vec<f64> = values.iter().map(|(_, x)| *x).collect();
             let error = student::sd(&plain).unwrap() / (k as f64).sqrt();
             let reach = student::quantile(k - 1) * error;
@@ -103,7 +111,7 @@ mod tests {
     #[test]
     fn numbers_of_the_same_seeds_stay_paired() {
         let draw = SeedDraw::new(Stream::new(1, "test"));
-        let a = [(0, 0.5), (1, 0.7), (2, 0.4)];
+        let a = [(Some(7), 0.5), (Some(i64::MAX), 0.7), (Some(2), 0.4)];
         let b = a.map(|(seed, x)| (seed, x + 0.125));
         assert!((draw.term(&a) - draw.term(&b)).abs() < 1e-12);
         assert_ne!(draw.term(&a), 0.0);
