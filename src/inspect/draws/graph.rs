@@ -39,6 +39,17 @@ impl Input {
             Input::Collect { parts, .. } => Box::new(parts.iter().map(|(_, _, key)| *key)),
         }
     }
+
+    /// The axes that it is collected over, and their values in each part.
+    pub fn values(&self) -> Option<(&[String], Vec<&[Value]>)> {
+        match self {
+            Input::One(_) => None,
+            Input::Collect { axes, parts } => {
+                let values = parts.iter().map(|(_, values, _)| &values[..]);
+                Some((axes, values.collect()))
+            }
+        }
+    }
 }
 
 /// Queries and evaluations behind these outputs, as far as all that they read is stored.

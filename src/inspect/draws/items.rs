@@ -80,7 +80,8 @@ pub fn populations<'a>(
 /// The seed of all draws: they are part of the method, not of a pipeline.
 pub const SEED: u64 = 1;
 
-fn hash(text: &str) -> u64 {
+/// A number for a name.
+pub fn hash(text: &str) -> u64 {
     let hash = blake3::hash(text.as_bytes());
     u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("eight bytes"))
 }

@@ -7,9 +7,10 @@ use stages::Role;
 use store::{Digest, Store};
 
 use super::columns::columns_read;
-use super::executions::{representatives, seeded};
-use super::graph::{Graph, Key, Reached, graph};
+use super::executions::representatives;
+use super::graph::{Graph, Key, Reached};
 use super::items::{self, ID, ItemTable, Population};
+use super::outline::Outline;
 use super::seeds::{Behind, ResultCells};
 use crate::inspect::stored::Stored;
 use crate::plan::{Plan, Source};
@@ -38,24 +39,24 @@ pub struct Prepared<'a> {
     pub(super) populations: Vec<Population>,
     /// The numbers of each evaluation.
     pub(super) results: BTreeMap<usize, ResultCells>,
-    /// Of everything that decides a draw.
-    pub digest: Digest,
+    /// For each instance of the plan, whether another seed might have given something else.
+    seeded: Vec<bool>,
 }
 
-/// The version of what a draw is: another one makes kept draws void.
-const VERSION: &str = "draws/1";
-
-/// Finds what must be recomputed to draw these outputs, which are all stored.
+/// Loads what an outline reads.
 pub fn prepare<'a>(
-    plan: &'a Plan<'a>,
+    outline: Outline<'a>,
     store: &Store,
     stored: &Stored,
-    targets: &[Source],
 ) -> Result<Prepared<'a>, store::Error> {
-    let targets: BTreeSet<Key> = targets.iter().map(|s| (s.instance, s.output)).collect();
+    let Outline {
+        plan,
+        graph,
+        reached,
+        seeded,
+        ..
+    } = outline;
     let digest = |key: Key| stored.outputs[key.0].as_ref()?.get(key.1).copied();
-    let graph = graph(plan, store, stored, &targets);
-    let reached = Reached::new(plan, &graph, &targets, digest);
     let (items, populations, rest) = load_items(plan, store, &graph, &reached, digest)?;
     let mut fixed: HashMap<Key, RecordBatch> = rest.into_iter().collect();
     for key in &reached.tables {
@@ -71,10 +72,9 @@ pub fn prepare<'a>(
         items,
         populations,
         results: BTreeMap::new(),
-        digest: Digest::of(b""),
+        seeded,
     };
     prepared.classify(&reached, digest);
-    prepared.digest = prepared.identity(&reached, &targets, digest);
     Ok(prepared)
 }
 
@@ -145,7 +145,7 @@ impl Prepared<'_> {
     /// Finds which stages change with what.
     fn classify(&mut self, reached: &Reached, digest: impl Fn(Key) -> Option<Digest>) {
         let is_item: BTreeSet<Key> = self.items.iter().map(|(key, _)| *key).collect();
-        let seeded = seeded(self.plan);
+        let seeded = &self.seeded;
         let mut flags: BTreeMap<usize, (bool, bool)> = BTreeMap::new();
         for n in &reached.nodes {
             let inputs = &self.graph[n];
@@ -185,25 +185,15 @@ impl Prepared<'_> {
         self.nodes = nodes.collect();
     }
 
-    /// The digest of all that decides a draw: parameters and code of what is recomputed, and the tables it reads.
-    fn identity(
-        &self,
-        reached: &Reached,
-        targets: &BTreeSet<Key>,
-        digest: impl Fn(Key) -> Option<Digest>,
-    ) -> Digest {
-        let mut text = format!("{VERSION} {:?}", targets);
-        for node in &self.nodes {
-            let instance = &self.plan.instances[node.instance];
-            let code = self.plan.code(node.instance).digest;
-            let inputs = &self.graph[&node.instance];
-            text += &format!("\n{node:?} {code} {:?} {inputs:?}", instance.params);
-        }
-        for key in reached.items.keys().chain(&reached.tables) {
-            text += &format!("\n{key:?} {:?}", digest(*key));
-        }
-        text += &format!("\n{:?} {:?}", reached.items, self.results);
-        Digest::of(text.as_bytes())
+    /// Whether another seed might have given another output.
+    pub fn is_seeded(&self, source: Source) -> bool {
+        self.seeded[source.instance]
+    }
+
+    /// Whether draws vary an output with the seeds.
+    pub fn has_seed_term(&self, source: Source) -> bool {
+        let mut nodes = self.nodes.iter();
+        nodes.any(|node| node.instance == source.instance && node.by_seeds)
     }
 
     /// Whether draws can differ from what is stored.

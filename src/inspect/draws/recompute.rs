@@ -8,7 +8,7 @@ use stages::{DataHome, Failure, Place, Role, Task, Usage, Watch};
 use store::Value;
 
 use super::graph::{Input, Key};
-use super::items::SEED;
+use super::items::{SEED, hash};
 use super::prepare::Prepared;
 use super::seeds::ResultCells;
 use crate::plan::Source;
@@ -36,7 +36,8 @@ impl Prepared<'_> {
                 self.run(n, &mut tables)?;
             }
             if let Some(cells) = self.results.get(&n).filter(|cells| cells.any_binomial()) {
-                let drawn = cells.with_binomials(self.get(&tables, (n, 0)), stream.item(n as u64));
+                let own = stream.item(hash(&self.plan.instances[n].label));
+                let drawn = cells.with_binomials(self.get(&tables, (n, 0)), own);
                 tables.0.insert((n, 0), drawn);
             }
         }

@@ -1,6 +1,6 @@
 //! An interval that names the method it was made by.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The level of every interval that is shown, in percent.
 pub const LEVEL: f64 = 95.0;
@@ -9,7 +9,7 @@ pub const LEVEL: f64 = 95.0;
 pub const TAIL: f64 = (100.0 - LEVEL) / 200.0;
 
 /// How an interval was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
     /// Student's t, over executions with different seeds.
@@ -20,6 +20,10 @@ pub enum Method {
     Bootstrap,
     /// Percentiles of draws that vary items and seeds.
     Draws,
+    /// Percentiles of draws that vary items.
+    DrawnItems,
+    /// Percentiles of draws that vary seeds.
+    DrawnSeeds,
 }
 
 impl Method {
@@ -30,12 +34,15 @@ impl Method {
             Method::Wilson => "Wilson score over items",
             Method::Bootstrap => "bootstrap over items",
             Method::Draws => "draws over items and seeds",
+            Method::DrawnItems => "draws over items",
+            Method::DrawnSeeds => "draws over seeds",
         }
     }
 }
 
 /// A 95% interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Interval {
     /// Its lower end.
     pub low: f64,
