@@ -13,12 +13,47 @@ pub fn seconds(time: Duration) -> String {
     }
 }
 
-/// `6 reproduced, 1 not reproduced, 2 not run`.
+/// Verdicts in the order in which they are shown: before claims are graded, whether they hold.
+pub const VERDICTS: [&str; 7] = [
+    "reproduced",
+    "uncertain",
+    "not reproduced",
+    "holds",
+    "does not hold",
+    "not run",
+    "reported",
+];
+
+/// `6 reproduced, 1 uncertain, 1 not reproduced, 2 not run`.
 pub fn counted(counts: &BTreeMap<&'static str, usize>) -> String {
-    let order = ["reproduced", "not reproduced", "not run", "reported"];
+    let order = VERDICTS;
     let each = order.iter().filter_map(|name| {
         let count = counts.get(name)?;
         Some(format!("{count} {name}"))
     });
     each.collect::<Vec<_>>().join(", ")
+}
+
+/// `1,000`.
+pub fn thousands(count: usize) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (n, digit) in digits.char_indices() {
+        if n > 0 && (digits.len() - n) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::thousands;
+
+    #[test]
+    fn digits_stand_in_threes() {
+        let shown = [0, 999, 1000, 12_345, 1_234_567].map(thousands);
+        assert_eq!(shown, ["0", "999", "1,000", "12,345", "1,234,567"]);
+    }
 }

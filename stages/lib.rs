@@ -7,10 +7,12 @@ pub mod contract;
 pub mod data;
 mod fingerprint;
 pub mod isolated;
+pub mod item_local;
 pub mod kinds;
 mod models;
 mod params;
 pub mod programs;
+pub mod proportions;
 pub mod sql;
 pub mod tables;
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! `ablate claims`: each claim's verdict with our numbers and the paper's.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 
 use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 use store::Store;
 
@@ -14,7 +16,9 @@ use crate::amounts::counted;
 use crate::diagnostic::{self, Diagnostic, Problems};
 use crate::inspect::stored::{self, Stored};
 use crate::plan::{self, Plan};
-use crate::publish::claims::{self, Claim, Claims, ClaimsError, Judged, Results, Verdict};
+use crate::publish::claims::{
+    self, Claim, Claims, ClaimsError, Drawing, Evidence, Judged, Results, Share, Verdict,
+};
 use crate::results::degenerate;
 
 /// What `claims` takes.
@@ -28,6 +32,9 @@ pub struct Arguments {
     /// Only check the file: its keys, the SQL, the tables
     #[arg(long, conflicts_with_all = ["run", "older_spelling"])]
     check: bool,
+    /// How many draws of items and seeds to judge by
+    #[arg(long, value_name = "N", default_value_t = claims::DRAWS, value_parser = clap::value_parser!(u64).range(40..))]
+    draws: u64,
 }
 
 /// Judges the claims and prints the verdicts, whatever they are.
@@ -69,7 +76,7 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         profile: profile.as_deref(),
         run: run.as_ref().map(|run| run.id),
     };
-    let judged = match claims::judge(&claims, &results) {
+    let mut judged = match claims::judge(&claims, &results) {
         Ok(judged) => judged,
         Err(ClaimsError::Store(error)) => return Err(error.into()),
         Err(ClaimsError::Wrong(list)) => {
@@ -77,6 +84,7 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             return Err(Problems { sources, list }.into());
         }
     };
+    grade(global, &claims, &results, &mut judged, arguments.draws)?;
     let behind = |claim: &Claim| {
         let read = claim
             .reads
@@ -100,6 +108,32 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         true => Err(Exit::Code(1)),
         false => Ok(()),
     }
+}
+
+/// Grades the verdicts, with a bar where somebody watches.
+fn grade(
+    global: &Global,
+    claims: &Claims,
+    results: &Results<'_>,
+    judged: &mut [Judged<'_>],
+    draws: u64,
+) -> Result<(), Exit> {
+    let watched = !global.json && !global.quiet && std::io::stderr().is_terminal();
+    let bar = match watched {
+        true => ProgressBar::new(draws),
+        false => ProgressBar::hidden(),
+    };
+    let style =
+        ProgressStyle::with_template("{bar:30.green} {pos}/{len} draws  {elapsed}, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let progress = |done: u64, _: u64| bar.set_position(done);
+    let drawing = Drawing {
+        draws,
+        progress: &progress,
+    };
+    let graded = claims::grade_all(claims, results, judged, &drawing);
+    bar.finish_and_clear();
+    Ok(graded?)
 }
 
 fn no_claims(global: &Global) -> Diagnostic {
@@ -135,7 +169,11 @@ pub fn after_run(
         run: None,
     };
     match claims::judge(claims, &results) {
-        Ok(judged) => Ok(Some(claims::count(&judged))),
+        Ok(mut judged) => {
+            let graded = claims::grade_kept(claims, &results, &mut judged);
+            graded.map_err(|error| error.to_string())?;
+            Ok(Some(claims::count(&judged)))
+        }
         Err(ClaimsError::Store(error)) => Err(error.to_string()),
         Err(ClaimsError::Wrong(list)) => Err(diagnostic::render(&claims.sources, &list)),
     }
@@ -166,25 +204,14 @@ fn print(
         let reads = one.claim.reads.as_slice();
         known.entry(reads).or_insert_with(|| behind(one.claim));
     }
+    let notes = |one: &Judged<'_>| -> Vec<String> {
+        let behind = known.get(one.claim.reads.as_slice());
+        let behind = behind.into_iter().flatten();
+        one.notes.iter().chain(behind).cloned().collect()
+    };
     if global.json {
         for one in judged {
-            let numbers = one.numbers.iter();
-            let numbers: Map<String, Value> = numbers
-                .map(|number| (number.name.clone(), number.value.clone()))
-                .collect();
-            let why = match &one.verdict {
-                Verdict::NotRun(why) => Some(why),
-                _ => None,
-            };
-            out!(
-                "{}",
-                json!({
-                    "claim": one.claim.id, "verdict": one.verdict.name(),
-                    "level": one.claim.level, "text": one.claim.text,
-                    "numbers": numbers, "paper": one.claim.paper, "why": why,
-                    "notes": one.notes.iter().chain(known.get(one.claim.reads.as_slice()).into_iter().flatten()).collect::<Vec<_>>(),
-                })
-            );
+            out!("{}", for_programs(one, notes(one)));
         }
         return Ok(());
     }
@@ -194,20 +221,23 @@ fn print(
         let claim = one.claim;
         out!(
             "{:<14}  {:<width$}  {:<6}  {}",
-            one.verdict.name(),
+            one.word(),
             claim.id,
             claim.level.name(),
             claim.text
         );
         if !one.numbers.is_empty() {
-            let each = one.numbers.iter();
-            let each = each.map(|number| format!("{} {}", number.name, number.shown));
+            let each = one.ours().into_iter();
+            let each = each.map(|(name, number)| format!("{name} {number}"));
             out!("{:16}ours   {}", "", each.collect::<Vec<_>>().join(", "));
         }
-        if let Some(paper) = &claim.paper {
+        if let Some(paper) = one.paper() {
             out!("{:16}paper  {paper}", "");
         }
-        if let Verdict::NotRun(why) = &one.verdict {
+        if let Some(draws) = one.draws() {
+            out!("{:16}draws  {draws}", "");
+        }
+        if let Some(why) = one.why() {
             out!("{:16}why    {why}", "");
         }
         for note in &one.notes {
@@ -221,6 +251,62 @@ fn print(
             printed.push(note);
         }
     }
+    if let Some(note) = without_seeds(judged) {
+        out!("note: {note}");
+    }
     out!("claims: {}", counted(&claims::count(judged)));
     Ok(())
+}
+
+/// A claim about trained models should say how many executions it wants to be judged on.
+fn without_seeds(judged: &[Judged<'_>]) -> Option<String> {
+    let lacking: Vec<&str> = judged
+        .iter()
+        .filter(|one| one.lacks_seeds())
+        .map(|one| one.claim.id.as_str())
+        .collect();
+    let first = lacking.first()?;
+    let others = match lacking.len() - 1 {
+        0 => String::new(),
+        1 => ", and to one more claim".to_owned(),
+        more => format!(", and to {more} more claims"),
+    };
+    Some(format!(
+        "how many executions a claim about trained models needs is for the claim to say: add `seeds = 3` to [claim.{first}]{others}"
+    ))
+}
+
+/// A claim with all that is known of it.
+fn for_programs(one: &Judged<'_>, notes: Vec<String>) -> Value {
+    let numbers = one.numbers.iter();
+    let numbers: Map<String, Value> = numbers
+        .map(|number| (number.name.clone(), number.value.clone()))
+        .collect();
+    let evidence = one.evidence.as_ref();
+    let intervals = evidence.map(|evidence| &evidence.intervals);
+    let papers = one.claim.paper_numbers.iter();
+    let papers: Map<String, Value> = papers
+        .map(|(name, number)| {
+            let interval = intervals.and_then(|all| all.get(name));
+            let inside = interval.map(|interval| interval.contains(*number));
+            (name.clone(), json!({ "value": number, "inside": inside }))
+        })
+        .collect();
+    let share = |share: &Share| json!({ "holds": share.holds, "undefined": share.undefined, "of": share.of });
+    let shares = |get: fn(&Evidence) -> Option<&Share>| evidence.and_then(get).map(share);
+    let drawn = evidence.filter(|evidence| evidence.draws.of > 0);
+    json!({
+        "claim": one.claim.id, "verdict": one.word(), "holds": one.holds,
+        "level": one.claim.level, "text": one.claim.text,
+        "numbers": numbers, "intervals": intervals,
+        "paper": one.claim.paper, "paper_numbers": papers, "why": one.why(),
+        "draws": drawn.map(|evidence| share(&evidence.draws)),
+        "draws_of_items": shares(|evidence| evidence.items.as_ref()),
+        "draws_of_seeds": shares(|evidence| evidence.seeds.as_ref()),
+        "executions": evidence.and_then(|evidence| evidence.executions),
+        "seeds_needed": one.claim.seeds,
+        "of_seeds": evidence.and_then(|evidence| evidence.of_seeds).map(|(holds, of)| json!({ "holds": holds, "of": of })),
+        "failed_draws": evidence.and_then(|evidence| evidence.failure.as_ref()),
+        "notes": notes,
+    })
 }

@@ -145,7 +145,11 @@ pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, St
         run: Some(run.id),
     };
     match judging::judge(&read, &results) {
-        Ok(judged) => Ok(judged.iter().map(ClaimRow::from).collect()),
+        Ok(mut judged) => {
+            let graded = judging::grade_kept(&read, &results, &mut judged);
+            graded.map_err(|error| error.to_string())?;
+            Ok(judged.iter().map(ClaimRow::from).collect())
+        }
         Err(judging::ClaimsError::Store(error)) => Err(error.to_string()),
         Err(judging::ClaimsError::Wrong(list)) => Err(diagnostic::render(&read.sources, &list)),
     }

@@ -3,6 +3,8 @@
 pub mod audit;
 pub mod challenge;
 pub mod compare;
+#[allow(dead_code, unused_imports)]
+pub mod draws;
 pub mod explain;
 pub mod status;
 pub mod stored;

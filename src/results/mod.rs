@@ -7,4 +7,6 @@ pub mod find;
 pub mod recall;
 pub mod recorded;
 pub mod reference;
+#[allow(dead_code, unused_imports)] // Comparisons and ablations read the rest.
+pub mod statistics;
 pub mod table;

@@ -29,23 +29,32 @@ pub fn of_plan(
     store: &Store,
     found: &[(Source, Digest)],
 ) -> Result<RecordBatch, TableError> {
-    let mut rows = Vec::with_capacity(found.len());
+    let mut parts = Vec::with_capacity(found.len());
     for (source, digest) in found {
-        let point = plan.instances[source.instance].point.iter();
-        let values: Vec<Value> = point
-            .map(|(axis, value)| plan.pipeline.axes[*axis].values[*value].clone())
-            .collect();
-        rows.push((plan.source_label(*source), values, store.read(digest)?));
+        parts.push((*source, store.read(digest)?));
     }
-    if let [(_, _, table)] = &rows[..] {
+    together(plan, parts).map_err(TableError::Mismatch)
+}
+
+/// The same of tables at hand; there is at least one.
+pub fn together(
+    plan: &Plan<'_>,
+    parts: Vec<(Source, RecordBatch)>,
+) -> Result<RecordBatch, Failure> {
+    if let [(_, table)] = &parts[..] {
         return Ok(table.clone());
     }
-    let point = &plan.instances[found[0].0.instance].point;
+    let point = &plan.instances[parts[0].0.instance].point;
     let axes: Vec<&str> = point
         .iter()
         .map(|(a, _)| plan.pipeline.axes[*a].name.as_str())
         .collect();
-    stages::collect(&axes, &rows).map_err(TableError::Mismatch)
+    let rows = parts.into_iter().map(|(source, table)| {
+        let point = plan.instances[source.instance].point.iter();
+        let values = point.map(|(axis, value)| plan.pipeline.axes[*axis].values[*value].clone());
+        (plan.source_label(source), values.collect(), table)
+    });
+    stages::collect(&axes, &rows.collect::<Vec<_>>())
 }
 
 /// Why there is no table.

@@ -46,14 +46,35 @@ pub(super) fn summary(tally: &Tally) -> String {
     )
 }
 
-/// `claims: 6 reproduced, 1 not reproduced, 2 not run (ablate claims)`.
+/// `claims: 6 reproduced, 0 uncertain, 1 not reproduced, 2 not run (ablate claims)`; if they are not graded,
+/// `claims: 6 of 7 hold, 2 not run; not graded yet (ablate claims)`.
 pub(super) fn claims(counts: &BTreeMap<&'static str, usize>) -> String {
-    format!("claims: {} (ablate claims)", counted(counts))
+    let count = |name| counts.get(name).copied();
+    let (Some(holds), Some(fails)) = (count("holds"), count("does not hold")) else {
+        return format!("claims: {} (ablate claims)", counted(counts));
+    };
+    let not_run = count("not run").unwrap_or_default();
+    let of = holds + fails;
+    format!("claims: {holds} of {of} hold, {not_run} not run; not graded yet (ablate claims)")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn claims_are_counted_by_verdict_or_by_whether_they_hold() {
+        let graded = BTreeMap::from([("reproduced", 6), ("uncertain", 0), ("not reproduced", 1)]);
+        assert_eq!(
+            claims(&graded),
+            "claims: 6 reproduced, 0 uncertain, 1 not reproduced (ablate claims)"
+        );
+        let plain = BTreeMap::from([("holds", 6), ("does not hold", 1), ("not run", 2)]);
+        assert_eq!(
+            claims(&plain),
+            "claims: 6 of 7 hold, 2 not run; not graded yet (ablate claims)"
+        );
+    }
 
     #[test]
     fn amounts_are_shown_with_their_rates() {

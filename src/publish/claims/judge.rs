@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use arrow::record_batch::RecordBatch;
 use store::{RunId, Store};
 
+use super::evidence::Evidence;
 use super::numbers::{Holds, Number, take_apart};
 use super::{Claim, Claims, Level, Table};
 use crate::diagnostic::Diagnostic;
@@ -29,12 +30,14 @@ pub struct Results<'a> {
 }
 
 /// What became of a claim.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// It holds.
+    /// It holds, and would with other items and seeds.
     Reproduced,
-    /// It does not.
+    /// It does not, and would not with other items and seeds.
     NotReproduced,
+    /// It holds or does not, and might not with other items and seeds: what would decide it.
+    Uncertain(String),
     /// It cannot be judged, and why.
     NotRun(String),
     /// It says nothing that could hold: here are the numbers.
@@ -47,6 +50,7 @@ impl Verdict {
         match self {
             Verdict::Reproduced => "reproduced",
             Verdict::NotReproduced => "not reproduced",
+            Verdict::Uncertain(_) => "uncertain",
             Verdict::NotRun(_) => "not run",
             Verdict::Reported => "reported",
         }
@@ -63,6 +67,10 @@ pub struct Judged<'a> {
     pub numbers: Vec<Number>,
     /// What is odd about the rows that it was judged by.
     pub notes: Vec<String>,
+    /// Whether it holds in the results themselves, if it says anything that could.
+    pub holds: Option<bool>,
+    /// How sure the verdict is; none before it is graded.
+    pub evidence: Option<Evidence>,
 }
 
 /// Why there are no verdicts.
@@ -73,7 +81,8 @@ pub enum ClaimsError {
     Store(store::Error),
 }
 
-/// Judges all claims. Every query that is wrong is reported.
+/// Asks all claims of the results as they are; [`grade_all`](super::grade_all) says how sure that is. Every query that
+/// is wrong is reported.
 pub fn judge<'a>(
     claims: &'a Claims,
     results: &Results<'_>,
@@ -100,9 +109,15 @@ pub fn judge<'a>(
         };
         judged.push(Judged {
             claim,
+            holds: match verdict {
+                Verdict::Reproduced => Some(true),
+                Verdict::NotReproduced => Some(false),
+                _ => None,
+            },
             verdict,
             numbers,
             notes,
+            evidence: None,
         });
     }
     match problems.is_empty() {
@@ -158,9 +173,14 @@ fn single_rows(
 
 /// How many claims there are of each verdict.
 pub fn count(judged: &[Judged<'_>]) -> BTreeMap<&'static str, usize> {
-    let mut counts = BTreeMap::from([("reproduced", 0), ("not reproduced", 0), ("not run", 0)]);
+    let graded = |one: &Judged<'_>| one.holds.is_none() || one.evidence.is_some();
+    let always: &[&str] = match judged.iter().all(graded) {
+        true => &["reproduced", "uncertain", "not reproduced", "not run"],
+        false => &["holds", "does not hold", "not run"],
+    };
+    let mut counts: BTreeMap<&'static str, usize> = always.iter().map(|name| (*name, 0)).collect();
     for one in judged {
-        *counts.entry(one.verdict.name()).or_default() += 1;
+        *counts.entry(one.word()).or_default() += 1;
     }
     counts
 }

@@ -3,15 +3,23 @@
 //! [`read`](read::read) checks the file without any results; [`judge`](judge::judge) asks the
 //! queries. A verdict is a finding: nothing here fails because a claim does not hold.
 
+mod draw;
+mod evidence;
+mod grade;
+mod graded;
 mod judge;
+mod kept;
 mod numbers;
 mod read;
+mod words;
 
 use serde::Serialize;
 
 use crate::diagnostic::{Sources, Span};
 use crate::plan::Source;
 
+pub use evidence::{Evidence, Share};
+pub use graded::{DRAWS, Drawing, grade_all, grade_kept};
 pub use judge::{ClaimsError, Judged, Results, Verdict, count, judge};
 pub use read::{path, read};
 
@@ -48,6 +56,10 @@ pub struct Claim {
     pub text: String,
     /// What the paper has, in words.
     pub paper: Option<String>,
+    /// What the paper has, in numbers: by the names of the query's columns.
+    pub paper_numbers: Vec<(String, f64)>,
+    /// The fewest executions it is judged on.
+    pub seeds: Option<usize>,
     /// The query.
     pub query: String,
     /// Where the query is written.
@@ -89,5 +101,26 @@ impl Claim {
     pub fn is_for(&self, profile: Option<&str>) -> bool {
         let named = |profile| self.profiles.iter().any(|known| known == profile);
         self.profiles.is_empty() || profile.is_some_and(named)
+    }
+}
+
+/// A claim for tests.
+#[cfg(test)]
+fn test_claim(level: Level) -> Claim {
+    Claim {
+        id: "A-1".to_owned(),
+        level,
+        text: "Something holds.".to_owned(),
+        paper: None,
+        paper_numbers: Vec::new(),
+        seeds: None,
+        query: "SELECT true AS holds".to_owned(),
+        query_span: Span {
+            source: 0,
+            start: 0,
+            end: 0,
+        },
+        reads: Vec::new(),
+        profiles: Vec::new(),
     }
 }

@@ -83,7 +83,7 @@ fn number(name: &str, column: &ArrayRef) -> Number {
 }
 
 /// Four decimals, as papers have them; more would hide the number.
-fn short(float: f64) -> String {
+pub fn short(float: f64) -> String {
     let size = float.abs();
     if float != 0.0 && float.is_finite() && !(0.001..1e9).contains(&size) {
         return format!("{float:.3e}");

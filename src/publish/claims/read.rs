@@ -105,7 +105,7 @@ fn check_tables(entry: Entry, plan: &Plan<'_>, problems: &mut Vec<Diagnostic>) -
     tables
 }
 
-const KEYS: [&str; 5] = ["level", "text", "paper", "query", "profiles"];
+const KEYS: [&str; 6] = ["level", "text", "paper", "query", "profiles", "seeds"];
 
 /// One claim, or problems. Without tables, what its query reads is not checked.
 fn check_claim(
@@ -121,6 +121,7 @@ fn check_claim(
     }
     let (mut level, mut text, mut paper, mut query) = (None, None, None, None);
     let (mut profiles, mut reads) = (Vec::new(), Vec::new());
+    let (mut paper_numbers, mut seeds) = (Vec::new(), None);
     for entry in as_table(entry, problems).entries {
         let span = entry.node.span;
         match (entry.key.as_str(), &entry.node.raw) {
@@ -132,6 +133,13 @@ fn check_claim(
             }
             ("text", Raw::Scalar(Value::Text(words))) => text = Some(words.trim().to_owned()),
             ("paper", Raw::Scalar(Value::Text(words))) => paper = Some(words.trim().to_owned()),
+            ("paper", Raw::Table(table)) => match numbers(table) {
+                Some(found) => paper_numbers = found,
+                None => problems.push(wrong_type(&entry, PAPER)),
+            },
+            ("paper", _) => problems.push(wrong_type(&entry, PAPER)),
+            ("seeds", Raw::Scalar(Value::Int(n))) if *n > 0 => seeds = usize::try_from(*n).ok(),
+            ("seeds", _) => problems.push(wrong_type(&entry, "an integer of at least 1")),
             ("query", Raw::Scalar(Value::Text(sql))) => {
                 match read_tables(sql, span, tables) {
                     Ok(found) => reads = found,
@@ -183,11 +191,29 @@ fn check_claim(
         level: level?,
         text: text?,
         paper,
+        paper_numbers,
+        seeds,
         query,
         query_span,
         reads,
         profiles,
     })
+}
+
+/// What `paper` may be.
+const PAPER: &str = "a string, or numbers by columns of the query: { accuracy = 0.82 }";
+
+/// The paper's numbers by name, if they all are.
+fn numbers(table: &tree::Table) -> Option<Vec<(String, f64)>> {
+    let each = table.entries.iter().map(|entry| {
+        let number = match &entry.node.raw {
+            Raw::Scalar(Value::Float(float)) => *float,
+            Raw::Scalar(Value::Int(int)) => *int as f64,
+            _ => return None,
+        };
+        Some((entry.key.clone(), number))
+    });
+    each.collect()
 }
 
 fn check_level(name: &str, span: Span) -> Result<Level, Diagnostic> {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::Serialize;
 use store::{Environment, RunOutcome, Status, Store};
 
-use crate::amounts::seconds;
+use crate::amounts::{VERDICTS, seconds};
 use crate::environment::utc as time;
-use crate::publish::claims::{Judged, Verdict};
+use crate::publish::claims::Judged;
 use crate::results::recorded::Recorded;
 
 /// A run in a few words.
@@ -163,7 +163,9 @@ pub struct ClaimRow {
     pub ours: Vec<(String, String)>,
     /// What the paper has.
     pub paper: Option<String>,
-    /// Why it was not judged.
+    /// How sure it is.
+    pub draws: Option<String>,
+    /// Why it was not judged, or is not sure.
     pub why: Option<String>,
     /// What is odd about the rows that it was judged by.
     pub notes: Vec<String>,
@@ -171,20 +173,15 @@ pub struct ClaimRow {
 
 impl From<&Judged<'_>> for ClaimRow {
     fn from(judged: &Judged<'_>) -> ClaimRow {
-        let numbers = judged.numbers.iter();
         ClaimRow {
             id: judged.claim.id.clone(),
             level: judged.claim.level.name(),
             text: judged.claim.text.clone(),
-            verdict: judged.verdict.name(),
-            ours: numbers
-                .map(|number| (number.name.clone(), number.shown.clone()))
-                .collect(),
-            paper: judged.claim.paper.clone(),
-            why: match &judged.verdict {
-                Verdict::NotRun(why) => Some(why.clone()),
-                _ => None,
-            },
+            verdict: judged.word(),
+            ours: judged.ours(),
+            paper: judged.paper(),
+            draws: judged.draws(),
+            why: judged.why().map(str::to_owned),
             notes: judged.notes.clone(),
         }
     }
@@ -202,10 +199,9 @@ pub struct Claims {
 /// Counts them.
 pub fn claims(judged: &Result<Vec<ClaimRow>, String>) -> Claims {
     let rows = judged.as_ref().cloned().unwrap_or_default();
-    let order = ["reproduced", "not reproduced", "not run", "reported"];
     let count = |verdict: &str| rows.iter().filter(|row| row.verdict == verdict).count();
     Claims {
-        counts: order
+        counts: VERDICTS
             .map(|verdict| (verdict, count(verdict)))
             .into_iter()
             .filter(|(_, n)| *n > 0)

@@ -1,0 +1,79 @@
+//! Which columns of an item's table a stage can read, told from its parameters: texts and vectors beside them are large,
+//! and copied for every draw.
+
+use std::collections::BTreeSet;
+
+use stages::Role;
+use stages::tables::{TABLES, examples};
+use store::{Params, Value};
+
+/// The columns that a stage may read of a table of items; none for all of them.
+pub fn columns_read(role: Role, params: &Params) -> Option<BTreeSet<String>> {
+    let mut words = BTreeSet::new();
+    for value in params.values() {
+        words_of(value, &mut words);
+    }
+    if role == Role::Query {
+        let query = params.get("query").and_then(Value::as_text)?;
+        return (!reads_all(query)).then_some(words);
+    }
+    // Metrics read columns that no parameter names, and no lists; an id only if a name has it.
+    let tables = TABLES.iter().flat_map(|table| table.columns);
+    let plain = tables.filter(|column| !column.ty.starts_with("list"));
+    let plain = plain.map(|column| column.name.to_owned());
+    let named = words.contains(examples::ID);
+    words.extend(plain.filter(|name| named || name != examples::ID));
+    Some(words)
+}
+
+fn words_of(value: &Value, words: &mut BTreeSet<String>) {
+    match value {
+        Value::Text(text) => {
+            let parts = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            words.extend(parts.filter(|part| !part.is_empty()).map(str::to_owned));
+        }
+        Value::List(items) => items.iter().for_each(|item| words_of(item, words)),
+        Value::Table(entries) => entries.values().for_each(|entry| words_of(entry, words)),
+        _ => {}
+    }
+}
+
+/// Whether a query may read columns that it does not name: `*`, or a join that finds them itself. Multiplication
+/// looks the same, and costs a little time.
+fn reads_all(query: &str) -> bool {
+    let text: String = query.to_lowercase().split_whitespace().collect();
+    text.replace("count(*)", "").contains('*') || text.contains("natural")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(query: &str) -> Option<Vec<String>> {
+        let params = [("query".to_owned(), Value::Text(query.to_owned()))].into();
+        columns_read(Role::Query, &params).map(|words| words.into_iter().collect())
+    }
+
+    #[test]
+    fn a_query_reads_what_it_names() {
+        let words = ["AS", "AVG", "COUNT", "FROM", "SELECT", "linf", "n", "t"];
+        let found = of("SELECT AVG(linf) AS linf, COUNT( * ) AS n FROM t").unwrap();
+        assert_eq!(found, words);
+        assert_eq!(of("SELECT * FROM t"), None);
+        assert_eq!(of("SELECT id FROM a NATURAL JOIN b"), None);
+    }
+
+    #[test]
+    fn an_evaluation_reads_no_lists_and_an_id_only_by_name() {
+        let cells = |row: &str| {
+            let row = ("row".to_owned(), Value::Text(row.to_owned()));
+            let cells = Value::List(vec![Value::Table([row].into())]);
+            let params = [("cells".to_owned(), cells)].into();
+            columns_read(Role::Results, &params).unwrap()
+        };
+        assert!(cells("lstm").contains(examples::LABEL));
+        assert!(!cells("lstm").contains(examples::ORIGINAL));
+        assert!(!cells("lstm").contains(examples::ID));
+        assert!(cells("item {id}").contains(examples::ID));
+    }
+}

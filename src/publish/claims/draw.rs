@@ -1,0 +1,238 @@
+//! Asks the claims' queries of the results as they might have been.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow::record_batch::RecordBatch;
+use rayon::prelude::*;
+
+use super::evidence::{Evidence, Share};
+use super::numbers::{Holds, take_apart};
+use super::{Claim, Claims};
+use crate::inspect::draws::{Prepared, Tables};
+use crate::plan::Plan;
+use crate::results::statistics::{Method, percentile_interval};
+use crate::results::table;
+
+/// Draws in which items and seeds are also varied one without the other, to tell which matters more.
+const APART: u64 = 200;
+
+/// What a query says of some tables.
+#[derive(Clone, Debug, PartialEq)]
+struct Answer {
+    holds: Option<bool>,
+    numbers: Vec<(String, Option<f64>)>,
+}
+
+/// What a draw says of each claim: of items and seeds together, of items alone, of seeds alone.
+struct Drawn {
+    both: Vec<Answer>,
+    apart: Option<(Vec<Answer>, Vec<Answer>)>,
+    failure: Option<String>,
+}
+
+/// The evidence for some claims. `done` is told how many draws are.
+pub fn evidence(
+    plan: &Plan<'_>,
+    claims: &Claims,
+    asked: &[&Claim],
+    prepared: &Prepared<'_>,
+    draws: u64,
+    done: impl Fn(usize) + Sync,
+) -> Vec<Evidence> {
+    let ask = |tables: &Tables| -> Vec<Answer> {
+        let each = asked.iter();
+        each.map(|claim| answer(plan, claims, claim, prepared, tables))
+            .collect()
+    };
+    let stored = ask(&Tables::default());
+    let finished = AtomicUsize::new(0);
+    let drawn: Vec<Drawn> = (0..draws)
+        .into_par_iter()
+        .map(|draw| {
+            let drawn = one(prepared, draw, &ask, asked.len());
+            done(finished.fetch_add(1, Ordering::Relaxed) + 1);
+            drawn
+        })
+        .collect();
+    let executions = executions(prepared, &ask, &stored);
+    let of_seeds = of_seeds(prepared, &ask, asked.len());
+    let each = asked.iter().enumerate();
+    each.map(|(n, claim)| {
+        let apart = |which: fn(&(Vec<Answer>, Vec<Answer>)) -> &Vec<Answer>| {
+            let each = drawn.iter().filter_map(|drawn| drawn.apart.as_ref());
+            let each: Vec<&Answer> = each.map(|apart| &which(apart)[n]).collect();
+            let varies = each.iter().any(|answer| **answer != stored[n]);
+            varies.then(|| Share::of(each.iter().map(|answer| answer.holds)))
+        };
+        let (items, seeds) = (apart(|apart| &apart.0), apart(|apart| &apart.1));
+        let both: Vec<&Answer> = drawn.iter().map(|drawn| &drawn.both[n]).collect();
+        let method = match (&items, &seeds) {
+            (Some(_), Some(_)) => Some(Method::Draws),
+            (Some(_), None) => Some(Method::DrawnItems),
+            (None, Some(_)) => Some(Method::DrawnSeeds),
+            (None, None) => None,
+        };
+        Evidence {
+            draws: match method {
+                Some(_) => Share::of(both.iter().map(|answer| answer.holds)),
+                None => Share::default(),
+            },
+            intervals: method
+                .map_or_else(BTreeMap::new, |method| intervals(&stored[n], &both, method)),
+            executions: executions[n],
+            of_seeds: of_seeds[n].filter(|_| executions[n].is_some_and(|k| k > 1)),
+            unknown: unknown(claims, claim, prepared),
+            failure: drawn.iter().find_map(|drawn| drawn.failure.clone()),
+            items,
+            seeds,
+        }
+    })
+    .collect()
+}
+
+/// One draw.
+fn one(
+    prepared: &Prepared<'_>,
+    draw: u64,
+    ask: &impl Fn(&Tables) -> Vec<Answer>,
+    claims: usize,
+) -> Drawn {
+    let drawn = || {
+        let items = prepared.items(draw)?;
+        let both = ask(&prepared.seeds(draw, &items)?);
+        let apart = match draw < APART {
+            true => {
+                let seeds = prepared.seeds(draw, &Tables::default())?;
+                Some((ask(&items), ask(&seeds)))
+            }
+            false => None,
+        };
+        Ok(Drawn {
+            both,
+            apart,
+            failure: None,
+        })
+    };
+    drawn().unwrap_or_else(|failure: stages::Failure| Drawn {
+        both: vec![Answer::NONE; claims],
+        apart: None,
+        failure: Some(failure.message),
+    })
+}
+
+impl Answer {
+    const NONE: Answer = Answer {
+        holds: None,
+        numbers: Vec::new(),
+    };
+}
+
+/// What a claim's query says of these tables. What it cannot say of a draw, it says of none.
+fn answer(
+    plan: &Plan<'_>,
+    claims: &Claims,
+    claim: &Claim,
+    prepared: &Prepared<'_>,
+    tables: &Tables,
+) -> Answer {
+    let mut inputs: BTreeMap<String, RecordBatch> = BTreeMap::new();
+    for at in &claim.reads {
+        let named = &claims.tables[*at];
+        let parts = named.outputs.iter();
+        let parts = parts.map(|source| (*source, prepared.table(tables, *source)));
+        match table::together(plan, parts.collect()) {
+            Ok(table) => inputs.insert(named.name.clone(), table),
+            Err(_) => return Answer::NONE,
+        };
+    }
+    let row = stages::sql::query_here(inputs, &claim.query, || false);
+    let Some(row) = row.ok().filter(|row| row.num_rows() == 1) else {
+        return Answer::NONE;
+    };
+    let (holds, numbers) = take_apart(&row);
+    let is_nan = numbers.iter().any(|number| number.is_nan);
+    Answer {
+        holds: match holds {
+            Holds::Said(said) if !is_nan => said,
+            _ => None,
+        },
+        numbers: numbers
+            .into_iter()
+            .map(|number| (number.name, number.value.as_f64()))
+            .collect(),
+    }
+}
+
+/// The intervals of a claim's numbers: of those that nearly every draw has.
+fn intervals(
+    stored: &Answer,
+    drawn: &[&Answer],
+    method: Method,
+) -> BTreeMap<String, crate::results::statistics::Interval> {
+    let mut intervals = BTreeMap::new();
+    for (n, (name, value)) in stored.numbers.iter().enumerate() {
+        let each = drawn.iter().filter_map(|answer| answer.numbers.get(n)?.1);
+        let each: Vec<f64> = each.collect();
+        let varies = each.iter().any(|x| Some(*x) != *value);
+        if value.is_some() && varies && each.len() * 100 >= drawn.len() * 95 {
+            let interval = percentile_interval(each, method);
+            intervals.extend(interval.map(|interval| (name.clone(), interval)));
+        }
+    }
+    intervals
+}
+
+/// For each claim, the fewest executions of any number that changes what it says.
+fn executions(
+    prepared: &Prepared<'_>,
+    ask: &impl Fn(&Tables) -> Vec<Answer>,
+    stored: &[Answer],
+) -> Vec<Option<usize>> {
+    let mut found = vec![None; stored.len()];
+    for executions in prepared.executions() {
+        for by in [1.0, -1.0] {
+            let Ok(nudged) = prepared.nudged(executions, by) else {
+                continue;
+            };
+            for (n, answer) in ask(&nudged).into_iter().enumerate() {
+                if found[n].is_none() && answer != stored[n] {
+                    found[n] = Some(executions);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// For each claim, in how many of the seeds on their own it holds, and how many there are.
+fn of_seeds(
+    prepared: &Prepared<'_>,
+    ask: &impl Fn(&Tables) -> Vec<Answer>,
+    claims: usize,
+) -> Vec<Option<(usize, usize)>> {
+    let seeds = prepared.executed_seeds();
+    let mut holds = vec![0; claims];
+    for seed in &seeds {
+        if let Ok(tables) = prepared.of_seed(*seed) {
+            for (n, answer) in ask(&tables).into_iter().enumerate() {
+                holds[n] += usize::from(answer.holds == Some(true));
+            }
+        }
+    }
+    let of = seeds.len();
+    let each = holds
+        .into_iter()
+        .map(|holds| (of > 1).then_some((holds, of)));
+    each.collect()
+}
+
+/// The first table of a claim that varies with the seed, and to whose numbers no draw adds a term.
+fn unknown(claims: &Claims, claim: &Claim, prepared: &Prepared<'_>) -> Option<String> {
+    let mut tables = claim.reads.iter().map(|at| &claims.tables[*at]);
+    let unknown = |table: &&super::Table| {
+        let mut sources = table.outputs.iter();
+        sources.any(|source| prepared.is_seeded(*source) && !prepared.has_seed_term(*source))
+    };
+    tables.find(unknown).map(|table| table.name.clone())
+}
