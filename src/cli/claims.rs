@@ -12,6 +12,7 @@ use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
 use super::run_selection::{self, RunOption};
+use super::worlds;
 use crate::amounts::counted;
 use crate::diagnostic::{self, Diagnostic, Problems};
 use crate::inspect::stored::{self, Stored};
@@ -19,6 +20,7 @@ use crate::plan::{self, Plan};
 use crate::publish::claims::{
     self, Claim, Claims, ClaimsError, Drawing, Evidence, Judged, Results, Share, Verdict,
 };
+use crate::publish::multiverse::{self, ClaimAcross, ClaimInWorld};
 use crate::results::degenerate;
 
 /// What `claims` takes.
@@ -85,6 +87,9 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         }
     };
     grade(global, &claims, &results, &mut judged, arguments.draws)?;
+    if run.is_none() {
+        note_worlds(global, &mut judged)?;
+    }
     let behind = |claim: &Claim| {
         let read = claim
             .reads
@@ -134,6 +139,86 @@ fn grade(
     let graded = claims::grade_all(claims, results, judged, &drawing);
     bar.finish_and_clear();
     Ok(graded?)
+}
+
+/// What the claims say of the current results. Without `draw`, verdicts that are not known yet stay ungraded.
+pub fn in_world(global: &Global, draw: bool) -> Result<Vec<ClaimInWorld>, Exit> {
+    let store = global.existing_store()?;
+    let pipeline = global.pipeline()?;
+    let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    let path = claims::path(&global.file, &plan).ok_or_else(|| no_claims(global))?;
+    let claims = claims::read(&path, &plan)?;
+    let stored = current(&plan, &claims, store.as_ref());
+    let results = Results {
+        plan: &plan,
+        store: store.as_ref(),
+        stored: &stored,
+        profile: global.profile.as_deref(),
+        run: None,
+    };
+    let mut judged = match claims::judge(&claims, &results) {
+        Ok(judged) => judged,
+        Err(ClaimsError::Store(error)) => return Err(error.into()),
+        Err(ClaimsError::Wrong(list)) => {
+            let sources = claims.sources;
+            return Err(Problems { sources, list }.into());
+        }
+    };
+    match draw {
+        true => grade(global, &claims, &results, &mut judged, claims::DRAWS)?,
+        false => claims::grade_kept(&claims, &results, &mut judged)?,
+    }
+    let said = judged.iter().map(|one| {
+        let intervals = one.evidence.as_ref().map(|evidence| &evidence.intervals);
+        let numbers = one.numbers.iter().map(|number| {
+            let interval = intervals.and_then(|all| all.get(&number.name));
+            let ends = interval.map(|interval| [interval.low, interval.high]);
+            (number.name.clone(), number.value.as_f64(), ends)
+        });
+        ClaimInWorld {
+            claim: one.claim.id.clone(),
+            verdict: one.word().to_owned(),
+            run: !matches!(one.verdict, Verdict::NotRun(_)),
+            numbers: numbers.collect(),
+        }
+    });
+    Ok(said.collect())
+}
+
+/// What the claims say in the worlds that have been run so far, each choice alone: verdicts that are known already.
+fn so_far(global: &Global) -> Result<Option<Vec<ClaimAcross>>, Exit> {
+    let pipeline = global.pipeline()?;
+    if pipeline.choices.is_empty() {
+        return Ok(None);
+    }
+    let all = multiverse::worlds(&pipeline, false);
+    let mut said = Vec::with_capacity(all.len());
+    for world in &all {
+        let mut own = worlds::in_world(global, world);
+        own.quiet = true;
+        said.push(in_world(&own, false)?);
+    }
+    Ok(Some(multiverse::across(&all, &said)))
+}
+
+/// Notes beside each verdict whether it is the same in the worlds that have been run.
+fn note_worlds(global: &Global, judged: &mut [Judged<'_>]) -> Result<(), Exit> {
+    let Some(across) = so_far(global)? else {
+        return Ok(());
+    };
+    for (one, across) in judged.iter_mut().zip(across) {
+        if across.run < 2 {
+            continue;
+        }
+        let turns = match across.turns_with.is_empty() {
+            true => String::new(),
+            false => format!("; turns with {}", across.turns_with.join(", ")),
+        };
+        let (same, run) = (across.same, across.run);
+        one.notes
+            .push(format!("agrees in {same} of {run} worlds{turns}"));
+    }
+    Ok(())
 }
 
 fn no_claims(global: &Global) -> Diagnostic {

@@ -26,7 +26,18 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Trust",
         &["audit", "verify", "replay", "accept", "challenge"],
     ),
-    ("Publish", &["claims", "report", "export", "lint", "render"]),
+    (
+        "Publish",
+        &[
+            "claims",
+            "ablation",
+            "multiverse",
+            "report",
+            "export",
+            "lint",
+            "render",
+        ],
+    ),
     ("Store", &["tag", "gc", "fsck", "completions"]),
 ];
 

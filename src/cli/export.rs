@@ -13,7 +13,7 @@ use super::print::{note, out};
 use super::run_selection::{self, RunOption};
 use super::{export_run, file, report};
 use crate::diagnostic::Diagnostic;
-use crate::publish::report::export::{self, grid::Grid, mlflow, textattack};
+use crate::publish::report::export::{self, Grid, mlflow, textattack};
 use crate::publish::report::summary::invocation;
 use crate::publish::report::{examples, tables};
 use crate::results::columns;

@@ -10,7 +10,7 @@ use crate::config::{self, Pipeline, PipelineRequest};
 use crate::diagnostic::{self, Diagnostic};
 
 /// Options that every command takes.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Global {
     /// The pipeline file
     #[arg(

@@ -1,6 +1,7 @@
 //! The command line: one file per command, named for it; the others
 //! are what commands share.
 
+mod ablation;
 mod accept;
 mod attack_stream;
 mod audit;
@@ -27,6 +28,7 @@ mod kinds_markdown;
 mod lint;
 mod ls;
 mod manuscript;
+mod multiverse;
 mod nearest_words;
 mod places;
 mod plan;
@@ -45,6 +47,7 @@ mod sparkline;
 mod stop;
 mod tag;
 mod verify;
+mod worlds;
 
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -88,6 +91,10 @@ enum Command {
     Show(show::Arguments),
     /// Judge the claims of claims.toml by the current results
     Claims(claims::Arguments),
+    /// Compare the variants of an ablation with its base
+    Ablation(ablation::Arguments),
+    /// Take each alternative of [choices], and see which verdicts turn
+    Multiverse(multiverse::Arguments),
     /// Trace a result back to the raw data; prove it, check a proof
     Audit(audit::Arguments),
     /// Execute stored results again and compare
@@ -176,6 +183,8 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
         Command::Ls(arguments) => ls::ls(&global, &arguments),
         Command::Show(arguments) => show::show(&global, &arguments),
         Command::Claims(arguments) => claims::claims(&global, &arguments),
+        Command::Ablation(arguments) => ablation::ablation(&global, &arguments),
+        Command::Multiverse(arguments) => multiverse::multiverse(&global, &arguments),
         Command::Audit(arguments) => audit::audit(&global, &arguments),
         Command::Verify(arguments) => verify::verify(&global, &arguments),
         Command::Replay(arguments) => replay::replay(&global, &arguments),

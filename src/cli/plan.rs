@@ -9,7 +9,7 @@ use super::global::{Global, in_pipeline};
 use super::print::out;
 use crate::inspect::explain::{self};
 use crate::inspect::status::{InstanceStatus, instance_statuses};
-use crate::plan::{self, Plan};
+use crate::plan::{self, Feed, Plan};
 use crate::results::find;
 
 /// What `plan` takes.
@@ -17,10 +17,19 @@ use crate::results::find;
 pub struct Arguments {
     /// Stages to plan for [default: all]
     targets: Vec<String>,
+    /// Also show what each instance reads, and what of it was filled in
+    #[arg(long)]
+    wiring: bool,
+    /// Show what the worlds of [choices] would run instead, and about how long that takes
+    #[arg(long, conflicts_with_all = ["targets", "wiring"])]
+    multiverse: bool,
 }
 
 /// Prints one line for each instance.
 pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    if arguments.multiverse {
+        return super::multiverse::estimate(global);
+    }
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.targets))?;
@@ -40,13 +49,24 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             "waits on" => waits += 1,
             _ => will_run += 1,
         }
+        let wiring = match arguments.wiring {
+            true => wiring(&plan, n),
+            false => Vec::new(),
+        };
         let line = match global.json {
+            true if arguments.wiring => {
+                let reads: Vec<_> = wiring.iter().map(Read::json).collect();
+                json!({ "stage": label, "status": status, "why": why, "reads": reads }).to_string()
+            }
             true => json!({ "stage": label, "status": status, "why": why }).to_string(),
             false if status == "cached" => format!("cached    {label}"),
             false => format!("{status:<9} {label}: {why}"),
         };
         lines.push_str(&line);
         lines.push('\n');
+        if !global.json {
+            wiring.iter().for_each(|read| lines.push_str(&read.line()));
+        }
     }
     // One write: a plan may have a hundred thousand lines.
     out!("{}", lines.trim_end());
@@ -54,6 +74,45 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         out!("ablate: {cached} cached, {will_run} to run, {waits} waiting");
     }
     Ok(())
+}
+
+/// What a port reads.
+struct Read {
+    port: String,
+    from: String,
+    filled_in: bool,
+}
+
+impl Read {
+    fn line(&self) -> String {
+        let mark = if self.filled_in { "  (filled in)" } else { "" };
+        format!("            {} <- {}{mark}\n", self.port, self.from)
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({ "port": self.port, "from": self.from, "filled_in": self.filled_in })
+    }
+}
+
+/// What an instance reads: one output, the best of several, or several together.
+fn wiring(plan: &Plan<'_>, n: usize) -> Vec<Read> {
+    let each = plan.instances[n].wires.iter().map(|wire| {
+        let sources: Vec<String> = wire.from.sources().map(|s| plan.source_label(s)).collect();
+        let from = match (&wire.from, &sources[..]) {
+            (_, [one]) => one.clone(),
+            (Feed::One(_), [first, ..]) => format!("the best of {}: {first}, …", sources.len()),
+            (Feed::Collect { .. }, [first, ..]) => {
+                format!("{} together: {first}, …", sources.len())
+            }
+            (_, []) => String::new(),
+        };
+        Read {
+            port: wire.port.clone(),
+            from,
+            filled_in: wire.filled_in,
+        }
+    });
+    each.collect()
 }
 
 /// An instance's status in words, and why; nothing for one that is not among the targets.

@@ -4,15 +4,13 @@ use super::axis::Dotted;
 use super::entries::{as_table, bad_name, is_name};
 use super::points::check_point;
 use super::tree::Table;
-use crate::diagnostic::{Diagnostic, Span, nearest};
+use crate::diagnostic::{Diagnostic, nearest};
 
 /// One alternative to what is written.
 #[derive(Debug)]
 pub struct Choice {
     /// Its name.
     pub name: String,
-    /// Where the name is written.
-    pub span: Span,
     /// What it changes.
     pub changes: Vec<Dotted>,
 }
@@ -47,7 +45,6 @@ pub(super) fn check_choices(
         }
         choices.push(Choice {
             name,
-            span,
             changes: point.dotted,
         });
     }

@@ -36,8 +36,6 @@ pub struct Pipeline {
     pub dir: PathBuf,
     /// The axes in the order of the file.
     pub axes: Vec<Axis>,
-    /// The axis along which instances are replicates of each other.
-    pub replicates: Option<usize>,
     /// Alternatives to what is written, in the order of the file.
     pub choices: Vec<Choice>,
     /// The stages in the order of the file.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use store::Value;
 
 use super::axes::{check_axes, unused_axes};
-use super::axis::Axis;
 use super::choices::{check_choices, chosen};
 use super::entries::{as_table, decoded, unknown_key, wrong_type};
 use super::overlay::Overlaid;
@@ -13,7 +12,7 @@ use super::pipeline::{Data, Pipeline, PipelineRequest, UNNAMED};
 use super::renamed::Outdated;
 use super::tree::{Raw, Table};
 use super::{like, overlay, references, stage, tree};
-use crate::diagnostic::{Diagnostic, Problems, Sources, Span, nearest};
+use crate::diagnostic::{Diagnostic, Problems, Sources, Span};
 
 /// Reads and checks a pipeline file with its overlays.
 pub fn read(request: &PipelineRequest) -> Result<Pipeline, Problems> {
@@ -77,7 +76,6 @@ fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline,
         problems.push(problem);
         Vec::new()
     });
-    let replicates = replicates(&header, &axes, &mut problems);
     // What a stage copies from one that does not exist would be missed again below.
     if !problems.is_empty() {
         return Err(problems);
@@ -108,7 +106,6 @@ fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline,
             name: header.name,
             seed: header.seed,
             claims: header.claims,
-            replicates,
             profiles: Vec::new(),
             data,
             dir,
@@ -129,11 +126,10 @@ struct Header {
     name: String,
     seed: u64,
     claims: Option<(String, Span)>,
-    replicates: Option<(String, Span)>,
 }
 
 fn header(table: Table, problems: &mut Vec<Diagnostic>) -> Header {
-    let (mut name, mut seed, mut claims, mut replicates) = (UNNAMED.to_owned(), 0, None, None);
+    let (mut name, mut seed, mut claims) = (UNNAMED.to_owned(), 0, None);
     for entry in table.entries {
         match (entry.key.as_str(), &entry.node.raw) {
             ("name", Raw::Scalar(Value::Text(text))) => name.clone_from(text),
@@ -144,41 +140,13 @@ fn header(table: Table, problems: &mut Vec<Diagnostic>) -> Header {
                 claims = Some((file.clone(), entry.node.span));
             }
             ("claims", _) => problems.push(wrong_type(&entry, "a string")),
-            ("replicates", Raw::Scalar(Value::Text(axis))) => {
-                replicates = Some((axis.clone(), entry.node.span));
-            }
-            ("replicates", _) => problems.push(wrong_type(&entry, "the name of an axis")),
             _ => {
-                let known = ["name", "seed", "claims", "replicates"];
+                let known = ["name", "seed", "claims"];
                 problems.push(unknown_key(&entry, "in [pipeline]", known));
             }
         }
     }
-    Header {
-        name,
-        seed,
-        claims,
-        replicates,
-    }
-}
-
-/// The axis along which instances are replicates of each other: the named one, or `seed`.
-fn replicates(header: &Header, axes: &[Axis], problems: &mut Vec<Diagnostic>) -> Option<usize> {
-    let find = |name: &str| axes.iter().position(|axis| axis.name == name);
-    match &header.replicates {
-        None => find("seed"),
-        Some((name, span)) => {
-            let found = find(name);
-            if found.is_none() {
-                let names = axes.iter().map(|axis| axis.name.as_str());
-                problems.push(
-                    Diagnostic::new(format!("no axis `{name}`"))
-                        .at(*span, nearest(name, names).unwrap_or_default()),
-                );
-            }
-            found
-        }
-    }
+    Header { name, seed, claims }
 }
 
 fn check_data(table: Table, dir: &Path, problems: &mut Vec<Diagnostic>) -> Data {

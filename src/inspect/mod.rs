@@ -1,5 +1,6 @@
 //! Looks at what is stored: how things stand, why, what differs, where it came from, and whether it comes out again.
 
+pub mod ablation;
 pub mod audit;
 pub mod challenge;
 pub mod compare;

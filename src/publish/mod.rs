@@ -3,4 +3,5 @@
 pub mod claims;
 pub mod exchange;
 pub mod manuscript;
+pub mod multiverse;
 pub mod report;

@@ -14,6 +14,10 @@ pub trait Catalog {
     fn label(&self, instance: usize) -> &str;
     /// The names of an instance's outputs.
     fn outputs(&self, instance: usize) -> Vec<&str>;
+    /// Axes whose values are variants of an ablation, each with the one that is meant unless another is named.
+    fn bases(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
 }
 
 /// What a reference names.
@@ -36,7 +40,11 @@ pub fn find(catalog: &impl Catalog, text: &str) -> Result<Located, Diagnostic> {
         .iter()
         .cloned()
         .partition(|(name, _)| is_axis(name));
-    let instances = at_point(catalog, &reference, all, &own)?;
+    let named = |axis: &str| own.iter().any(|(name, _)| name == axis);
+    let bases = catalog.bases().into_iter();
+    let bases = bases.filter(|(axis, _)| is_axis(axis) && !named(axis));
+    let point: Vec<_> = own.iter().cloned().chain(bases).collect();
+    let instances = at_point(catalog, &reference, all, &point)?;
     let is_output = |name: &str| catalog.outputs(instances[0]).contains(&name);
     let (output, column) = match (reference.before_brackets, reference.after_brackets) {
         (None, Some(name)) if is_output(name) => (Some(name), None),
@@ -174,6 +182,16 @@ impl Catalog for Plan<'_> {
     fn instances_of(&self, stage: &str) -> Result<Vec<usize>, Diagnostic> {
         let stages = &self.pipeline.stages;
         match stages.iter().position(|known| known.name == stage) {
+            Some(at) if stages[at].picks => {
+                let picked = stages[at]
+                    .inputs
+                    .first()
+                    .and_then(|input| input.node.as_text());
+                let problem = Diagnostic::new(format!(
+                    "`{stage}` only picks instances for its readers: it has no results itself"
+                ));
+                Err(problem.maybe_help(picked.map(|name| format!("name `{name}`"))))
+            }
             Some(stage) => Ok(self.of_stage[stage].clone().collect()),
             None => {
                 let names = stages.iter().map(|stage| stage.name.as_str());
@@ -186,6 +204,15 @@ impl Catalog for Plan<'_> {
 
     fn label(&self, instance: usize) -> &str {
         &self.instances[instance].label
+    }
+
+    fn bases(&self) -> Vec<(String, String)> {
+        let axes = self.pipeline.axes.iter();
+        axes.filter_map(|axis| {
+            let base = axis.values[axis.base()?].as_text()?;
+            Some((axis.name.clone(), base.to_owned()))
+        })
+        .collect()
     }
 
     fn outputs(&self, instance: usize) -> Vec<&str> {

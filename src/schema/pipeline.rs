@@ -65,7 +65,6 @@ fn header() -> Value {
                 "type": "integer", "minimum": 0, "default": 0,
             },
             "claims": string("The file of claims, beside the pipeline file; default: claims.toml, if it exists."),
-            "replicates": string("The axis along which instances are replicates; default: seed."),
         },
     })
 }

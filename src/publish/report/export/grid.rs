@@ -10,45 +10,63 @@ pub struct Grid {
     pub numbers: Vec<bool>,
     /// Its rows.
     pub rows: Vec<Vec<String>>,
+    /// Cells in bold: the row and the column of each.
+    pub bold: Vec<(usize, usize)>,
 }
 
 impl Grid {
     /// As Markdown has tables.
     pub fn markdown(&self) -> String {
         let line = |cells: &[String]| {
-            let cells = cells.iter().map(|cell| format!(" {} |", in_markdown(cell)));
+            let cells = cells.iter().map(|cell| format!(" {cell} |"));
             format!("|{}\n", cells.collect::<String>())
         };
+        let head: Vec<String> = self.head.iter().map(|cell| in_markdown(cell)).collect();
         let rule = self
             .numbers
             .iter()
             .map(|number| if *number { "---:|" } else { "---|" });
-        let rows: String = self.rows.iter().map(|row| line(row)).collect();
+        let rows = self.written(in_markdown, |cell| format!("**{cell}**"));
+        let rows: String = rows.iter().map(|row| line(row)).collect();
         format!(
             "**{}**\n\n{}|{}\n{rows}",
             in_markdown(&self.title),
-            line(&self.head),
+            line(&head),
             rule.collect::<String>()
         )
     }
 
     /// As LaTeX with the package `booktabs` has them.
     pub fn latex(&self) -> String {
-        let line = |cells: &[String]| {
-            let cells: Vec<String> = cells.iter().map(|cell| in_latex(cell)).collect();
-            format!("{} \\\\\n", cells.join(" & "))
-        };
+        let line = |cells: &[String]| format!("{} \\\\\n", cells.join(" & "));
+        let head: Vec<String> = self.head.iter().map(|cell| in_latex(cell)).collect();
         let sides = self
             .numbers
             .iter()
             .map(|number| if *number { 'r' } else { 'l' });
-        let rows: String = self.rows.iter().map(|row| line(row)).collect();
+        let rows = self.written(in_latex, |cell| format!("\\textbf{{{cell}}}"));
+        let rows: String = rows.iter().map(|row| line(row)).collect();
         format!(
             "% {}\n\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n{rows}\\bottomrule\n\\end{{tabular}}\n",
             self.title.replace(['\n', '\r'], " "),
             sides.collect::<String>(),
-            line(&self.head)
+            line(&head)
         )
+    }
+
+    /// The rows, each cell escaped, and in bold if it is.
+    fn written(&self, escape: fn(&str) -> String, bold: fn(String) -> String) -> Vec<Vec<String>> {
+        let row = |(n, row): (usize, &Vec<String>)| {
+            let cells = row
+                .iter()
+                .enumerate()
+                .map(|(k, cell)| match self.bold.contains(&(n, k)) {
+                    true => bold(escape(cell)),
+                    false => escape(cell),
+                });
+            cells.collect()
+        };
+        self.rows.iter().enumerate().map(row).collect()
     }
 }
 
@@ -99,6 +117,7 @@ mod tests {
                 words(&["a|b\\", "0.5 ± 0.1"]),
                 words(&["<i>", "\\input{x}"]),
             ],
+            bold: Vec::new(),
         }
     }
 

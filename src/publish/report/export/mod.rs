@@ -1,7 +1,7 @@
 //! Results for other tools: tables as CSV, Parquet, Markdown and LaTeX, examples in TextAttack's
 //! layout, runs in MLflow's.
 
-pub mod grid;
+mod grid;
 pub mod mlflow;
 mod names;
 pub mod textattack;
@@ -11,7 +11,7 @@ use arrow::record_batch::RecordBatch;
 use super::tables::PaperTable;
 use super::view::number_as;
 use crate::results::columns;
-use grid::Grid;
+pub use grid::Grid;
 
 /// A table as CSV; lists and the like are written as text.
 pub fn csv(table: &RecordBatch) -> Vec<u8> {
@@ -53,6 +53,7 @@ pub fn plain(name: &str, table: &RecordBatch) -> Grid {
         rows: (0..table.num_rows())
             .map(|row| shown.iter().map(|column| column[row].clone()).collect())
             .collect(),
+        bold: Vec::new(),
     }
 }
 
@@ -93,5 +94,6 @@ pub fn printed(table: &PaperTable) -> Grid {
             .chain(columns.clone().map(|_| true))
             .collect(),
         rows: table.rows.iter().enumerate().map(row).collect(),
+        bold: Vec::new(),
     }
 }

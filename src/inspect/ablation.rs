@@ -1,0 +1,361 @@
+//! An ablation: each number of an evaluation, for the base and for each variant, with the difference to the base.
+//! Differences are of draws that both share, so items and seeds are paired. Knows nothing of the terminal.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use arrow::record_batch::RecordBatch;
+use rayon::prelude::*;
+use serde::Serialize;
+use stages::tables::results::{COL, ROW, SEED, TABLE, VALUE};
+use stages::{Failure, Role};
+use store::{Digest, Store};
+
+use super::draws::{Prepared, outline, prepare};
+use super::status::InstanceStatus;
+use super::stored::Stored;
+use crate::plan::{Plan, Source, reach};
+use crate::results::columns;
+use crate::results::degenerate;
+use crate::results::statistics::{Interval, Method, holm, mean, percentile_interval};
+
+/// An evaluation at every variant of an ablation.
+pub struct Variants {
+    /// The stage.
+    pub stage: String,
+    /// The axis.
+    pub axis: String,
+    /// The position of the base.
+    pub base: usize,
+    /// The names of the variants, the base among them.
+    pub names: Vec<String>,
+    /// The instance of each variant.
+    pub instances: Vec<usize>,
+}
+
+/// The evaluations that vary with ablations, other axes at their base or first value.
+pub fn evaluations(plan: &Plan<'_>) -> Vec<Variants> {
+    let axes = &plan.pipeline.axes;
+    let mut found = Vec::new();
+    for (stage, decl) in plan.pipeline.stages.iter().enumerate() {
+        if decl.kind.role() != Role::Results || decl.picks {
+            continue;
+        }
+        let instances = plan.of_stage[stage].clone();
+        for (n, axis) in axes.iter().enumerate() {
+            let Some(base) = axis.base() else { continue };
+            let of = |value: usize| {
+                instances.clone().find(|instance| {
+                    let point = &plan.instances[*instance].point;
+                    let at = |(other, at): &(usize, usize)| match *other == n {
+                        true => *at == value,
+                        false => *at == axes[*other].base().unwrap_or(0),
+                    };
+                    point.iter().any(|(other, _)| *other == n) && point.iter().all(at)
+                })
+            };
+            let values = (0..axis.values.len()).filter_map(|value| Some((value, of(value)?)));
+            let (positions, at): (Vec<usize>, Vec<usize>) = values.unzip();
+            let Some(base) = positions.iter().position(|value| *value == base) else {
+                continue;
+            };
+            let name = |value: &usize| axis.values[*value].as_text().unwrap_or_default().to_owned();
+            found.push(Variants {
+                stage: decl.name.clone(),
+                axis: axis.name.clone(),
+                base,
+                names: positions.iter().map(name).collect(),
+                instances: at,
+            });
+        }
+    }
+    found
+}
+
+/// A number: its table, row and column.
+pub type CellName = [String; 3];
+
+/// An ablation in numbers.
+#[derive(Debug, Serialize)]
+pub struct Ablation {
+    /// The evaluation.
+    pub stage: String,
+    /// The axis.
+    pub axis: String,
+    /// The variants, the base first.
+    pub variants: Vec<Variant>,
+    /// The numbers that differ between variants.
+    pub numbers: Vec<Number>,
+    /// How many draws the intervals rest on.
+    pub draws: u64,
+}
+
+/// A variant as a whole.
+#[derive(Debug, Serialize)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// Whether it has the same keys as the base: the settings are what they were.
+    pub same_as_base: bool,
+    /// The stages that were executed for it and not for the base.
+    pub ran: Vec<String>,
+    /// What those executions took together.
+    pub seconds: f64,
+    /// What is odd about it.
+    pub notes: Vec<String>,
+}
+
+/// A number for each variant.
+#[derive(Debug, Serialize)]
+pub struct Number {
+    /// Which table.
+    pub table: String,
+    /// Which row.
+    pub row: String,
+    /// Which column.
+    pub col: String,
+    /// For each variant, the base first.
+    pub values: Vec<Outcome>,
+}
+
+/// The number of one variant.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Outcome {
+    /// The mean over seeds.
+    pub mean: Option<f64>,
+    /// For each seed, in order.
+    pub of_seeds: Vec<f64>,
+    /// The mean less that of the base.
+    pub difference: Option<f64>,
+    /// Its 95% interval.
+    pub interval: Option<Interval>,
+    /// The probability of a difference as large by chance, adjusted by Holm's method for all differences here.
+    pub p: Option<f64>,
+}
+
+/// Means by cell, and the numbers of the seeds.
+type Means = BTreeMap<CellName, Vec<f64>>;
+
+/// Compares the variants. `progress` is told how many draws are done.
+pub fn compare(
+    plan: &Plan<'_>,
+    store: &Store,
+    stored: &Stored,
+    statuses: &[InstanceStatus],
+    variants: &Variants,
+    draws: u64,
+    progress: impl Fn(u64) + Sync,
+) -> Result<Ablation, store::Error> {
+    let source = |instance: &usize| Source {
+        instance: *instance,
+        output: 0,
+    };
+    let sources: Vec<Source> = variants.instances.iter().map(source).collect();
+    let prepared = prepare(outline(plan, store, stored, &sources), store, stored)?;
+    let tables = sources
+        .iter()
+        .map(|source| read(&prepared.table(&Default::default(), *source)));
+    let tables: Vec<Means> = tables.collect();
+    let draws = if prepared.varies() { draws } else { 0 };
+    let done = std::sync::atomic::AtomicU64::new(0);
+    let drawn: Vec<Option<Vec<Means>>> = (0..draws)
+        .into_par_iter()
+        .map(|draw| {
+            let found = one_draw(&prepared, &sources, draw).ok();
+            progress(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1);
+            found
+        })
+        .collect();
+    let drawn: Vec<Vec<Means>> = drawn.into_iter().flatten().collect();
+    let mut numbers = numbers(variants, &tables, &drawn);
+    adjust(&mut numbers);
+    let order = in_order(variants);
+    let each = order
+        .iter()
+        .map(|v| about(plan, store, statuses, variants, *v));
+    Ok(Ablation {
+        stage: variants.stage.clone(),
+        axis: variants.axis.clone(),
+        variants: each.collect::<Result<_, _>>()?,
+        numbers,
+        draws,
+    })
+}
+
+/// The base, then the others in the order of the file.
+fn in_order(variants: &Variants) -> Vec<usize> {
+    let others = (0..variants.names.len()).filter(|n| *n != variants.base);
+    std::iter::once(variants.base).chain(others).collect()
+}
+
+/// The results of all variants in one draw of items and seeds.
+fn one_draw(prepared: &Prepared<'_>, sources: &[Source], draw: u64) -> Result<Vec<Means>, Failure> {
+    let items = prepared.items(draw)?;
+    let tables = prepared.seeds(draw, &items)?;
+    let each = sources.iter();
+    Ok(each
+        .map(|source| read(&prepared.table(&tables, *source)))
+        .collect())
+}
+
+/// The numbers of a table of results, by cell, a number for each seed.
+fn read(table: &RecordBatch) -> Means {
+    let names = [TABLE, ROW, COL].map(|name| columns::texts(table, name));
+    let ([Some(tables), Some(rows), Some(cols)], Some(values)) =
+        (names, columns::numbers(table, VALUE))
+    else {
+        return Means::new();
+    };
+    let seeds = columns::wholes(table, SEED);
+    let mut found: BTreeMap<CellName, BTreeMap<Option<i64>, f64>> = BTreeMap::new();
+    for line in 0..table.num_rows() {
+        let Some(value) = values[line].filter(|value| value.is_finite()) else {
+            continue;
+        };
+        let cell = [&tables[line], &rows[line], &cols[line]].map(Clone::clone);
+        let seed = seeds.as_ref().and_then(|seeds| seeds[line]);
+        found.entry(cell).or_default().insert(seed, value);
+    }
+    let each = found.into_iter();
+    each.map(|(cell, of)| (cell, of.into_values().collect()))
+        .collect()
+}
+
+/// The numbers that differ between some variant and the base.
+fn numbers(variants: &Variants, tables: &[Means], drawn: &[Vec<Means>]) -> Vec<Number> {
+    let order = in_order(variants);
+    let base = &tables[variants.base];
+    let mut found = Vec::new();
+    for (cell, of_base) in base {
+        let same = |n: &usize| tables[*n].get(cell) == Some(of_base);
+        if order.iter().all(same) {
+            continue;
+        }
+        let values = order.iter().map(|n| {
+            let own = tables[*n].get(cell).cloned().unwrap_or_default();
+            let (ours, theirs) = (mean(&own), mean(of_base));
+            let is_base = *n == variants.base;
+            let difference = ours.zip(theirs).map(|(a, b)| a - b).filter(|_| !is_base);
+            let each = drawn.iter().filter_map(|draw| {
+                let of = |n: usize| mean(draw[n].get(cell)?);
+                Some(of(*n)? - of(variants.base)?)
+            });
+            let each: Vec<f64> = match difference {
+                Some(_) => each.collect(),
+                None => Vec::new(),
+            };
+            let varies = each.iter().any(|x| Some(*x) != difference);
+            Outcome {
+                mean: ours,
+                of_seeds: own,
+                difference,
+                p: varies.then(|| by_chance(&each)),
+                interval: match varies {
+                    true => percentile_interval(each, Method::Draws),
+                    false => None,
+                },
+            }
+        });
+        let [table, row, col] = cell.clone();
+        found.push(Number {
+            table,
+            row,
+            col,
+            values: values.collect(),
+        });
+    }
+    found
+}
+
+/// Twice the share of draws on the rarer side of no difference, with one more draw on that side: never 0.
+fn by_chance(drawn: &[f64]) -> f64 {
+    let below = drawn.iter().filter(|x| **x <= 0.0).count();
+    let above = drawn.iter().filter(|x| **x >= 0.0).count();
+    (2.0 * (below.min(above) + 1) as f64 / (drawn.len() + 1) as f64).min(1.0)
+}
+
+/// Adjusts all probabilities together by Holm's method.
+fn adjust(numbers: &mut [Number]) {
+    let all = numbers.iter().flat_map(|number| &number.values);
+    let all: Vec<f64> = all.filter_map(|value| value.p).collect();
+    let mut adjusted = holm(&all).into_iter();
+    let values = numbers.iter_mut().flat_map(|number| &mut number.values);
+    for value in values.filter(|value| value.p.is_some()) {
+        value.p = adjusted.next();
+    }
+}
+
+/// What ran for a variant, what it cost, and what is odd about it.
+fn about(
+    plan: &Plan<'_>,
+    store: &Store,
+    statuses: &[InstanceStatus],
+    variants: &Variants,
+    n: usize,
+) -> Result<Variant, store::Error> {
+    let behind = |n: usize| {
+        let mut wanted = vec![false; plan.instances.len()];
+        wanted[variants.instances[n]] = true;
+        reach(plan, &mut wanted);
+        (0..wanted.len()).filter(move |at| wanted[*at])
+    };
+    let shared: BTreeSet<Digest> = behind(variants.base)
+        .filter_map(|at| statuses[at].key())
+        .collect();
+    let mut executions = BTreeMap::new();
+    for at in behind(n) {
+        if let InstanceStatus::Cached { key, execution, .. } = &statuses[at]
+            && !shared.contains(key)
+        {
+            executions.insert(*execution, plan.decl(at).name.clone());
+        }
+    }
+    let mut cost = Duration::ZERO;
+    for id in executions.keys() {
+        cost += store.execution(*id)?.map_or(Duration::ZERO, |e| e.wall);
+    }
+    let same_as_base = n != variants.base && executions.is_empty();
+    let outputs: Vec<_> = statuses
+        .iter()
+        .map(|status| status.outputs().map(<[_]>::to_vec))
+        .collect();
+    let mut notes = match n == variants.base || same_as_base {
+        true => Vec::new(),
+        false => degenerate::behind(
+            plan,
+            store,
+            &outputs,
+            std::iter::once(variants.instances[n]),
+        ),
+    };
+    let of = |n: usize| outputs[variants.instances[n]].as_ref();
+    if n != variants.base && !same_as_base && of(n) == of(variants.base) {
+        notes.push("equal to the base in every digit: the change had no effect".to_owned());
+    }
+    let mut ran: Vec<String> = Vec::new();
+    for name in executions.into_values() {
+        if !ran.contains(&name) {
+            ran.push(name);
+        }
+    }
+    Ok(Variant {
+        name: variants.names[n].clone(),
+        same_as_base,
+        ran,
+        seconds: cost.as_secs_f64(),
+        notes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_that_all_draws_have_is_rarely_chance() {
+        let drawn: Vec<f64> = (1..=999).map(f64::from).collect();
+        assert!((by_chance(&drawn) - 0.002).abs() < 1e-12);
+        assert_eq!(by_chance(&[-1.0, 1.0]), 1.0);
+        assert_eq!(by_chance(&[0.0; 10]), 1.0);
+    }
+}
