@@ -48,9 +48,14 @@ attack = "tack-on"
 case!(
     an_attack_of_an_axis_without_a_vocabulary,
     r#"
+[stage.some]
+kind = "sql"
+inputs = { t = "tokens" }
+query = "SELECT * FROM t"
+
 [stage.a]
 kind = "attack"
-inputs = { victim = "lstm", rows = "tokens", bayes = "bayes" }
+inputs = { victim = "lstm", rows = "some", bayes = "bayes" }
 attack = "${attack}"
 
 [axes]
@@ -111,25 +116,6 @@ kind = "attack"
 inputs = { victim = "lstm", rows = "tokens" }
 attack = "none"
 traces = 2
-"#
-);
-case!(
-    vectors_left_out_of_an_attack,
-    r#"
-[stage.v]
-kind = "embed"
-inputs = { vocab = "tokens.vocab" }
-source = "random"
-
-[stage.frozen]
-kind = "train"
-inputs = { rows = "tokens", vectors = "v" }
-model = "lstm"
-
-[stage.a]
-kind = "attack"
-inputs = { victim = "frozen", rows = "tokens" }
-attack = "none"
 "#
 );
 case!(

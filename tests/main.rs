@@ -19,6 +19,7 @@ mod forged;
 mod golden;
 mod house;
 mod lab;
+mod language;
 mod layers;
 mod memory;
 mod models;

@@ -178,7 +178,6 @@ fn the_language_of_experiments_is_allowed() {
     let text = r#"
 [pipeline]
 name = "grid"
-replicates = "seed"
 
 [axes]
 seed = [1, 2, 3]

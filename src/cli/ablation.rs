@@ -270,9 +270,10 @@ fn caption(ablation: &Ablation) -> String {
         return "No intervals: nothing is known of how these numbers vary.".to_owned();
     }
     format!(
-        "Brackets: 95% intervals of the difference to the base, from {} draws over items and seeds, paired. \
+        "Brackets: 95% intervals of the difference to the base, from {} draws over {}, paired. \
          Marks: * p < 0.05, ** p < 0.01, *** p < 0.001, adjusted by Holm's method for all differences.",
-        thousands(ablation.draws as usize)
+        thousands(ablation.draws as usize),
+        ablation.over
     )
 }
 

@@ -88,6 +88,8 @@ pub struct Ablation {
     pub numbers: Vec<Number>,
     /// How many draws the intervals rest on.
     pub draws: u64,
+    /// What the draws vary.
+    pub over: &'static str,
 }
 
 /// A variant as a whole.
@@ -179,6 +181,7 @@ pub fn compare(
         variants: each.collect::<Result<_, _>>()?,
         numbers,
         draws,
+        over: prepared.over(),
     })
 }
 
@@ -315,9 +318,11 @@ fn about(
         cost += store.execution(*id)?.map_or(Duration::ZERO, |e| e.wall);
     }
     let same_as_base = n != variants.base && executions.is_empty();
+    // What the base has too says nothing of the variant.
+    let own = |status: &InstanceStatus| status.key().is_some_and(|key| !shared.contains(&key));
     let outputs: Vec<_> = statuses
         .iter()
-        .map(|status| status.outputs().map(<[_]>::to_vec))
+        .map(|status| status.outputs().filter(|_| own(status)).map(<[_]>::to_vec))
         .collect();
     let mut notes = match n == variants.base || same_as_base {
         true => Vec::new(),
@@ -328,7 +333,7 @@ fn about(
             std::iter::once(variants.instances[n]),
         ),
     };
-    let of = |n: usize| outputs[variants.instances[n]].as_ref();
+    let of = |n: usize| statuses[variants.instances[n]].outputs();
     if n != variants.base && !same_as_base && of(n) == of(variants.base) {
         notes.push("equal to the base in every digit: the change had no effect".to_owned());
     }

@@ -117,6 +117,7 @@ fn profile() -> Value {
         "type": "object",
         "additionalProperties": false,
         "properties": {
+            "like": string("Another profile, which is applied first."),
             "pipeline": { "$ref": "#/definitions/pipeline" },
             "axes": { "$ref": "#/definitions/axes" },
             "stage": {

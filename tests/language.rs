@@ -1,0 +1,244 @@
+//! The second edition of the pipeline language: points, axes in inputs, following inputs, except, like, pick,
+//! ablations and choices. Errors are whole messages.
+
+use serde_json::json;
+
+use crate::lab::Lab;
+
+const GRID: &str = include_str!("pipelines/grid.toml");
+
+#[test]
+fn points_set_keys_and_axes_choose_inputs() {
+    let lab = Lab::new(GRID);
+    let ran = lab.run();
+    assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
+    // Two tables by three points, less the one that is excluded.
+    let rated = |row: &str| lab.rows(row);
+    assert_eq!(
+        rated("rated[table=big,how=twice]"),
+        [json!({ "y": 20, "named": "twice" })]
+    );
+    assert_eq!(
+        rated("rated[table=small,how=plain]"),
+        [json!({ "y": 1, "named": "plain" })]
+    );
+    let labels = ran.with("ran");
+    let count = |stage: &str| labels.iter().filter(|l| l.starts_with(stage)).count();
+    assert_eq!(count("rated["), 5, "{labels:?}");
+    // A reader that does not collect has the instances whose inputs exist; one that collects skips the rest.
+    assert_eq!(count("again["), 5);
+    assert_eq!(lab.rows("all").len(), 5);
+    // The best of the three, picked once for all readers.
+    assert_eq!(lab.rows("from-best"), [json!({ "y": 20 })]);
+}
+
+#[test]
+fn a_stage_like_another_has_its_keys_after_settings() {
+    let lab = Lab::new(GRID);
+    lab.run_with(&["--set", "small.rows=[{ x = 7 }]"]);
+    let shown = lab.ablate(&["show", "copy", "--json", "--set", "small.rows=[{ x = 7 }]"]);
+    assert!(
+        shown.stdout.contains(r#""head":[{"x":7}]"#),
+        "{}",
+        shown.stdout
+    );
+}
+
+#[test]
+fn overlays_keep_points_or_change_their_keys() {
+    let lab = Lab::new(GRID);
+    let planned = |set: &str| {
+        let printed = lab.ablate(&["plan", "--json", "--set", set]);
+        let rated = printed
+            .stdout
+            .lines()
+            .filter(|l| l.starts_with(r#"{"stage":"rated["#));
+        (printed.code, rated.count(), printed.stderr)
+    };
+    // Exclusions of points that were left out are no mistake.
+    assert_eq!(planned("axes.how=[\"plain\"]").1, 2);
+    let (code, count, stderr) = planned("axes.how.twice.query=SELECT 3 * x AS y FROM t");
+    assert_eq!((code, count), (0, 5), "{stderr}");
+    insta::assert_snapshot!(planned("axes.how=[\"plane\"]").2);
+}
+
+const ABLATION: &str = include_str!("pipelines/ablation.toml");
+
+#[test]
+fn variants_share_what_they_do_not_touch_and_results_are_never_mixed() {
+    let lab = Lab::new(ABLATION);
+    let ran = lab.run();
+    assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
+    let labels = ran.with("ran");
+    // One execution for each distinct key: the variant `same` changes nothing, and the other table is shared.
+    let rows = lab.rows("results[variant=more]");
+    assert_eq!(rows.len(), lab.rows("results[variant=base]").len());
+    assert!(
+        !labels.iter().any(|l| l.starts_with("other[")),
+        "{labels:?}"
+    );
+    // Without a variant the base is meant.
+    assert_eq!(lab.rows("results"), lab.rows("results[variant=base]"));
+    let printed = lab.ablate(&["ablation", "--json"]).good();
+    let found: serde_json::Value = serde_json::from_str(printed.stdout.trim()).unwrap();
+    assert_eq!(found["variants"][1]["name"], "more");
+    let number = &found["numbers"][0];
+    assert_eq!(number["values"][0]["mean"], json!(2.0));
+    assert_eq!(number["values"][1]["difference"], json!(3.0));
+    assert_eq!(found["variants"][2]["same_as_base"], json!(true));
+    insta::assert_snapshot!(lab.ablate(&["ablation", "--markdown"]).good().stdout);
+}
+
+#[test]
+fn choices_are_worlds_of_their_own() {
+    let lab = Lab::new(include_str!("pipelines/choices.toml"));
+    lab.write(
+        "claims.toml",
+        "[claims]\ntables = { t = \"t\" }\n[claim.small]\nlevel = \"must\"\ntext = \"x is small.\"\nquery = \"SELECT x < 5 AS holds, x FROM t\"\n",
+    );
+    let printed = lab.ablate(&["multiverse", "--quiet"]);
+    assert_eq!(printed.code, 0, "{}", printed.stderr);
+    insta::assert_snapshot!(printed.stdout);
+    let claims = lab.ablate(&["claims"]).good().stdout;
+    assert!(
+        claims.contains("agrees in 2 of 3 worlds; turns with large"),
+        "{claims}"
+    );
+}
+
+/// Rows, vectors and vocabulary of an attack are those of its victim, also through a pick; what is written wins.
+#[test]
+fn inputs_follow_the_victim() {
+    let lab = Lab::new(include_str!("pipelines/following.toml"));
+    let printed = lab
+        .ablate(&["plan", "--wiring", "attacked", "by-hand"])
+        .good();
+    insta::assert_snapshot!(printed.stdout);
+    // However an input came to be connected, the key is the same.
+    let digests = lab.run().printed;
+    assert_eq!(digests.code, 0, "{}", digests.stderr);
+    let same = lab.ablate(&["explain", "by-hand", "--json"]).good().stdout;
+    let key = |stage: &str| {
+        let printed = lab.ablate(&["show", stage, "--json"]).good().stdout;
+        let shown: serde_json::Value = serde_json::from_str(&printed).unwrap();
+        shown["artifacts"][0]["key"].clone()
+    };
+    assert_eq!(
+        key("attacked[model=nb,adversary=swap]"),
+        key("by-hand"),
+        "{same}"
+    );
+}
+
+/// The message for a pipeline that cannot be planned.
+#[track_caller]
+fn wrong(pipeline: &str, arguments: &[&str]) -> String {
+    let lab = Lab::new(pipeline.trim_start());
+    let printed = lab.ablate(&[&["plan"], arguments].concat());
+    assert_eq!(printed.code, 2, "{}\n{}", printed.stdout, printed.stderr);
+    printed.stderr
+}
+
+macro_rules! case {
+    ($name:ident, $pipeline:expr) => {
+        case!($name, $pipeline, &[]);
+    };
+    ($name:ident, $pipeline:expr, $arguments:expr) => {
+        #[test]
+        fn $name() {
+            insta::assert_snapshot!(wrong($pipeline, $arguments));
+        }
+    };
+}
+
+const T: &str = "[stage.t]\nkind = \"table\"\nrows = [{ x = 1 }]\n";
+
+fn with_t(rest: &str) -> String {
+    format!("{T}{rest}")
+}
+
+case!(
+    an_axis_value_that_names_no_stage,
+    &with_t(
+        "[axes]\nv = [\"t\", \"tt\"]\n[stage.q]\nkind = \"sql\"\ninputs = { i = \"${v}\" }\nquery = \"SELECT * FROM i\"\n"
+    )
+);
+case!(
+    an_unknown_key_in_a_point,
+    "[axes.p]\na = { row = [{ x = 1 }] }\n[stage.q]\nkind = \"table\"\nwith = [\"p\"]\n"
+);
+case!(
+    an_ablation_without_a_base,
+    &with_t("[axes.p]\na = { \"t.rows\" = [{ x = 2 }] }\n")
+);
+case!(
+    an_ablation_with_two_bases,
+    &with_t("[axes.p]\nbase = {}\na = { \"t.rows\" = [{ x = 2 }] }\nsame = {}\n")
+);
+case!(
+    a_dotted_key_of_no_stage,
+    &with_t("[axes.p]\nbase = {}\na = { \"tt.rows\" = [{ x = 2 }] }\n")
+);
+case!(
+    an_exclusion_that_matches_nothing,
+    &with_t(
+        "[axes]\na = [1, 2]\nb = [1, 2]\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT ${a} AS a FROM t\"\nexcept = [{ b = 1 }]\n[stage.r]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT ${b} AS b FROM t\"\n"
+    )
+);
+case!(
+    an_exclusion_that_leaves_nothing_of_a_value,
+    &with_t(
+        "[axes]\na = [1, 2]\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT ${a} AS a FROM t\"\nexcept = [{ a = 1 }]\n"
+    )
+);
+case!(
+    an_exclusion_of_an_unknown_value,
+    &with_t(
+        "[axes]\na = [1, 2]\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT ${a} AS a FROM t\"\nexcept = [{ a = 3 }]\n"
+    )
+);
+case!(
+    two_axes_that_set_one_key,
+    "[axes.p]\na = { rows = [{ x = 1 }] }\n[axes.r]\nb = { rows = [{ x = 2 }] }\n[stage.q]\nkind = \"table\"\nwith = [\"p\", \"r\"]\n"
+);
+case!(
+    a_setting_that_every_point_overrides,
+    "[axes.p]\na = { rows = [{ x = 1 }] }\nb = { rows = [{ x = 2 }] }\n[stage.q]\nkind = \"table\"\nwith = [\"p\"]\n",
+    &["--set", "q.rows=[{ x = 3 }]"]
+);
+case!(
+    like_in_a_cycle,
+    "[stage.a]\nlike = \"b\"\n[stage.b]\nlike = \"a\"\n"
+);
+case!(like_of_no_stage, &with_t("[stage.a]\nlike = \"tt\"\n"));
+case!(
+    with_of_plain_values,
+    &with_t(
+        "[axes]\na = [1, 2]\n[stage.q]\nkind = \"table\"\nwith = [\"a\"]\nrows = [{ x = 1 }]\n"
+    )
+);
+case!(
+    a_pick_without_select,
+    &with_t("[stage.best]\npick = \"t\"\n")
+);
+case!(
+    an_evaluation_that_collects_an_ablation,
+    &with_t(
+        "[axes.p]\nbase = {}\na = { \"t.rows\" = [{ x = 2 }] }\n[stage.e]\nkind = \"evaluate\"\ninputs = { t = \"t\" }\nover = [\"p\"]\ncells = [{ from = \"t\", metric = \"x\", table = \"t\", row = \"r\", col = \"c\" }]\n"
+    )
+);
+case!(
+    an_unknown_choice,
+    &with_t("[choices]\nlarge = { \"t.rows\" = [{ x = 9 }] }\n"),
+    &["--set", "choices.larg=true"]
+);
+case!(
+    an_input_that_no_instance_reads,
+    include_str!("pipelines/unread_input.toml")
+);
+case!(
+    a_where_that_no_row_meets,
+    &with_t(
+        "[axes]\na = [\"u\", \"v\"]\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT x, '${a}' AS b FROM t\"\n[stage.e]\nkind = \"evaluate\"\ncells = [{ from = \"q\", where = { a = \"w\" }, metric = \"x\", table = \"t\", row = \"r\", col = \"c\" }]\n"
+    )
+);
