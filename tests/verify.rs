@@ -180,8 +180,11 @@ fn stores_that_agree_and_stores_that_do_not() {
     assert_eq!(printed.code, 1);
     assert_eq!(
         printed.stdout,
-        "ablate: 0 keys agree, 0 disagree, 4 only here, 5 only there\n\
-         nothing was compared: no key was executed by both. Keys have parameters, files, inputs \
+        "ablate: 0 keys agree, 0 disagree, 4 only here, 5 only there\n"
+    );
+    assert_eq!(
+        printed.stderr,
+        "nothing was compared: no key was executed by both. Keys have parameters, files, inputs \
          and code: run the same pipeline with the same `ablate` there\n"
     );
     let printed = lab.ablate(&["challenge", "."]);

@@ -406,6 +406,14 @@ fn in_order(
     Ok(traces)
 }
 
+/// Says in the log that there are fewer rows than a parameter asks for.
+pub fn note_fewer(asked: usize, param: &str, rows: usize, watch: &dyn Watch) {
+    if asked > rows {
+        let what = format!("`{param}` is {asked}, but there are only {rows} rows");
+        watch.log(&format!("{what}: all of them are taken"));
+    }
+}
+
 /// The rows as the model reads them. Attacks that change rows read single texts only.
 pub fn rows(task: &Task<'_>, model: &ModelCard) -> Result<SequenceTable, Failure> {
     let table = &task.inputs["rows"];
