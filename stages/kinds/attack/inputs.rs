@@ -122,7 +122,7 @@ impl AttackInputs {
         }
     }
 
-    /// The rows of a split, or some of them; at most so many, drawn by seed and id, in their order.
+    /// The rows of a split, or at most `limit` of them, sampled by seed and id, in their order.
     /// The split comes with the parameter that names it.
     pub fn select(
         &self,
