@@ -192,6 +192,31 @@ mix = "batch"
 "#
 );
 case!(
+    a_class_that_rows_do_not_have,
+    r#"
+[stage.a]
+kind = "attack"
+inputs = { victim = "bayes", rows = "tokens" }
+attack = "none"
+label = 9
+"#
+);
+case!(
+    a_target_that_the_model_does_not_have,
+    r#"
+[stage.m]
+kind = "train"
+inputs = { rows = "waves" }
+model = "gru"
+
+[stage.a]
+kind = "attack"
+inputs = { victim = "m", rows = "waves" }
+attack = "gradient-sign"
+target = 7
+"#
+);
+case!(
     a_cell_from_nowhere,
     r#"
 [stage.e]

@@ -40,6 +40,7 @@ mod schema;
 mod serve;
 mod soak;
 mod stream;
+mod suggestions;
 mod terminal;
 mod text;
 mod trust;

@@ -180,8 +180,11 @@ fn stores_that_agree_and_stores_that_do_not() {
     assert_eq!(printed.code, 1);
     assert_eq!(
         printed.stdout,
-        "ablate: 0 keys agree, 0 disagree, 4 only here, 5 only there\n\
-         nothing was compared: no key was executed by both. Keys have parameters, files, inputs \
+        "ablate: 0 keys agree, 0 disagree, 4 only here, 5 only there\n"
+    );
+    assert_eq!(
+        printed.stderr,
+        "nothing was compared: no key was executed by both. Keys have parameters, files, inputs \
          and code: run the same pipeline with the same `ablate` there\n"
     );
     let printed = lab.ablate(&["challenge", "."]);
@@ -191,7 +194,7 @@ fn stores_that_agree_and_stores_that_do_not() {
          name one that was filled independently\n"
     );
     let printed = lab.ablate(&["challenge", "nowhere"]);
-    let expected = "error: no store at `nowhere`: `ablate run` creates one\n";
+    let expected = "error: `nowhere` does not exist\n |\n = help: name the other store, or the folder of the pipeline that filled it\n";
     assert_eq!((printed.code, printed.stderr.as_str()), (1, expected));
 }
 

@@ -64,7 +64,7 @@ pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         let key = match &statuses[n] {
             InstanceStatus::WillRun(key) => key,
             InstanceStatus::Unsound { .. } => {
-                return Err(run_selection::unshown(&plan, &statuses, n));
+                return Err(run_selection::unshown(global, &plan, &statuses, n));
             }
             InstanceStatus::WaitsOn(other) => {
                 let other = &plan.instances[*other].label;
@@ -92,7 +92,7 @@ pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             _ => None,
         };
         let (Some((execution, code)), Some(_)) = (old, whole) else {
-            return Err(not_acceptable(&plan, n, key, &store)?);
+            return Err(not_acceptable(global, &plan, n, key, &store)?);
         };
         store.accept(label, execution, code, key, &who, reason)?;
         match global.json {
@@ -115,6 +115,7 @@ pub fn accept(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 
 /// Why no stored result can stand in: it differs in more than its code, or there is none.
 fn not_acceptable(
+    global: &Global,
     plan: &Plan<'_>,
     n: usize,
     key: &StageKey,
@@ -136,7 +137,7 @@ fn not_acceptable(
     ));
     Ok(problem
         .maybe_help((!why.is_empty()).then_some(why))
-        .help(format!("ablate run '{label}'"))
+        .help(global.command(&format!("run '{label}'")))
         .into())
 }
 

@@ -122,7 +122,10 @@ fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
     let [asked] = find::find_table(&plan, stage)?[..] else {
         let label = &plan.instances[find::find_table(&plan, stage)?[0].instance].label;
         return Err(Diagnostic::new(format!("`{stage}` has several instances"))
-            .help(format!("name one: ablate attack-stream '{label}'"))
+            .help(format!(
+                "name one: {}",
+                global.command(&format!("attack-stream '{label}'"))
+            ))
             .into());
     };
     let instance = &plan.instances[asked.instance];
@@ -158,7 +161,12 @@ fn open(global: &Global, arguments: &Arguments) -> Result<AttackStream, Exit> {
     let store = global.needed_store()?;
     let statuses = instance_statuses(&plan, &wanted, Some(&store));
     let InstanceStatus::Cached { outputs, .. } = &statuses[weights.instance] else {
-        return Err(run_selection::unshown(&plan, &statuses, weights.instance));
+        return Err(run_selection::unshown(
+            global,
+            &plan,
+            &statuses,
+            weights.instance,
+        ));
     };
     let table = store.read(&outputs[weights.output])?;
     let live = AttackStream::open(&table, instance.params.as_ref().clone());

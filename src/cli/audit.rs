@@ -130,7 +130,7 @@ fn by_name(
     let Located { outputs, cell } = find::find(&plan, asked)?;
     let executions = match run {
         Some(run) => of_run(&plan, store, &outputs, &run)?,
-        None => current(&plan, store, &outputs)?,
+        None => current(global, &plan, store, &outputs)?,
     };
     let names = outputs.iter().map(|source| {
         let instance = &plan.instances[source.instance];
@@ -140,7 +140,12 @@ fn by_name(
 }
 
 /// The executions behind the current results.
-fn current(plan: &Plan<'_>, store: &Store, outputs: &[Source]) -> Result<Vec<i64>, Exit> {
+fn current(
+    global: &Global,
+    plan: &Plan<'_>,
+    store: &Store,
+    outputs: &[Source],
+) -> Result<Vec<i64>, Exit> {
     let mut wanted = vec![false; plan.instances.len()];
     outputs
         .iter()
@@ -151,7 +156,12 @@ fn current(plan: &Plan<'_>, store: &Store, outputs: &[Source]) -> Result<Vec<i64
     let mut executions = Vec::with_capacity(outputs.len());
     for source in outputs {
         let Some((execution, _)) = statuses[source.instance].recorded() else {
-            return Err(run_selection::unshown(plan, &statuses, source.instance));
+            return Err(run_selection::unshown(
+                global,
+                plan,
+                &statuses,
+                source.instance,
+            ));
         };
         executions.push(execution);
     }

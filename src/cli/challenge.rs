@@ -1,13 +1,13 @@
 //! `ablate challenge`: what two stores made for the same keys.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use store::Store;
 
 use super::exit::Exit;
 use super::global::Global;
-use super::print::out;
+use super::print::{note, out};
 use crate::diagnostic::Diagnostic;
 use crate::inspect::challenge::{self, Challenge};
 
@@ -27,7 +27,7 @@ pub fn challenge(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         false => arguments.other.clone(),
     };
     let there = Store::open_existing(&root)?;
-    let there = there.ok_or(Exit::Store(store::Error::NoStore { root }))?;
+    let there = there.ok_or_else(|| no_store(&arguments.other))?;
     let real = |store: &Store| std::fs::canonicalize(store.root()).ok();
     if real(&here) == real(&there) {
         let name = there.root().display();
@@ -42,6 +42,12 @@ pub fn challenge(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         print_challenge(&found)?;
     }
     // Two stores that have nothing in common have confirmed nothing.
+    if found.agree + found.disagree.len() == 0 {
+        note!(
+            "nothing was compared: no key was executed by both. Keys have parameters, files, inputs \
+             and code: run the same pipeline with the same `ablate` there"
+        );
+    }
     match found.agree > 0 && found.disagree.is_empty() && found.twice.is_empty() {
         true => Ok(()),
         false => Err(Exit::Code(1)),
@@ -77,11 +83,16 @@ fn print_challenge(found: &Challenge) -> Result<(), Exit> {
         found.only_here,
         found.only_there
     );
-    if found.agree + found.disagree.len() == 0 {
-        out!(
-            "nothing was compared: no key was executed by both. Keys have parameters, files, inputs \
-             and code: run the same pipeline with the same `ablate` there"
-        );
-    }
     Ok(())
+}
+
+/// The error for a folder that is not a store.
+fn no_store(other: &Path) -> Exit {
+    let name = other.display();
+    let what = match other.exists() {
+        true => format!("`{name}` is not a store, and has no folder `.ablate`"),
+        false => format!("`{name}` does not exist"),
+    };
+    let help = "name the other store, or the folder of the pipeline that filled it";
+    Exit::Failed(Diagnostic::new(what).help(help))
 }

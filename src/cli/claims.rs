@@ -101,7 +101,9 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             None => Vec::new(),
         }
     };
-    print(global, &judged, behind)?;
+    if global.json || !global.quiet {
+        print(global, &judged, behind)?;
+    }
     let judged_here = claims
         .list
         .iter()

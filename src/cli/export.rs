@@ -85,7 +85,7 @@ pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let recorded = recorded::gather(&store, run)?;
     let found = || {
         table::of_run(&store, &recorded, result)
-            .map_err(|no| no_result(&recorded, "export", result, no))
+            .map_err(|no| no_result(global, &recorded, "export", result, no))
     };
     let bytes = match () {
         () if arguments.textattack => examples_of(&store, &recorded, result, found()?.1)?,
@@ -117,7 +117,13 @@ fn printed(grids: &[Grid], latex: bool) -> Vec<u8> {
 }
 
 /// Why a result of a run is not available.
-pub fn no_result(recorded: &Recorded, doing: &str, result: &str, no: NoTable) -> Exit {
+pub fn no_result(
+    global: &Global,
+    recorded: &Recorded,
+    doing: &str,
+    result: &str,
+    no: NoTable,
+) -> Exit {
     let run = recorded.run.id;
     match no {
         NoTable::Unknown(why) => Diagnostic::new(format!("cannot {doing} `{result}`: {why}"))
@@ -125,7 +131,8 @@ pub fn no_result(recorded: &Recorded, doing: &str, result: &str, no: NoTable) ->
             .into(),
         NoTable::Unusable(why) => Exit::Failed(
             Diagnostic::new(format!("cannot {doing} `{result}`: {why}"))
-                .help("`ablate fsck` checks the whole store, `ablate run` recomputes results"),
+                .help("`ablate fsck` checks the whole store")
+                .help(format!("`{}` recomputes results", global.command("run"))),
         ),
     }
 }
@@ -269,7 +276,9 @@ fn whole_run(
     let lost = crate::publish::report::lost(store, &recorded);
     if let Some(lost) = lost.iter().find(|lost| lost.wrong) {
         let diagnostic = Diagnostic::new(lost.what.clone());
-        return Err(Exit::Failed(diagnostic.help("`ablate run` recomputes it")));
+        return Err(Exit::Failed(
+            diagnostic.help(format!("`{}` recomputes it", global.command("run"))),
+        ));
     }
     let folder = arguments.output.clone().unwrap_or("mlruns".into());
     let written = std::path::absolute(&folder).and_then(|root| {

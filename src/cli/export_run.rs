@@ -36,7 +36,7 @@ pub fn write_crate(global: &Global, option: &RunOption, path: &Path) -> Result<(
     if let Some((stage, why)) = described.damaged.first() {
         let what = format!("the stored result of `{stage}` is damaged: {why}");
         return Err(Exit::Failed(
-            Diagnostic::new(what).help("`ablate run` recomputes it"),
+            Diagnostic::new(what).help(format!("`{}` recomputes it", global.command("run"))),
         ));
     }
     let zip = path.extension().is_some_and(|ending| ending == "zip");
@@ -83,7 +83,10 @@ fn record(global: &Global, store: &Store, option: &RunOption) -> Result<Record, 
         None => Ok(record),
         Some((id, why)) => {
             let (label, fault) = (record.executions[&id].instance.clone(), Fault::Altered(why));
-            Err(run_selection::unusable_exit(&Unusable { label, fault }))
+            Err(run_selection::unusable_exit(
+                global,
+                &Unusable { label, fault },
+            ))
         }
     }
 }

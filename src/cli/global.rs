@@ -9,6 +9,9 @@ use super::exit::Exit;
 use crate::config::{self, Pipeline, PipelineRequest};
 use crate::diagnostic::{self, Diagnostic};
 
+/// The pipeline file, unless another is named.
+const FILE: &str = "pipeline.toml";
+
 /// Options that every command takes.
 #[derive(Args, Clone)]
 pub struct Global {
@@ -18,7 +21,7 @@ pub struct Global {
         long,
         global = true,
         value_name = "FILE",
-        default_value = "pipeline.toml"
+        default_value = FILE
     )]
     pub file: PathBuf,
     /// Change to this folder first
@@ -60,6 +63,27 @@ impl Global {
         Ok(pipeline)
     }
 
+    /// A command to type next, with the folder, file, store, profile and settings that were given: without them it
+    /// would be about other results.
+    pub fn command(&self, command: &str) -> String {
+        let mut parts = vec![format!("ablate {command}")];
+        let mut option = |name: &str, value: &str| parts.push(format!("{name} {}", quoted(value)));
+        if let Some(directory) = &self.directory {
+            option("-C", &directory.display().to_string());
+        }
+        if self.file != std::path::Path::new(FILE) {
+            option("-f", &self.file.display().to_string());
+        }
+        if let Some(store) = &self.store {
+            option("--store", &store.display().to_string());
+        }
+        if let Some(profile) = &self.profile {
+            option("--profile", profile);
+        }
+        self.set.iter().for_each(|set| option("--set", set));
+        parts.join(" ")
+    }
+
     pub fn store_path(&self) -> PathBuf {
         match &self.store {
             Some(path) => path.clone(),
@@ -84,10 +108,33 @@ impl Global {
     }
 }
 
+/// As a shell reads it back.
+pub fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_-./=:,+@%".contains(c);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
 /// Attaches the pipeline's text to errors that point into it.
 pub fn in_pipeline<T>(pipeline: &Pipeline, result: Result<T, Vec<Diagnostic>>) -> Result<T, Exit> {
     result.map_err(|list| {
         eprint!("{}", diagnostic::render(&pipeline.sources, &list));
         Exit::Code(2)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn what_a_shell_would_split_or_expand_is_quoted() {
+        assert_eq!(quoted("lstm.units=64"), "lstm.units=64");
+        assert_eq!(quoted("t.query=SELECT 1"), "'t.query=SELECT 1'");
+        assert_eq!(quoted("a[n=1]"), "'a[n=1]'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
 }

@@ -53,7 +53,7 @@ pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             if !named && (not_run || other) {
                 continue;
             }
-            return Err(run_selection::unshown(&plan, &statuses, n));
+            return Err(run_selection::unshown(global, &plan, &statuses, n));
         }
         let Some(outcome) = one(&plan, &statuses, &store, n)? else {
             if !named {
@@ -73,7 +73,7 @@ pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
     if replayed == 0 {
         let problem = Diagnostic::new("no attack of this pipeline has a stored result");
-        return Err(problem.help("ablate run").into());
+        return Err(problem.help(global.command("run")).into());
     }
     if !global.json {
         let verdict = if wrong == 0 {

@@ -130,8 +130,9 @@ fn read_claims(global: &Global, plan: &Plan<'_>, reporter: &dyn Reporter) -> Opt
     match claims::path(&global.file, plan).map(|path| claims::read(&path, plan))? {
         Ok(claims) => Some(claims),
         Err(_) => {
-            let note = "the claims cannot be evaluated: `ablate claims` says why";
-            reporter.event(Event::Note(note));
+            let claims = global.command("claims");
+            let note = format!("the claims cannot be evaluated: `{claims}` says why");
+            reporter.event(Event::Note(&note));
             None
         }
     }
@@ -157,7 +158,8 @@ fn report_end(
         reporter.event(Event::Note(note));
     }
     if let more @ 1.. = odd.len().saturating_sub(shown) {
-        let note = format!("{more} more like these: `ablate report` has them all");
+        let report = global.command("report");
+        let note = format!("{more} more like these: `{report}` has them all");
         reporter.event(Event::Note(&note));
     }
     reporter.event(Event::Done(tally));

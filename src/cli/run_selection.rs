@@ -61,16 +61,17 @@ pub fn shown(global: &Global, store: &Store, option: &RunOption) -> Result<Run, 
 
 /// The run of this name: number, tag, `last` or `prev`; unless its record was altered.
 pub fn named(global: &Global, store: &Store, name: &str) -> Result<Run, Exit> {
-    sealed(store, find(global, store, name)?)
+    sealed(global, store, find(global, store, name)?)
 }
 
 /// A run, if its record is the one that the log sealed.
-fn sealed(store: &Store, run: Run) -> Result<Run, Exit> {
+fn sealed(global: &Global, store: &Store, run: Run) -> Result<Run, Exit> {
     match store.altered_run(&run)? {
         None => Ok(run),
         Some(why) => Err(Exit::Failed(
             Diagnostic::new(format!("the record of run {} is altered ({why})", run.id))
-                .help("`ablate fsck` checks the whole store, `ablate run` recomputes results"),
+                .help("`ablate fsck` checks the whole store")
+                .help(format!("`{}` recomputes results", global.command("run"))),
         )),
     }
 }
@@ -148,7 +149,7 @@ fn present(global: &Global, store: &Store) -> Result<Run, Exit> {
         last.get_or_insert(run);
     }
     match (best, last) {
-        (Some((_, run)), _) => sealed(store, run),
+        (Some((_, run)), _) => sealed(global, store, run),
         (None, None) => Err(none(global, false)),
         (None, Some(last)) => Err(outdated(global, &last)),
     }
@@ -156,11 +157,11 @@ fn present(global: &Global, store: &Store) -> Result<Run, Exit> {
 
 /// No run has the current results; the newest of the pipeline is named.
 fn outdated(global: &Global, last: &Run) -> Exit {
-    let (file, asked) = (global.file.display(), typed(global));
+    let file = global.file.display();
     let (id, when) = (last.id, utc(last.started));
     let none = format!("no run has the results of `{file}` as it is now");
     Diagnostic::new(none)
-        .help(format!("`ablate run{asked}` computes them"))
+        .help(format!("`{}` computes them", global.command("run")))
         .help(format!("`--run {id}` shows what was there on {when}"))
         .into()
 }
@@ -254,23 +255,24 @@ pub fn past_pipeline(
 
 /// Why an instance cannot be shown: it has not been run, or what the store has of it is not what
 /// was made.
-pub fn unshown(plan: &Plan<'_>, statuses: &[InstanceStatus], n: usize) -> Exit {
+pub fn unshown(global: &Global, plan: &Plan<'_>, statuses: &[InstanceStatus], n: usize) -> Exit {
     match stored::unusable(plan, statuses, n) {
-        Some(unusable) => unusable_exit(&unusable),
+        Some(unusable) => unusable_exit(global, &unusable),
         None => {
             let label = &plan.instances[n].label;
             Diagnostic::new(format!("`{label}` has not been run"))
-                .help(format!("ablate run '{label}'"))
+                .help(global.command(&format!("run '{label}'")))
                 .into()
         }
     }
 }
 
 /// A result that was made and cannot be shown: the command has failed.
-pub fn unusable_exit(unusable: &Unusable) -> Exit {
+pub fn unusable_exit(global: &Global, unusable: &Unusable) -> Exit {
+    let run = global.command(&format!("run '{}'", unusable.label));
     Exit::Failed(
         Diagnostic::new(unusable.to_string())
-            .help(format!("`ablate run '{}'` recomputes it", unusable.label))
+            .help(format!("`{run}` recomputes it"))
             .help("`ablate fsck` checks the whole store"),
     )
 }
@@ -325,7 +327,7 @@ fn none(global: &Global, second: bool) -> Exit {
         false => format!(" made with{asked}"),
     };
     Diagnostic::new(format!("the store has {which} of `{file}`{made}"))
-        .help(format!("`ablate run{asked}` creates one"))
+        .help(format!("`{}` creates one", global.command("run")))
         .help("`ablate runs` lists those that are there")
         .into()
 }

@@ -78,7 +78,12 @@ fn show_present(global: &Global, arguments: &Arguments, store: &Store) -> Result
     let mut found = Vec::with_capacity(asked.len());
     for source in asked {
         let InstanceStatus::Cached { key, outputs, .. } = &statuses[source.instance] else {
-            return Err(run_selection::unshown(&plan, &statuses, source.instance));
+            return Err(run_selection::unshown(
+                global,
+                &plan,
+                &statuses,
+                source.instance,
+            ));
         };
         found.push((source, *key, outputs[source.output]));
     }
@@ -112,7 +117,7 @@ fn show_present(global: &Global, arguments: &Arguments, store: &Store) -> Result
 /// The result as a past run had it.
 fn show_past(global: &Global, arguments: &Arguments, store: &Store, run: Run) -> Result<(), Exit> {
     let recorded = recorded::gather(store, run)?;
-    let none = |no| no_result(&recorded, "show", &arguments.result, no);
+    let none = |no| no_result(global, &recorded, "show", &arguments.result, no);
     if arguments.log {
         for at in recorded.steps_of(&arguments.result)? {
             let step = &recorded.steps[at];
@@ -177,7 +182,8 @@ fn print(
             return Err(
                 Diagnostic::new(format!("`{}` has {count} instances", arguments.result))
                     .help(format!(
-                        "a file holds one: ablate show '{label}' --safetensors FILE"
+                        "a file holds one: {}",
+                        global.command(&format!("show '{label}' --safetensors FILE"))
                     ))
                     .into(),
             );

@@ -62,7 +62,7 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
                 tell_unusable(global, &plan.instances[n].label, fault)?;
             }
             _ if arguments.stages.is_empty() => {}
-            _ => return Err(run_selection::unshown(&plan, &statuses, n)),
+            _ => return Err(run_selection::unshown(global, &plan, &statuses, n)),
         }
     }
     if stored.is_empty() && unusable > 0 {
@@ -70,7 +70,7 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
     if stored.is_empty() {
         let problem = Diagnostic::new("no stage of this pipeline has a stored result");
-        return Err(problem.help("ablate run").into());
+        return Err(problem.help(global.command("run")).into());
     }
     let all = stored.len();
     let drawn = match arguments.sample {

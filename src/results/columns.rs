@@ -18,7 +18,7 @@ pub fn numbers(table: &RecordBatch, name: &str) -> Option<Vec<Option<f64>>> {
     Some(floats.iter().collect())
 }
 
-/// A column as whole numbers.
+/// A column as integers.
 pub fn wholes(table: &RecordBatch, name: &str) -> Option<Vec<Option<i64>>> {
     let column = table.column_by_name(name)?;
     if !column.data_type().is_integer() && column.data_type() != &DataType::Null {

@@ -227,7 +227,7 @@ pub fn of_history(table: &RecordBatch) -> Option<String> {
             .map(|(x, _)| *x);
         let numbers: Vec<f64> = of_last.collect::<Option<_>>()?;
         let first = *numbers.first()?;
-        // Right from the first epoch on is no fault.
+        // Being right from the first epoch on is not a fault.
         let same = numbers.len() > 1 && first < 1.0 && numbers.iter().all(|x| *x == first);
         same.then_some((first, numbers.len()))
     };

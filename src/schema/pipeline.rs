@@ -117,7 +117,7 @@ fn profile() -> Value {
         "type": "object",
         "additionalProperties": false,
         "properties": {
-            "like": string("Another profile, which is applied first."),
+            "like": string("Another profile that is applied before this one."),
             "pipeline": { "$ref": "#/definitions/pipeline" },
             "axes": { "$ref": "#/definitions/axes" },
             "stage": {

@@ -23,6 +23,8 @@ pub struct Expected {
     pub second_text: Option<String>,
     /// The splits that its rows may have: no others.
     pub splits: Option<Vec<String>>,
+    /// How many classes its labels may have, at most: they are numbered from 0.
+    pub classes: Option<usize>,
     /// The model, of a table of weights.
     pub model: Option<ExpectedModel>,
     /// Whether these are the examples of an attack, which metrics are measured on.
@@ -80,6 +82,8 @@ pub struct ExpectedModel {
     pub steps: bool,
     /// What it was trained on, if that is known.
     pub reads: Option<ExpectedRows>,
+    /// How many classes it predicts, at most, if that is known.
+    pub classes: Option<usize>,
 }
 
 /// Tables that do not fit a stage, or each other.
@@ -154,6 +158,7 @@ impl Expected {
                 let new = b.iter().filter(|split| !a.contains(split));
                 a.iter().chain(new).cloned().collect()
             }),
+            classes: self.classes.zip(other.classes).map(|(a, b)| a.max(b)),
             model: same(&self.model, &other.model),
             examples: self.examples && other.examples,
         }
@@ -245,6 +250,25 @@ impl ExpectedInputs<'_> {
             }
             None => Ok(()),
         }
+    }
+}
+
+/// Refuses the number of a class that there is not: `param` says which, of at most `classes`.
+pub fn has_class(
+    param: &'static str,
+    class: Option<i64>,
+    classes: Option<usize>,
+) -> Result<(), Mismatch> {
+    match (class, classes) {
+        (Some(class), Some(classes)) if usize::try_from(class).is_ok_and(|n| n >= classes) => {
+            let message = format!("`{param}` is {class}, but there are {classes} classes");
+            let help = format!(
+                "classes are numbered from 0 to {}",
+                classes.saturating_sub(1)
+            );
+            Err(Mismatch::new(Blamed::Param(param), message, help))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -277,7 +277,7 @@ fn place(file: &str) -> Option<Path> {
     if ["lib", "main"].contains(&path) {
         return Some(Vec::new());
     }
-    // The build script is no module.
+    // The build script is not a module.
     if path == "build" {
         return None;
     }

@@ -172,7 +172,7 @@ fn implemented(tokens: &[String]) -> Option<(Option<Path>, Path)> {
     }
     let head: Vec<&str> = tokens[at..].iter().map(String::as_str).collect();
     let end = head.iter().position(|t| ["{", "where"].contains(t))?;
-    // `for<'a>` is no such `for`.
+    // `for<'a>` is not such a `for`.
     let splits = |k: &usize| head[*k] == "for" && head.get(k + 1) != Some(&"<");
     let first = |from: usize, to: usize| {
         let named = |k: &usize| is_ident(head[*k]) && !["dyn", "mut"].contains(&head[*k]);

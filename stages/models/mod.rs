@@ -262,6 +262,7 @@ pub fn expect(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedMo
         outside_vectors: vectors && model.keeps_vectors_outside(settings, signals),
         steps: model.steps(settings),
         reads: rows,
+        classes: inputs.of("rows").and_then(|rows| rows.classes),
     })
 }
 

@@ -1,6 +1,6 @@
 //! How much a word speaks for a class: `phi[w | y] / max over other classes c of phi[w | c]`.
 //!
-//! Compared exactly, as fractions of whole numbers, so that ties are ties.
+//! Compared exactly, as fractions of integers, so that ties are ties.
 
 use std::cmp::Ordering;
 

@@ -14,7 +14,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// With room for so many bytes; what is not used takes no memory.
+    /// With capacity for this many bytes; unused capacity takes no memory.
     pub fn with_room(bytes: usize) -> io::Result<Pages> {
         Ok(Pages {
             bytes: memory(bytes.max(1), false)?,

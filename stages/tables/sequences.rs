@@ -342,7 +342,7 @@ fn signals(table: &RecordBatch) -> Result<Sequences, Failure> {
         if data.is_empty() || data.len() % channels != 0 {
             let found = data.len();
             return Err(Failure::new(format!(
-                "row {row} has {found} numbers, which are no steps of {channels}"
+                "row {row} has {found} numbers, which is not a multiple of {channels}, the number of channels"
             )));
         }
         Ok(Sequence::of_rows(channels, data))

@@ -157,7 +157,7 @@ fn translation_needs_targets_that_end() {
     let failure = message(&crate::tests::trial::with_second(&tokens(&texts), &second));
     assert_eq!(
         failure.message,
-        "the targets do not end with a token of their own"
+        "the targets do not all end with the same end token"
     );
     assert_eq!(
         failure.help.as_deref(),

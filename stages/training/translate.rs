@@ -48,7 +48,7 @@ pub fn end_token(examples: &[Example]) -> Result<u32, Failure> {
 }
 
 fn not_ended() -> Failure {
-    Failure::new("the targets do not end with a token of their own")
+    Failure::new("the targets do not all end with the same end token")
         .help("tokenize with eos = true, so that every text ends with [EOS]")
 }
 

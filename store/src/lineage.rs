@@ -199,7 +199,7 @@ fn walk(rows: &Connection, asked: &[i64]) -> rusqlite::Result<Lineage> {
 }
 
 /// The execution that made an input: what the reader's run used, or else the newest older one
-/// that made these bytes. Only older ones count, so that no row can make a circle.
+/// that made these bytes. Only older ones count, so that no row can close a cycle.
 fn maker(
     rows: &Connection,
     reader: &Execution,

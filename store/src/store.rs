@@ -42,7 +42,7 @@ pub struct Store {
     pub(crate) writer: Mutex<Connection>,
     /// A second one, so that looking up never waits for a commit.
     pub(crate) reader: Mutex<Connection>,
-    /// Absent in a store that may only be looked at.
+    /// None for a read-only store.
     leases: Option<Arc<Leases>>,
     /// Says to others that a run of this process is under way.
     under_way: Mutex<HashMap<RunId, Lease>>,

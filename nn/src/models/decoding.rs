@@ -37,7 +37,7 @@ pub(super) fn tables(
     Ok((reader, Embedding::new(layout, "target", target, dim, init)))
 }
 
-/// A model that generates tokens of a vocabulary, so many at most, until its end token.
+/// A model that generates tokens of a vocabulary, up to a maximum number, until its end token.
 pub(super) fn generator(
     name: &str,
     spec: &impl Serialize,

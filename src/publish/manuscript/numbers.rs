@@ -99,11 +99,11 @@ pub fn references(text: &str) -> Vec<(Range<usize>, Option<&str>)> {
     found
 }
 
-/// Every number with a decimal point, and every one with a note. Whole numbers without one are
+/// Every number with a decimal point, and every one with a note. Integers without one are
 /// years, pages and counts: nobody could say which was computed.
 pub fn written(text: &str) -> Vec<Written> {
     let notes = notes(text);
-    // What is no text of the author's, in order.
+    // What is not the author's text, in order.
     let references = references(text).into_iter().map(|(place, _)| place);
     let mut skipped: Vec<Range<usize>> = references
         .chain(notes.iter().map(|note| note.place.clone()))
@@ -280,7 +280,7 @@ fn begins(bytes: &[u8], at: usize) -> bool {
         Some(0x93 | 0x94) => at >= 3 && bytes[at - 3..at - 1] == [0xe2, 0x80],
         // A minus sign of its own.
         Some(0x92) => at >= 3 && bytes[at - 3..at - 1] == [0xe2, 0x88],
-        // A decimal comma in TeX: what follows is no number of its own.
+        // A decimal comma in TeX: what follows is not a separate number.
         Some(b'}') => !bytes[..at].ends_with(b"{,}"),
         Some(_) => !word(at - 1),
     }

@@ -8,9 +8,9 @@ use super::numbers::{Computed, references};
 enum Form {
     /// As it is stored.
     Plain,
-    /// With so many decimals.
+    /// With this many decimals.
     Decimals(usize),
-    /// Times a hundred, with so many decimals.
+    /// Times a hundred, with this many decimals.
     Percent(usize),
 }
 
@@ -65,7 +65,7 @@ fn one(inside: &str, cell: impl Fn(&str) -> Result<String, String>) -> Result<St
     })
 }
 
-/// A multiple of a number with so many decimals. An integer keeps all its digits.
+/// A multiple of a number with this many decimals. An integer keeps all its digits.
 fn written(number: Computed, times: i32, decimals: usize) -> String {
     match number {
         Computed::Float(float) => rounded(float * f64::from(times), decimals),
@@ -77,7 +77,7 @@ fn written(number: Computed, times: i32, decimals: usize) -> String {
     }
 }
 
-/// With so many decimals, and without the sign of a zero.
+/// With this many decimals, and without the sign of a zero.
 fn rounded(number: f64, decimals: usize) -> String {
     let text = format!("{number:.decimals$}");
     match text.strip_prefix('-') {

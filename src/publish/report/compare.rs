@@ -184,7 +184,7 @@ fn pair(was: Option<&PaperTable>, now: Option<&PaperTable>) -> TablePair {
     let mut differ = 0;
     let mut cell = |row: &str, col: &str| {
         let both = [0, 1].map(|side| sides[side].get(&(row, col)).copied());
-        // Equal means of other numbers are no equal results. NaN is the same as NaN here.
+        // Equal means of different numbers are not equal results. NaN is the same as NaN here.
         let seeds = both.map(|cell| {
             let values = cell.into_iter().flat_map(|cell| &cell.values);
             let values = values.map(|one| (one.seed, one.value.map(f64::to_bits)));

@@ -157,8 +157,8 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// How many rows of each table there is room for: all, or so many that none of those which are
-/// cut short has fewer than another.
+/// How many rows of each table there is room for: all, or as many as make those that are
+/// cut short equally long.
 fn shares(totals: &[usize], most: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..totals.len()).collect();
     order.sort_by_key(|at| totals[*at]);

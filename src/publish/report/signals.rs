@@ -29,7 +29,7 @@ pub struct Drawing {
 const DRAWN: usize = 24;
 /// How many of all tables: a page of thousands takes seconds to open.
 pub const ALL: usize = 240;
-/// From so many channels on a signal is a picture.
+/// A signal with at least this many channels is drawn as a picture.
 const CHANNELS: usize = 16;
 
 /// Draws the first of some rows.

@@ -103,7 +103,7 @@ impl Cell {
     }
 
     /// From 0 (as the paper says) to 3 (far from it): a difference of 1, 3 and 10 points where
-    /// numbers are shares, of so many percent of the paper's number otherwise.
+    /// numbers are shares, and otherwise of 1, 3 and 10 percent of the paper's number.
     pub fn shade(&self) -> Option<usize> {
         let (difference, paper) = (self.difference()?.abs(), self.paper?);
         let share =

@@ -21,7 +21,7 @@ use crate::contract::follow::Follow;
 use crate::contract::role::Role;
 use crate::fingerprint::Code;
 use crate::kinds::attack;
-use crate::kinds::attack::{Among, AttackInputs, Outcome};
+use crate::kinds::attack::{Among, AttackInputs, Outcome, note_fewer};
 use crate::models::loaded::Loaded;
 use crate::params::complete::union;
 use crate::params::settings;
@@ -187,6 +187,7 @@ impl Stage for AdversarialRetrain {
         let test = settings.text("test").unwrap_or("test");
         let limit = settings.int("test_items").map_err(failure)?;
         let chosen = old.select((test, "test"), limit, task.seed, Among::default())?;
+        note_fewer(limit, "test_items", chosen.rows.len(), task.watch);
         let all = old.select((test, "test"), 0, task.seed, Among::default())?;
         let before = Side {
             name: "before",
@@ -271,6 +272,7 @@ impl Retraining {
             vectors: old.connected.as_ref(),
             seed: task.seed,
         };
+        note_fewer(self.items, "items", self.train.len(), task.watch);
         let start = self.goes_on.then_some(old.loaded());
         if self.mix != Mix::Append {
             let mut mixing = AdversarialMixer::new(task, old, self.mix, self.items, self.share)?;

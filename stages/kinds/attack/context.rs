@@ -29,7 +29,7 @@ pub struct AttackContext<'a> {
     pub bayes: Option<&'a NaiveBayes>,
     /// What words follow others, if connected.
     pub language: Option<&'a KneserNey>,
-    /// Tokens that are no words: padding and unknown. Attacks put neither into a text.
+    /// Tokens that are not words: padding and unknown. Attacks put neither into a text.
     pub special: [u32; 2],
     /// Padding: where it stands there is no text to change.
     pub pad: u32,

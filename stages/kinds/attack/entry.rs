@@ -60,13 +60,13 @@ impl AttackEntry {
 pub enum Budget {
     /// None.
     Nothing,
-    /// So many words.
+    /// At most this many words.
     Words(usize),
-    /// So many edits of characters.
+    /// At most this many character edits.
     Characters(usize),
     /// Edits of this share of a row's characters, rounded down, and at least one.
     CharacterShare(f64),
-    /// Each number by so much.
+    /// Each number by at most this.
     Linf(f64),
     /// Each word by one whose vector has a cosine above this with its own.
     Similarity(f64),

@@ -3,12 +3,13 @@
 
 use std::mem::discriminant;
 
-use store::Params;
+use store::{Params, Value};
 
 use super::attacks::{find, listed};
 use super::entry::{Attack, Changes, Victims};
 use crate::contract::expected::{
     Blamed, Expected, ExpectedInputs, ExpectedModel, ExpectedOutputs, ExpectedRows, Mismatch,
+    has_class,
 };
 use crate::contract::follow::{Follow, Takes};
 use crate::models;
@@ -48,6 +49,7 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
         Changes::Numbers => "signals",
     };
     inputs.hold("rows", &format!("the attack `{name}`"), reads, fits)?;
+    classes(params, inputs)?;
     if let Some(bayes) = model(inputs, "bayes").filter(|model| model.name != "naive-bayes") {
         let message = format!("the input `bayes` is the model `{}`", bayes.name);
         let help = "connect a train stage with model = \"naive-bayes\"";
@@ -61,6 +63,15 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
         Some(victim) => attackable(attack, victim, inputs),
         None => Ok(()),
     }
+}
+
+/// Refuses classes that rows or model do not have.
+fn classes(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
+    let class = |param: &str| params.get(param).and_then(Value::as_int);
+    let of_rows = inputs.of("rows").and_then(|rows| rows.classes);
+    has_class("label", class("label"), of_rows)?;
+    let of_model = model(inputs, "victim").and_then(|model| model.classes);
+    has_class("target", class("target"), of_model)
 }
 
 /// Refuses a model that the attack cannot use, or that cannot be used without more inputs.

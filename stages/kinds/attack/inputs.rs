@@ -122,7 +122,7 @@ impl AttackInputs {
         }
     }
 
-    /// The rows of a split, or some of them; at most so many, drawn by seed and id, in their order.
+    /// The rows of a split, or at most `limit` of them, sampled by seed and id, in their order.
     /// The split comes with the parameter that names it.
     pub fn select(
         &self,
@@ -404,6 +404,14 @@ fn in_order(
         watch.progress(traces.len() as u64, items.len() as u64);
     }
     Ok(traces)
+}
+
+/// Says in the log that there are fewer rows than a parameter asks for.
+pub fn note_fewer(asked: usize, param: &str, rows: usize, watch: &dyn Watch) {
+    if asked > rows {
+        let what = format!("`{param}` is {asked}, but there are only {rows} rows");
+        watch.log(&format!("{what}: all of them are taken"));
+    }
 }
 
 /// The rows as the model reads them. Attacks that change rows read single texts only.

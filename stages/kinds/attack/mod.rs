@@ -39,7 +39,7 @@ use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, models};
 use attacks::{check, find};
 use entry::{AttackEntry, Changes};
 pub use expect::{follows, inputs as expect_inputs, unread};
-pub use inputs::{Among, AttackInputs};
+pub use inputs::{Among, AttackInputs, note_fewer};
 pub use outcome::Outcome;
 pub use stream::{AttackStream, StreamRun, has_target};
 
@@ -254,6 +254,7 @@ impl Stage for AttackStage {
             label: settings.0.get("label").and_then(Value::as_int),
         };
         let selected = stage.select((split, "split"), limit, task.seed, among)?;
+        note_fewer(limit, "items", selected.rows.len(), task.watch);
         let outcomes = stage.attack(&selected, task.params, task.seed, task.watch)?;
         let name = settings.text("attack").unwrap_or_default();
         let entry = find(name).map_or(AttackEntry::PLAIN, |attack| attack.entry());
@@ -264,6 +265,7 @@ impl Stage for AttackStage {
             ("summary".to_owned(), summary),
         ]);
         let traced = settings.int("traces").map_err(failure)?;
+        note_fewer(traced, "traces", outcomes.len(), task.watch);
         if traced > 0 {
             let outcomes = &outcomes[..traced.min(outcomes.len())];
             let table = traces::table(stage.loaded(), outcomes)?;

@@ -202,7 +202,7 @@ pub fn check_environment(name: &str, file: &SourceFile<'_>) -> Result<(), Failur
     Err(Failure::new(format!(
         "the environment `{name}` changed while the pipeline was running"
     ))
-    .help("run again: what is installed now gets a key of its own")
+    .help("run again: what is installed now gets a new key")
     .at("environment"))
 }
 
@@ -222,7 +222,7 @@ fn copy_verified(name: &str, file: &SourceFile<'_>, work: &Path) -> Result<(), F
     if Digest::of(&bytes) != file.digest {
         return Err(
             Failure::new(format!("{name} changed while the pipeline was running"))
-                .help("run again: the new contents get a key of their own")
+                .help("run again: the new contents get a new key")
                 .at("files"),
         );
     }

@@ -74,9 +74,15 @@ pub fn expected(params: &Params) -> Option<Expected> {
         }
         all
     });
+    let classes = match &origin {
+        Origin::Named(set) => set.labels.len(),
+        Origin::Made(set, _) => set.labels.len(),
+        Origin::Own(_) => 0,
+    };
     Some(Expected {
         rows,
         splits,
+        classes: (classes > 0).then_some(classes),
         second_text: pairs.then(|| "text_b".to_owned()),
         ..Expected::default()
     })

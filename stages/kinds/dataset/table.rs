@@ -26,7 +26,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// With room for rows whose texts have so many bytes: growing would copy them again and again.
+    /// With capacity for this many rows and bytes of text: growing would copy them again and again.
     pub fn with_capacity(rows: usize, bytes: usize) -> Texts {
         Texts {
             id: StringBuilder::with_capacity(rows, rows * 16),

@@ -50,7 +50,7 @@ pub fn text<'a>(name: &str, bytes: &'a [u8]) -> Result<(Vec<&'a str>, Matrix), F
     }
     let before = usize::from(counted.is_some());
     let parts: Vec<&str> = pieces(body);
-    // Room for a row a line, which the parts fill side by side.
+    // Room for one row per line, which the parts fill in parallel.
     let counts: Vec<usize> = parts.par_iter().map(|part| part.lines().count()).collect();
     let mut values = vec![0.0; counts.iter().sum::<usize>() * dim];
     let mut rooms = Vec::with_capacity(parts.len());

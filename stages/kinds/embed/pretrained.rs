@@ -219,7 +219,7 @@ fn bytes(task: &Task<'_>, name: &str) -> Result<Vec<u8>, Failure> {
     if Digest::of(&bytes) != file.digest {
         return Err(
             Failure::new(format!("{name} changed while the pipeline was running"))
-                .help("run again: the new contents get a key of their own")
+                .help("run again: the new contents get a new key")
                 .at("file"),
         );
     }

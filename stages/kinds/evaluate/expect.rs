@@ -45,7 +45,7 @@ pub fn cells(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedOut
     Ok(vec![results::SCHEMA.expected()])
 }
 
-/// Refuses a `where` that no row can meet. A value that an overlay has left out is no mistake: then the cell is empty.
+/// Refuses a `where` that no row can meet. A value that an overlay has left out is not a mistake: then the cell is empty.
 fn check_where(n: usize, cell: &Cell, table: &Expected) -> Result<(), ParamError> {
     for (name, values) in &cell.only {
         let Some(axis) = table.axis_values.iter().find(|axis| axis.name == *name) else {

@@ -273,7 +273,7 @@ fn attacks_by_hand() {
     assert_eq!(found("success_rate_all"), [(0.25, 4), (0.75, 4)]);
     assert_eq!(found("success_rate_correct"), [(1.0 / 3.0, 3), (1.0, 3)]);
     assert_eq!(found("success_rate"), found("success_rate_correct"));
-    // Passes: words changed and one; of n = 3: 3, 4, 8, 4, of which the last is no success.
+    // Passes: words changed and one; of n = 3: 3, 4, 8, 4, of which the last is not a success.
     assert_eq!(found("median_queries"), [(2.0, 4), (4.0, 4)]);
     assert_eq!(found("success_queries"), [(2.0, 1), (5.0, 3)]);
     // Words of ten, the padding not counted: 1; and 2, 3, 7.

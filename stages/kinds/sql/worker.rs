@@ -2,7 +2,7 @@
 //!
 //! polars sums floats in parallel, in an order that differs from run to run. On a thread of
 //! ours that forbids it to use its pool, it works on that thread only; several queries still
-//! run side by side. The callers are rayon's threads, on which polars could not open its
+//! run in parallel. The callers are rayon's threads, on which polars could not open its
 //! one-thread pool, so work is handed over. Threads are kept, since each costs a pool.
 
 use std::any::Any;
@@ -31,7 +31,7 @@ pub enum Gone {
 /// How often to look whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Does the work on a thread of its own and waits for it. A panic becomes its message.
+/// Does the work on a separate thread and waits for it. A panic becomes its message.
 pub fn run<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
     stopped: impl Fn() -> bool,

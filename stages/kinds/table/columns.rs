@@ -113,7 +113,7 @@ impl Shape {
         })
     }
 
-    /// The shape that holds both; whole numbers beside floats become floats.
+    /// The shape that holds both; integers beside floats become floats.
     fn join(self, other: Shape) -> Result<Shape, Mixed> {
         Ok(match (self, other) {
             (Shape::Nothing, shape) | (shape, Shape::Nothing) => shape,

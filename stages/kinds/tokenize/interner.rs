@@ -170,7 +170,7 @@ impl Interner {
         number
     }
 
-    /// Makes room for so many strings more.
+    /// Reserves capacity for this many more strings.
     pub fn reserve(&mut self, strings: usize) {
         let size = ((self.len() + strings) * 4 / 3 + 1).next_power_of_two();
         self.ends.reserve(strings);

@@ -198,6 +198,7 @@ impl Stage for Tokenize {
                 },
             }),
             splits: given.and_then(|rows| rows.splits.clone()),
+            classes: given.and_then(|rows| rows.classes),
             second_text: given.is_some_and(is_pair).then(|| "ids_b".to_owned()),
             ..Expected::default()
         };

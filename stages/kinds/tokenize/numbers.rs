@@ -18,7 +18,7 @@ pub const LIMIT: u32 = (1 << 30) - 1;
 const MORE: u16 = 1 << 15;
 
 impl Numbers {
-    /// Nothing yet, with room for so many small numbers; what is not used takes no memory.
+    /// Empty, with capacity for this many small numbers; unused capacity takes no memory.
     pub fn with_room(numbers: usize) -> io::Result<Numbers> {
         let codes = Pages::with_room(2 * numbers)?;
         Ok(Numbers { codes })

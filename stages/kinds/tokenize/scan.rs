@@ -1,8 +1,8 @@
-//! Texts to numbers, in shards that run side by side.
+//! Texts to numbers, in shards that run in parallel.
 //!
 //! A reader, one for each thread, numbers tokens as it meets them; [`merge`](super::merge) then says what the
 //! vocabulary calls them. So each text is read once, and no result depends on the number of threads or on who
-//! read what: counts are whole numbers, and the vocabulary is put in order by count and text.
+//! read what: counts are integers, and the vocabulary is put in order by count and text.
 
 use std::ops::Range;
 use std::sync::Mutex;

@@ -88,7 +88,7 @@ impl Vocabulary {
         Vocabulary::of(tokens, words.iter().flatten(), settings)
     }
 
-    /// A vocabulary from a file with a token a line, such as BERT's `vocab.txt`.
+    /// A vocabulary from a file with one token per line, such as BERT's `vocab.txt`.
     pub fn from_file(
         name: &str,
         file: SourceFile<'_>,
@@ -164,7 +164,7 @@ fn read_text(name: &str, path: &Path, digest: Digest) -> Result<String, Failure>
     if Digest::of(&bytes) != digest {
         return Err(
             Failure::new(format!("{name} changed while the pipeline was running"))
-                .help("run again: the new contents get a key of their own")
+                .help("run again: the new contents get a new key")
                 .at("vocab_file"),
         );
     }

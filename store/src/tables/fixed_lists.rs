@@ -94,7 +94,7 @@ fn without_nulls(page: &[u8], count: u64, present: i16) -> Option<&[u8]> {
     let (_, rest) = levels(page)?;
     let (definition, values) = levels(rest)?;
     let (header, level) = varint(definition)?;
-    // An even header is a run: so many times the one level that follows.
+    // An even header is a run: the level that follows, repeated.
     let run = header & 1 == 0 && header >> 1 == count;
     (run && level == [present as u8]).then_some(values)
 }

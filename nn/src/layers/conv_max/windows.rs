@@ -20,7 +20,7 @@ pub(super) struct ConvWeights {
 pub enum Windows {
     /// Items of a time-major batch with these lengths.
     Items(Lens),
-    /// Each step of each item is a word of so many consecutive rows.
+    /// Each step of each item is a word of this many consecutive rows.
     Words(usize),
 }
 

@@ -65,7 +65,7 @@ pub struct OneStep<T: Real, E> {
 }
 
 impl<T: Real, E: StepEquations<T>> OneStep<T, E> {
-    /// A layer of so many units.
+    /// A layer of this many units.
     pub fn new(equations: E, units: usize, cell_state: bool) -> Self {
         OneStep {
             equations,
@@ -153,7 +153,7 @@ impl<T: Real, E: StepEquations<T>> OneStep<T, E> {
     }
 }
 
-/// `to` becomes so many copies of `from`, one after the other, in its own memory.
+/// Fills `to` with `from`, repeated this many times, reusing its memory.
 pub(in crate::layers) fn repeat<T: Copy>(to: &mut Vec<T>, from: &[T], copies: usize) {
     to.clear();
     for _ in 0..copies {

@@ -94,7 +94,7 @@ impl<'a> StepRows<'a> {
         item * self.n..(item + 1) * self.n
     }
 
-    /// The item's row of so many numbers per unit.
+    /// The item's row, with this many numbers per unit.
     #[inline(always)]
     pub fn wide(&self, item: usize, numbers: usize) -> Range<usize> {
         item * numbers * self.n..(item + 1) * numbers * self.n

@@ -18,7 +18,7 @@ pub struct GateWeights {
 }
 
 impl GateWeights {
-    /// Weights of so many gates start as `init`, biases at zero.
+    /// The weights of this many gates start as `init`, biases at zero.
     pub(in crate::layers) fn new(
         layout: &mut Layout,
         name: &str,

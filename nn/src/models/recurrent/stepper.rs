@@ -54,7 +54,7 @@ impl<T: Real, C: RecurrentCell> RecurrentStepper<T, C> {
         (self.state_len() - units - cells, units)
     }
 
-    /// All layers forward, every state with so many inputs; returns the number of steps.
+    /// Runs all layers forward, each state with this many inputs; returns the number of steps.
     fn run(&mut self, states: &[T], inputs: &[T], copies: usize) -> Result<usize> {
         let (items, n) = (copies * self.check(states)?, self.state_len());
         same("inputs", items * self.input_len(), inputs.len())?;
@@ -199,7 +199,7 @@ impl<T: Real, C: RecurrentCell> StepByStep<T> for RecurrentStepper<T, C> {
     }
 }
 
-/// Columns `at..at + width` of rows of `n` numbers, all of them so many times.
+/// Columns `at..at + width` of rows of `n` numbers, repeated this many times.
 fn gather<T: Copy>(rows: &[T], n: usize, at: usize, width: usize, copies: usize) -> Vec<T> {
     let mut part = Vec::with_capacity(copies * rows.len() / n * width);
     for _ in 0..copies {

@@ -67,7 +67,7 @@ fn from(mut spec: FigureSpec, table: &RecordBatch, step: usize) -> Option<Figure
     make(&spec, table, Some(step)).ok()
 }
 
-/// Rows at equal distances: enough to see the shape of a cloud.
+/// Evenly sampled rows: enough to see the shape of a cloud.
 fn thinned(table: &RecordBatch, most: usize) -> RecordBatch {
     let rows = table.num_rows();
     if rows <= most {

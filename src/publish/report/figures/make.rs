@@ -169,7 +169,7 @@ fn histogram(spec: &FigureSpec, table: &RecordBatch, figure: &mut Figure) -> Res
     Ok(())
 }
 
-/// How many numbers fall where: at each whole number if there are few, otherwise in twenty
+/// How many numbers fall where: at each integer if there are few, otherwise in twenty
 /// intervals of one width.
 pub fn count(seen: &[(f64, usize)], series: usize) -> (Vec<String>, Vec<Vec<usize>>) {
     const BINS: usize = 20;

@@ -70,7 +70,7 @@ pub fn lay_out(reads: &[BTreeSet<usize>], wide: &[usize], high: usize) -> Layout
 fn columns(reads: &[BTreeSet<usize>]) -> Vec<usize> {
     let mut column = vec![0_usize; reads.len()];
     // Boxes are in the order of their first step; a later step of a folded stage may read
-    // something new, so a few rounds may be needed. A circle of folded stages ends with them.
+    // something new, so a few rounds may be needed. A cycle of folded stages ends with them.
     for _ in 0..reads.len().min(64) {
         let mut moved = false;
         for node in 0..reads.len() {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_folded_stages_ends() {
+    fn a_cycle_of_folded_stages_ends() {
         let (_, layout) = laid(&[&[1], &[0]]);
         assert_eq!(layout.places.len(), 2);
         assert_eq!(laid(&[]).1.lines, []);

@@ -1,4 +1,4 @@
-//! Who may ask at once, and for how long: so many connections, each with one request, whose head must
+//! Who may ask at once, and for how long: a limited number of connections, each with one request, whose head must
 //! be there soon and whose answer must be taken soon. More than that wait in the kernel's queue.
 
 use std::sync::Arc;

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! So the perturbation of a sample comes from the sample before, and one `B` a sample is all it costs.
-//! With `substeps` the equation is followed more closely, for the theory: so many steps of
+//! With `substeps` the equation is followed more closely, for the theory: this many steps of
 //! `rho / substeps` on the sample itself before it is perturbed, so that a smaller eps (a larger rho)
 //! comes nearer to the fixed point. `start` draws `d(0)` from (-start, start) for each item.
 
@@ -63,7 +63,7 @@ pub struct Follower<T> {
 }
 
 impl<T: Real> Follower<T> {
-    /// One step of so much of `rho` towards the right side of the equation.
+    /// One step, by this fraction of `rho`, towards the right-hand side of the equation.
     fn follow(&mut self, now: &mut OnlineContext<'_, '_, T>, v: &[T], rate: f64) -> nn::Result<()> {
         let all: Vec<usize> = (0..now.items()).collect();
         let pulled = now.pull(&all, v, &self.delta, &self.points)?;

@@ -155,7 +155,7 @@ fn a_wider_limit_is_no_larger_step() {
     }
 }
 
-/// With a gain at which its map is no contraction fixed-point takes a smaller one, and rows say at how many samples.
+/// With a gain at which its map is not a contraction, fixed-point takes a smaller one, and rows say at how many samples.
 #[test]
 fn rows_say_how_often_alpha_was_halved() {
     let weights = trained("gru");

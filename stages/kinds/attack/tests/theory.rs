@@ -92,7 +92,7 @@ fn the_fixed_point_solves_its_equation() {
     for cell in CELLS {
         let (model, params) = model(cell);
         let mut stepper = Stepper::new(&model, &params).unwrap();
-        // The large one is no contraction, so that alpha must be halved.
+        // The large one is not a contraction, so alpha must be halved.
         for alpha in [0.1, 1.0, 200.0] {
             let solver = Solver::new(alpha, Push::Gradient, 8, 30).unwrap();
             let goal = vec![Goal::leave(1)];
@@ -310,7 +310,7 @@ fn the_dynamic_perturbation_of_a_sample_comes_from_the_one_before() {
     }
 }
 
-/// With `v = e` a perturbation that begins at 0 is kicked, and one that begins elsewhere is not.
+/// With `v = e` a perturbation that begins at 0 gets an initial perturbation, and one that begins elsewhere does not.
 #[test]
 fn only_a_start_at_0_is_kicked() {
     let (model, params) = model(&GRU);
@@ -373,7 +373,7 @@ fn gradient_sign_has_the_signs_of_differences() {
     }
 }
 
-/// With `v = e` the first sample is kicked, and from then on the equation holds with the distance of the
+/// With `v = e` the first sample gets the initial perturbation, and from then on the equation holds with the distance of the
 /// two runs.
 #[test]
 fn the_error_is_a_direction_too() {

@@ -70,7 +70,7 @@ impl Read for Blocks {
 mod tests {
     use super::*;
 
-    /// Gives zeros, and an error after so many of them.
+    /// Yields this many zeros, then an error.
     struct Failing(usize);
 
     impl Read for Failing {

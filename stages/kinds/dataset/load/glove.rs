@@ -73,7 +73,7 @@ fn parse(text: &mut impl Read, file: &File) -> Result<RecordBatch, Failure> {
 /// Adds the lines of a text; `before` of them came earlier. Says how many there were.
 fn add(text: &str, path: &str, before: usize, rows: &mut Vectors) -> Result<usize, Failure> {
     let lines: Vec<&str> = lines(text).collect();
-    // Lines are parsed side by side, and put together in their order.
+    // Lines are parsed in parallel, and put together in their order.
     let parsed: Vec<(&str, [f32; DIMENSION])> = lines
         .par_iter()
         .enumerate()

@@ -127,7 +127,7 @@ pub fn same(found: Digest, file: &SourceFile<'_>, source: &Source<'_>) -> Result
             "{} changed while the pipeline was running",
             source.file
         ))
-        .help("run again: the new contents get a key of their own")
+        .help("run again: the new contents get a new key")
         .at("source")),
     }
 }

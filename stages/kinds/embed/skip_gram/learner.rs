@@ -5,7 +5,7 @@ use super::context::{Shared, TrainingContext};
 use super::corpus::Block;
 use super::touched::Touched;
 
-/// Rows are padded to a whole number of these, so that loops over them have no remainder.
+/// Rows are padded to a multiple of these, so that loops over them have no remainder.
 pub const LANES: usize = 8;
 
 /// The purpose of the random streams of the first epoch; those of the others follow.

@@ -23,7 +23,7 @@ pub struct Touched {
 const NONE: u32 = u32::MAX;
 
 impl Touched {
-    /// Nothing touched, of so many rows.
+    /// None of this many rows touched.
     pub fn new(rows: usize) -> Touched {
         Touched {
             place: vec![NONE; rows],
@@ -72,7 +72,7 @@ pub fn merge<L>(
 ) {
     let blocks: Vec<&mut Touched> = learners.iter_mut().map(of).collect();
     let touched: Vec<&Touched> = blocks.iter().map(|block| &**block).collect();
-    // Rows are independent of each other, so they may be moved side by side.
+    // Rows are independent of each other, so they may be moved in parallel.
     let slice = (shared.len() / stride).div_ceil(64).max(1);
     let slices = shared.par_chunks_mut(slice * stride).enumerate();
     slices.for_each(|(n, rows)| {
