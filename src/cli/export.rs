@@ -140,7 +140,7 @@ fn grids(
 ) -> Result<Vec<Grid>, Exit> {
     let tidy = tables::is_tidy(&store::schema_text(table.schema_ref()));
     let papers = tidy
-        .then(|| tables::read(step, 0, &recorded.steps[step], table))
+        .then(|| tables::read(step, 0, recorded, table))
         .flatten();
     let Some(papers) = papers else {
         return match wanted {

@@ -41,7 +41,7 @@ fn toward(share: Share, holds: bool) -> Share {
 fn too_little(claim: &Claim, evidence: &Evidence) -> Option<String> {
     if let Some(table) = &evidence.unknown {
         return Some(format!(
-            "`{table}` varies with the seed, and is not the result of an evaluate stage: how much, nobody knows"
+            "`{table}` depends on the seed and is not read through an evaluate stage: draws cannot vary its seeds"
         ));
     }
     let executions = evidence.executions?;

@@ -56,7 +56,7 @@ pub fn plain(name: &str, table: &RecordBatch) -> Grid {
     }
 }
 
-/// A table of a paper: ours with its sd, and the paper's number in brackets.
+/// A table of a paper: ours with its interval, and the paper's number in brackets.
 pub fn printed(table: &PaperTable) -> Grid {
     let whole = table.is_whole();
     let cell = |r: usize, c: usize| {
@@ -66,11 +66,15 @@ pub fn printed(table: &PaperTable) -> Grid {
         let ours = cell
             .mean
             .map_or("–".to_owned(), |mean| number_as(mean, whole));
-        let sd = cell.sd.map(|sd| format!(" ± {sd:.3}"));
+        let interval = cell.between(|number| number_as(number, whole));
+        let interval = interval.map(|interval| format!(" {interval}"));
         let paper = cell
             .paper
             .map(|paper| format!(" ({})", number_as(paper, whole)));
-        [Some(ours), sd, paper].into_iter().flatten().collect()
+        [Some(ours), interval, paper]
+            .into_iter()
+            .flatten()
+            .collect()
     };
     let columns = 0..table.cols.len();
     let row = |(r, name): (usize, &String)| {
@@ -80,7 +84,8 @@ pub fn printed(table: &PaperTable) -> Grid {
     let apart = table.has_paper() && !table.is_comparable();
     let apart = apart.then(|| format!("profile {}: not the paper's data", table.profile));
     let paper = (!table.paper.is_empty()).then(|| table.paper.clone());
-    let about: Vec<String> = paper.into_iter().chain(apart).collect();
+    let about = paper.into_iter().chain(apart).chain(table.methods());
+    let about: Vec<String> = about.collect();
     Grid {
         title: match about.is_empty() {
             true => table.name.clone(),
