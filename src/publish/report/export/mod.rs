@@ -6,9 +6,13 @@ pub mod mlflow;
 mod names;
 pub mod textattack;
 
-use arrow::record_batch::RecordBatch;
+use std::sync::Arc;
 
-use super::tables::PaperTable;
+use arrow::array::{ArrayRef, Float64Array, StringArray};
+use arrow::record_batch::RecordBatch;
+use stages::tables::results;
+
+use super::tables::{Cell, PaperTable};
 use super::view::number_as;
 use crate::results::columns;
 use grid::Grid;
@@ -25,6 +29,55 @@ pub fn csv(table: &RecordBatch) -> Vec<u8> {
         writer.write_record(values).expect("memory takes it");
     }
     writer.into_inner().expect("memory takes it")
+}
+
+/// Tidy results with what is known of each number beside it: the mean and sd over executions, how many there are, and
+/// the 95% interval with its method. Any other table stays as it is.
+pub fn with_intervals(table: RecordBatch, papers: &[PaperTable]) -> RecordBatch {
+    let names = [results::TABLE, results::ROW, results::COL];
+    let names = names.map(|name| columns::texts(&table, name));
+    let [Some(tables), Some(rows), Some(cols)] = names else {
+        return table;
+    };
+    let paper = columns::texts(&table, results::PAPER);
+    let cell = |line: usize| -> Option<&Cell> {
+        let own = paper.as_ref().map_or("", |paper| paper[line].as_str());
+        let of = |one: &&PaperTable| one.name == tables[line] && one.paper == own;
+        let grid = papers.iter().find(of)?;
+        let place = |names: &[String], name: &String| names.iter().position(|one| one == name);
+        let spot = (
+            place(&grid.rows, &rows[line])?,
+            place(&grid.cols, &cols[line])?,
+        );
+        grid.cells.get(&spot)
+    };
+    let floats = |get: fn(&Cell) -> Option<f64>| -> ArrayRef {
+        let each = (0..table.num_rows()).map(|line| cell(line).and_then(get));
+        Arc::new(Float64Array::from_iter(each))
+    };
+    let texts = |get: fn(&Cell) -> Option<String>| -> ArrayRef {
+        let each = (0..table.num_rows()).map(|line| cell(line).and_then(get));
+        Arc::new(StringArray::from_iter(each))
+    };
+    let more: [(&str, ArrayRef); 6] = [
+        ("mean", floats(|cell| cell.mean)),
+        ("sd", floats(|cell| cell.sd)),
+        (
+            "executions",
+            texts(|cell| Some(cell.executions.to_string())),
+        ),
+        ("low", floats(|cell| cell.interval.map(|at| at.low))),
+        ("high", floats(|cell| cell.interval.map(|at| at.high))),
+        (
+            "interval",
+            texts(|cell| cell.interval.map(|at| at.method.name().to_owned())),
+        ),
+    ];
+    let fields = table.schema();
+    let fields = fields.fields().iter().map(|field| field.name().to_owned());
+    let known = fields.zip(table.columns().iter().cloned());
+    let more = more.map(|(name, column)| (name.to_owned(), column));
+    RecordBatch::try_from_iter(known.chain(more)).unwrap_or(table)
 }
 
 /// A table as rows of words.
