@@ -6,13 +6,18 @@ use std::collections::BTreeMap;
 use store::{Params, Value};
 
 /// Metrics, and columns of tables that kinds make, that count the share of items for which something is so.
-const PROPORTIONS: [&str; 6] = [
+const PROPORTIONS: [&str; 11] = [
     "accuracy",
     "accuracy_before",
     "attacked_accuracy",
     "clean_accuracy",
+    "micro_f1",
     "miss_rate",
+    "precision",
+    "recall",
     "success_rate",
+    "success_rate_all",
+    "success_rate_correct",
 ];
 
 /// Whether a metric is the share of items for which something is so.
@@ -79,11 +84,20 @@ mod tests {
     /// What a new metric's author decides here.
     #[test]
     fn every_metric_is_a_proportion_or_known_not_to_be_one() {
-        const OTHERS: [&str; 5] = [
+        const OTHERS: [&str; 14] = [
+            "auc",
+            "changed_share",
             "confusion",
+            "ece",
+            "f1",
+            "kept_share",
+            "macro_f1",
+            "mean_characters",
             "mean_queries",
             "mean_words",
+            "median_queries",
             "median_words",
+            "success_queries",
             "words",
         ];
         for metric in METRICS {

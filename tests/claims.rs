@@ -56,6 +56,9 @@ fn programs_get_numbers_at_full_precision() {
         "claim": "A-1", "verdict": "reproduced", "level": "must",
         "text": "Three swaps cost more than 5 points.", "paper": "82.24 -> 68.17",
         "numbers": { "clean": 0.822149, "swap3": 0.6817 }, "why": null, "notes": [],
+        "holds": true, "intervals": {}, "paper_numbers": {}, "draws": null, "draws_of_items": null,
+        "draws_of_seeds": null, "executions": null, "seeds_needed": null, "of_seeds": null,
+        "failed_draws": null,
     });
     assert_eq!(first, expected);
 }
@@ -136,14 +139,14 @@ fn a_run_ends_with_the_count_once_all_is_there() {
     assert!(!printed.stdout.contains("claims"), "{}", printed.stdout);
     let printed = lab.ablate(&["run"]).good();
     let last = printed.stdout.lines().last().unwrap();
-    let counts = "1 reproduced, 1 not reproduced, 3 not run, 1 reported";
+    let counts = "1 reproduced, 0 uncertain, 1 not reproduced, 3 not run, 1 reported";
     assert_eq!(last, format!("claims: {counts} (ablate claims)"));
     let ran = lab.run();
     assert_eq!(ran.done()["event"], "done");
     let events = ran.events.iter();
     let counts: Vec<_> = events.filter(|event| event["event"] == "claims").collect();
     let expected = serde_json::json!({
-        "event": "claims", "reproduced": 1, "not_reproduced": 1, "not_run": 3, "reported": 1,
+        "event": "claims", "reproduced": 1, "uncertain": 0, "not_reproduced": 1, "not_run": 3, "reported": 1,
     });
     assert_eq!(counts, [&expected]);
 }

@@ -39,20 +39,23 @@ fn tables_are_written_as_papers_print_them() {
     };
     assert_eq!(
         printed(&["--markdown"]),
-        "**accuracy (P)**\n\n|  | clean | jsma |\n|---|---:|---:|\n| lstm | 0.850 ± 0.071 (0.820) | 0.100 |\n| svm | 0.750 (0.750) |  |\n"
+        "**accuracy (P, 95% intervals by Student's t over seeds)**\n\n|  | clean | jsma |\n|---|---:|---:|\n| lstm | 0.850 \\[0.215, 1.485\\] (0.820) | 0.100 |\n| svm | 0.750 (0.750) |  |\n"
     );
     assert_eq!(
         printed(&["--latex", "--table", "accuracy"]),
-        "% accuracy (P)\n\\begin{tabular}{lrr}\n\\toprule\n & clean & jsma \\\\\n\\midrule\n\
-         lstm & 0.850 $\\pm$ 0.071 (0.820) & 0.100 \\\\\nsvm & 0.750 (0.750) &  \\\\\n\\bottomrule\n\\end{tabular}\n"
+        "% accuracy (P, 95% intervals by Student's t over seeds)\n\\begin{tabular}{lrr}\n\\toprule\n & clean & jsma \\\\\n\\midrule\n\
+         lstm & 0.850 [0.215, 1.485] (0.820) & 0.100 \\\\\nsvm & 0.750 (0.750) &  \\\\\n\\bottomrule\n\\end{tabular}\n"
     );
     let csv = printed(&["--csv"]);
     let mut lines = csv.lines();
     assert_eq!(
         lines.next(),
-        Some("paper,table,row,col,seed,value,n,paper_value")
+        Some("paper,table,row,col,seed,value,n,paper_value,mean,sd,executions,low,high,interval")
     );
-    assert_eq!(lines.next(), Some("P,accuracy,lstm,clean,1,0.8,10,0.82"));
+    let first = lines.next().unwrap();
+    let start = "P,accuracy,lstm,clean,1,0.8,10,0.82,0.85,0.0707106781186547";
+    assert!(first.starts_with(start), "{first}");
+    assert!(first.ends_with(",Student's t over seeds"), "{first}");
     let wrong = lab.ablate(&["export", "results", "--latex", "--table", "acuracy"]);
     assert_eq!(wrong.code, 2);
     assert_eq!(
@@ -67,7 +70,8 @@ fn tables_are_written_as_papers_print_them() {
     lab.run();
     assert_eq!(
         printed(&["--csv", "--table", "other"]),
-        "paper,table,row,col,seed,value,n,paper_value\nP,other,svm,clean,1,0.75,10,0.75\n"
+        "paper,table,row,col,seed,value,n,paper_value,mean,sd,executions,low,high,interval\n\
+         P,other,svm,clean,1,0.75,10,0.75,0.75,,1,,,\n"
     );
     lab.ablate(&[
         "export",
@@ -86,7 +90,8 @@ fn tables_are_written_as_papers_print_them() {
     );
     let both = printed(&["--markdown"]);
     assert!(
-        both.starts_with("**accuracy (P)**\n\n|") && both.contains("\n\n**other (P)**\n\n|"),
+        both.starts_with("**accuracy (P, 95% intervals by Student's t over seeds)**\n\n|")
+            && both.contains("\n\n**other (P)**\n\n|"),
         "{both}"
     );
     let wrong = lab.ablate(&["export", "results", "--csv", "--table", "others"]);

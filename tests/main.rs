@@ -10,6 +10,7 @@ mod command;
 mod crash;
 mod data;
 mod degenerate;
+mod draws;
 mod errors;
 mod examples;
 mod exchange;

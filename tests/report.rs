@@ -264,7 +264,9 @@ fn numbers_of_small_data_are_not_shaded() {
     let first = printed.stdout.lines().next();
     assert_eq!(
         first,
-        Some("**accuracy (P, profile smoke: not the paper's data)**")
+        Some(
+            "**accuracy (P, profile smoke: not the paper's data, 95% intervals by Student's t over seeds)**"
+        )
     );
     // A run that was asked for by that name is no other.
     let lab = Lab::new(&format!("{RESULTS}\n[profile.smoke]\n"));
@@ -308,7 +310,7 @@ fn a_past_run_is_shown_as_it_was() {
 }
 
 #[test]
-fn seeds_are_mean_and_sd_and_the_papers_number_is_beside() {
+fn seeds_are_mean_and_interval_and_the_papers_number_is_beside() {
     let lab = Lab::new(RESULTS);
     lab.run();
     let html = report(&lab, &[]);
@@ -320,9 +322,12 @@ fn seeds_are_mean_and_sd_and_the_papers_number_is_beside() {
     );
     assert!((cell["mean"].as_f64().unwrap() - 0.85).abs() < 1e-12);
     assert_eq!(cell["values"].as_array().unwrap().len(), 2);
+    assert_eq!(cell["executions"], 2);
+    assert_eq!(cell["method"], "Student's t over seeds");
+    assert!(html.contains("95% intervals by Student&#x27;s t over seeds"));
     assert!(
-        html.contains("0.850 <span class=\"sd\">± 0.071</span>"),
-        "mean and sd"
+        html.contains("0.850 <span class=\"sd\">[0.215, 1.485]</span>"),
+        "mean and interval"
     );
     assert!(
         html.contains("<td class=\"shade-1\"><button"),

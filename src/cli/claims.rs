@@ -359,7 +359,7 @@ fn without_seeds(judged: &[Judged<'_>]) -> Option<String> {
         more => format!(", and to {more} more claims"),
     };
     Some(format!(
-        "how many executions a claim about trained models needs is for the claim to say: add `seeds = 3` to [claim.{first}]{others}"
+        "say how many executions a claim about trained models must be judged on: add `seeds = 3` to [claim.{first}]{others}"
     ))
 }
 

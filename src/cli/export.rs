@@ -89,7 +89,12 @@ pub fn export(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     };
     let bytes = match () {
         () if arguments.textattack => examples_of(&store, &recorded, result, found()?.1)?,
-        () if arguments.csv => export::csv(&rows_of(arguments, result, found()?.0)?),
+        () if arguments.csv => {
+            let (table, step) = found()?;
+            let rows = rows_of(arguments, result, table)?;
+            let papers = tables::read(step, 0, &recorded, &rows);
+            export::csv(&export::with_intervals(rows, &papers.unwrap_or_default()))
+        }
         () if arguments.parquet => match &arguments.table {
             Some(_) => store::encode(&rows_of(arguments, result, found()?.0)?)?,
             None => parquet(&store, &recorded, result, &found()?.0)?,
@@ -147,7 +152,7 @@ fn grids(
 ) -> Result<Vec<Grid>, Exit> {
     let tidy = tables::is_tidy(&store::schema_text(table.schema_ref()));
     let papers = tidy
-        .then(|| tables::read(step, 0, &recorded.steps[step], table))
+        .then(|| tables::read(step, 0, recorded, table))
         .flatten();
     let Some(papers) = papers else {
         return match wanted {

@@ -1,7 +1,10 @@
 //! `ablate show`: prints a result.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use arrow::array::{ArrayRef, StringArray};
 use arrow::record_batch::RecordBatch;
 use arrow::util::display::FormatOptions;
 use arrow::util::pretty::pretty_format_batches_with_options;
@@ -17,10 +20,13 @@ use super::print::out;
 use super::run_selection::{self, RunOption};
 use crate::diagnostic::Diagnostic;
 use crate::inspect::status::{InstanceStatus, instance_statuses};
+use crate::inspect::summaries::{self, NamedSummary};
 use crate::plan;
+use crate::results::columns::short;
 use crate::results::degenerate;
 use crate::results::find;
 use crate::results::recorded;
+use crate::results::statistics::Method;
 use crate::results::table::{self, TableError};
 
 /// What `show` takes.
@@ -101,7 +107,15 @@ fn show_present(global: &Global, arguments: &Arguments, store: &Store) -> Result
         let asked = found.iter().map(|(source, ..)| source.instance);
         degenerate::behind(&plan, store, &outputs, asked)
     };
-    print(global, arguments, store, &parts, notes, || {
+    let cells = |table: &RecordBatch| {
+        let [(source, ..)] = found[..] else {
+            return None;
+        };
+        let outputs = statuses.iter().map(|s| s.outputs().map(<[_]>::to_vec));
+        let stored = summaries::stored(outputs.collect());
+        summaries::of_results(&plan, store, &stored, source, table)
+    };
+    print(global, arguments, store, &parts, notes, cells, || {
         let found: Vec<_> = found.iter().map(|(source, _, d)| (*source, *d)).collect();
         table::of_plan(&plan, store, &found).map_err(|trouble| match trouble {
             TableError::Store(error) => Exit::Store(error),
@@ -141,10 +155,18 @@ fn show_past(global: &Global, arguments: &Arguments, store: &Store, run: Run) ->
         });
     }
     let notes = || degenerate::behind_steps(store, &recorded, asked.into_iter());
-    print(global, arguments, store, &parts, notes, || {
-        let found = table::of_run(store, &recorded, &arguments.result);
-        found.map(|(table, _)| table).map_err(none)
-    })
+    print(
+        global,
+        arguments,
+        store,
+        &parts,
+        notes,
+        |_| None,
+        || {
+            let found = table::of_run(store, &recorded, &arguments.result);
+            found.map(|(table, _)| table).map_err(none)
+        },
+    )
 }
 
 /// One instance of what is shown.
@@ -163,6 +185,7 @@ fn print(
     store: &Store,
     parts: &[Part],
     notes: impl FnOnce() -> Vec<String>,
+    cells: impl FnOnce(&RecordBatch) -> Option<Vec<NamedSummary>>,
     together: impl FnOnce() -> Result<RecordBatch, Exit>,
 ) -> Result<(), Exit> {
     if let Some(word) = &arguments.nearest {
@@ -195,10 +218,16 @@ fn print(
     if global.json {
         let mut object = as_json(store, parts, &table, arguments.rows);
         object["notes"] = json!(notes());
+        if let Some(cells) = cells(&table) {
+            object["cells"] = cells.iter().map(cell_json).collect();
+        }
         out!("{object}");
         return Ok(());
     }
     print_table(arguments, store, parts, &table)?;
+    if let Some(cells) = cells(&table).filter(|cells| !cells.is_empty()) {
+        print_cells(&cells, arguments.rows)?;
+    }
     for note in notes() {
         out!("note     {note}");
     }
@@ -253,6 +282,56 @@ fn print_table(
         out!("… {} more rows", table.num_rows() - arguments.rows);
     }
     Ok(())
+}
+
+/// The numbers of a table, each over its executions.
+fn print_cells(cells: &[NamedSummary], most: usize) -> Result<(), Exit> {
+    let shown = &cells[..most.min(cells.len())];
+    let column = |text: &dyn Fn(&NamedSummary) -> String| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(shown.iter().map(text)))
+    };
+    let number = |number: Option<f64>| number.map(short).unwrap_or_default();
+    let between = |one: &NamedSummary| match one.summary.interval {
+        Some(at) => format!("[{}, {}]", short(at.low), short(at.high)),
+        None => String::new(),
+    };
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("table", column(&|one| one.names[0].clone())),
+        ("row", column(&|one| one.names[1].clone())),
+        ("col", column(&|one| one.names[2].clone())),
+        ("mean", column(&|one| short(one.summary.mean))),
+        ("95% interval", column(&between)),
+        ("sd", column(&|one| number(one.summary.sd))),
+        (
+            "n",
+            column(&|one| one.summary.n.map_or(String::new(), |n| n.to_string())),
+        ),
+        (
+            "executions",
+            column(&|one| one.summary.executions.to_string()),
+        ),
+    ];
+    let table = RecordBatch::try_from_iter(columns).expect("columns of one length");
+    let methods = cells.iter().filter_map(|one| one.summary.interval);
+    let methods: BTreeSet<Method> = methods.map(|interval| interval.method).collect();
+    let methods: Vec<&str> = methods.into_iter().map(Method::name).collect();
+    let methods = match methods.is_empty() {
+        true => String::new(),
+        false => format!(", intervals by {}", methods.join(" or ")),
+    };
+    out!("means over executions{methods}");
+    out!("{}", fitted(&table, width()).0);
+    if cells.len() > shown.len() {
+        out!("… {} more cells", cells.len() - shown.len());
+    }
+    Ok(())
+}
+
+fn cell_json(one: &NamedSummary) -> serde_json::Value {
+    let [table, row, col] = &one.names;
+    let mut cell = json!(one.summary);
+    (cell["table"], cell["row"], cell["col"]) = (json!(table), json!(row), json!(col));
+    cell
 }
 
 /// The terminal's width; where there is none, that of a wide one.

@@ -158,7 +158,8 @@ pub fn compare(
         .iter()
         .map(|source| read(&prepared.table(&Default::default(), *source)));
     let tables: Vec<Means> = tables.collect();
-    let draws = if prepared.varies() { draws } else { 0 };
+    let (items, seeds) = (prepared.vary_items(), prepared.vary_seeds());
+    let draws = if items || seeds { draws } else { 0 };
     let done = std::sync::atomic::AtomicU64::new(0);
     let drawn: Vec<Option<Vec<Means>>> = (0..draws)
         .into_par_iter()
@@ -181,7 +182,11 @@ pub fn compare(
         variants: each.collect::<Result<_, _>>()?,
         numbers,
         draws,
-        over: prepared.over(),
+        over: match (items, seeds) {
+            (true, true) => "items and seeds",
+            (true, false) => "items",
+            _ => "seeds",
+        },
     })
 }
 

@@ -4,9 +4,9 @@ pub mod ablation;
 pub mod audit;
 pub mod challenge;
 pub mod compare;
-#[allow(dead_code, unused_imports)]
 pub mod draws;
 pub mod explain;
 pub mod status;
 pub mod stored;
+pub mod summaries;
 pub mod verify;

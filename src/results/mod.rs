@@ -7,6 +7,7 @@ pub mod find;
 pub mod recall;
 pub mod recorded;
 pub mod reference;
-#[allow(dead_code, unused_imports)] // Comparisons and ablations read the rest.
+pub mod replicates;
+#[allow(dead_code, unused_imports)] // `ablation` reads the rest.
 pub mod statistics;
 pub mod table;

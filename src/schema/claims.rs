@@ -46,7 +46,13 @@ fn claim() -> Value {
                 "enum": Level::ALL.map(Level::name),
             },
             "text": string("What is claimed, in words."),
-            "paper": string("The paper's own numbers."),
+            "paper": {
+                "description": "What the paper has: in words, or as numbers by columns of the query.",
+                "anyOf": [
+                    { "type": "string" },
+                    { "type": "object", "additionalProperties": { "type": "number" } },
+                ],
+            },
             "query": string("SQL over the tables of [claims] with one row: `holds`, a boolean, and the numbers behind it."),
             "profiles": strings("The profiles in which it is judged; default: all."),
             "seeds": {

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use store::{Digest, Value};
+use store::{Digest, Store, Value};
 
-use super::graph::{Graph, Input, Key};
-use crate::plan::Plan;
+use super::graph::{Graph, Input, Key, graph};
+use crate::inspect::stored::Stored;
+use crate::plan::{Plan, Source};
 use stages::Role;
 
 /// The axis whose values are seeds.
@@ -56,6 +57,22 @@ fn collect(
             }
         }
     }
+}
+
+/// For each port of an instance, the seeds that it is collected over, each with its representative.
+pub fn executed_seeds_of(
+    plan: &Plan<'_>,
+    store: &Store,
+    stored: &Stored,
+    source: Source,
+) -> BTreeMap<String, Representatives> {
+    let targets = BTreeSet::from([(source.instance, source.output)]);
+    let graph = graph(plan, store, stored, &targets);
+    let digest = |key: Key| stored.outputs[key.0].as_ref()?.get(key.1).copied();
+    let inputs = graph.get(&source.instance).into_iter().flatten();
+    inputs
+        .map(|(port, input)| (port.clone(), representatives(&graph, digest, input)))
+        .collect()
 }
 
 /// For each instance, whether a stage that draws random numbers is behind it: another seed might have given

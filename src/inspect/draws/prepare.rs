@@ -196,19 +196,13 @@ impl Prepared<'_> {
         nodes.any(|node| node.instance == source.instance && node.by_seeds)
     }
 
-    /// What draws vary, in words: items, seeds or both.
-    pub fn over(&self) -> &'static str {
-        let items = self.nodes.iter().any(|node| node.by_items);
-        let seeds = self.executed_seeds().len() > 1;
-        match (items, seeds) {
-            (true, true) => "items and seeds",
-            (true, false) => "items",
-            _ => "seeds",
-        }
+    /// Whether anything varies with the items.
+    pub fn vary_items(&self) -> bool {
+        self.nodes.iter().any(|node| node.by_items) || !self.items.is_empty()
     }
 
-    /// Whether draws can differ from what is stored.
-    pub fn varies(&self) -> bool {
-        !self.nodes.is_empty() || !self.items.is_empty()
+    /// Whether anything varies with the seeds.
+    pub fn vary_seeds(&self) -> bool {
+        self.results.values().any(ResultCells::vary)
     }
 }

@@ -145,6 +145,11 @@ impl ResultCells {
         self.cells.iter().any(|cell| cell.binomial)
     }
 
+    /// Whether any number has several executions.
+    pub fn vary(&self) -> bool {
+        self.cells.iter().any(|cell| cell.values.len() > 1)
+    }
+
     /// How many executions the numbers have that another seed might have changed, smallest first.
     pub fn executions(&self) -> BTreeSet<usize> {
         let seeded = self.cells.iter().filter(|cell| cell.seeded);

@@ -50,7 +50,7 @@ pub fn evidence(
     let drawn: Vec<Drawn> = (0..draws)
         .into_par_iter()
         .map(|draw| {
-            let drawn = one(prepared, draw, &ask, asked.len());
+            let drawn = one(prepared, draw, &ask, &stored);
             done(finished.fetch_add(1, Ordering::Relaxed) + 1);
             drawn
         })
@@ -91,31 +91,43 @@ pub fn evidence(
     .collect()
 }
 
-/// One draw.
+/// One draw. What cannot vary is not computed again.
 fn one(
     prepared: &Prepared<'_>,
     draw: u64,
     ask: &impl Fn(&Tables) -> Vec<Answer>,
-    claims: usize,
+    stored: &[Answer],
 ) -> Drawn {
-    let drawn = || {
-        let items = prepared.items(draw)?;
-        let both = ask(&prepared.seeds(draw, &items)?);
-        let apart = match draw < APART {
-            true => {
-                let seeds = prepared.seeds(draw, &Tables::default())?;
-                Some((ask(&items), ask(&seeds)))
+    let drawn = || -> Result<Drawn, stages::Failure> {
+        let nothing = Tables::default();
+        let apart = draw < APART;
+        let (both, items, seeds) = match (prepared.vary_items(), prepared.vary_seeds()) {
+            (true, true) => {
+                let items = prepared.items(draw)?;
+                let both = ask(&prepared.seeds(draw, &items)?);
+                let alone = || -> Result<_, stages::Failure> {
+                    Ok((ask(&items), ask(&prepared.seeds(draw, &nothing)?)))
+                };
+                let (items, seeds) = apart.then(alone).transpose()?.unzip();
+                (both, items, seeds)
             }
-            false => None,
+            (true, false) => {
+                let items = ask(&prepared.items(draw)?);
+                (items.clone(), Some(items), Some(stored.to_vec()))
+            }
+            (false, _) => {
+                let seeds = ask(&prepared.seeds(draw, &nothing)?);
+                (seeds.clone(), Some(stored.to_vec()), Some(seeds))
+            }
         };
         Ok(Drawn {
             both,
-            apart,
+            apart: items.zip(seeds).filter(|_| apart),
             failure: None,
         })
     };
-    drawn().unwrap_or_else(|failure: stages::Failure| Drawn {
-        both: vec![Answer::NONE; claims],
+    drawn().unwrap_or_else(|failure| Drawn {
+        both: vec![Answer::NONE; stored.len()],
         apart: None,
         failure: Some(failure.message),
     })

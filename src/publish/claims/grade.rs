@@ -41,7 +41,7 @@ fn toward(share: Share, holds: bool) -> Share {
 fn too_little(claim: &Claim, evidence: &Evidence) -> Option<String> {
     if let Some(table) = &evidence.unknown {
         return Some(format!(
-            "`{table}` varies with the seed, and is not the result of an evaluate stage: how much, nobody knows"
+            "`{table}` depends on the seed and is not read through an evaluate stage: draws cannot vary its seeds"
         ));
     }
     let executions = evidence.executions?;
@@ -66,7 +66,7 @@ fn would_decide(evidence: &Evidence, holds: bool) -> String {
     let sure = quantile(SURE as f64 / 100.0);
     let margin = margin(toward(evidence.draws, holds));
     if margin < 0.1 {
-        return "too close to its boundary for any number of seeds or items".to_owned();
+        return too_close();
     }
     // In units of the margin, which no draw changes.
     let deviation = |share: Option<Share>| match share {
@@ -89,6 +89,7 @@ fn would_decide(evidence: &Evidence, holds: bool) -> String {
         false => format!(", with more {other} too"),
     };
     match (seeds >= items, evidence.executions) {
+        _ if factor > MANY => too_close(),
         (true, Some(k)) => {
             let need = (k as f64 * factor).ceil().max(k as f64 + 1.0);
             format!("seeds vary more than items: about {need} seeds would decide it{both}")
@@ -101,6 +102,13 @@ fn would_decide(evidence: &Evidence, holds: bool) -> String {
             )
         }
     }
+}
+
+/// More times as many seeds or items nobody would ask for.
+const MANY: f64 = 30.0;
+
+fn too_close() -> String {
+    "too close to its boundary for any number of seeds or items".to_owned()
 }
 
 fn margin_of(share: Share, holds: bool) -> f64 {

@@ -44,7 +44,10 @@ pub fn grade_all(
     }
     let prepared = prepare(outline, store, results.stored)?;
     let asked: Vec<&Claim> = missing.iter().map(|n| judged[*n].claim).collect();
-    let draws = if prepared.varies() { drawing.draws } else { 0 };
+    let draws = match prepared.vary_items() || prepared.vary_seeds() {
+        true => drawing.draws,
+        false => 0,
+    };
     let done = |n: usize| (drawing.progress)(n as u64, draws);
     let found = draw::evidence(results.plan, claims, &asked, &prepared, draws, done);
     for (n, evidence) in missing.into_iter().zip(found) {

@@ -13,6 +13,7 @@ use super::tables::{Cell, PaperTable};
 use super::view::number_as;
 use crate::inspect::compare;
 use crate::results::recorded::{self, Recorded};
+use crate::results::statistics::{Interval, paired_difference};
 
 /// One of the two runs.
 pub struct Side {
@@ -222,8 +223,14 @@ fn pair(was: Option<&PaperTable>, now: Option<&PaperTable>) -> TablePair {
             was: with_sd(was, 0),
             now: with_sd(now, 1),
             difference: difference.map(|by| {
-                let sign = if by < 0.0 { '−' } else { '+' };
-                format!("{sign}{}", shown(by.abs()))
+                let signed = |by: f64| {
+                    let sign = if by < 0.0 { '−' } else { '+' };
+                    format!("{sign}{}", shown(by.abs()))
+                };
+                match paired(both) {
+                    Some(at) => format!("{} [{}, {}]", signed(by), signed(at.low), signed(at.high)),
+                    None => signed(by),
+                }
             }),
         }
     };
@@ -240,6 +247,23 @@ fn pair(was: Option<&PaperTable>, now: Option<&PaperTable>) -> TablePair {
         rows,
         differ,
     }
+}
+
+/// The 95% interval of a difference over the seeds that both have, by Student's t: none unless each has several
+/// executions.
+fn paired(both: [Option<&Cell>; 2]) -> Option<Interval> {
+    let [Some(was), Some(now)] = both else {
+        return None;
+    };
+    if was.executions < 2 || now.executions < 2 {
+        return None;
+    }
+    let pairs = now.values.iter().filter_map(|new| {
+        let old = was.values.iter().find(|old| old.seed == new.seed)?;
+        Some((new.value?, old.value?))
+    });
+    let (new, old): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    paired_difference(&new, &old)?.interval
 }
 
 fn cells(table: &PaperTable) -> BTreeMap<(&str, &str), &Cell> {

@@ -16,7 +16,7 @@ pub fn paper_tables(store: &Store, recorded: &Recorded) -> Vec<PaperTable> {
                 continue;
             }
             let table = recorded::table(store, output);
-            let tables = table.and_then(|table| tables::read(at, n, step, &table));
+            let tables = table.and_then(|table| tables::read(at, n, recorded, &table));
             for mut table in tables.unwrap_or_default() {
                 if table.profile.is_empty() {
                     table.profile = recorded.run.profile.clone().unwrap_or_default();

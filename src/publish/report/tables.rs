@@ -3,14 +3,17 @@
 //! beside ours.
 
 use stages::tables::results;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::record_batch::RecordBatch;
 use serde::Serialize;
 
 use super::cell_source::{CellSource, sources};
 use crate::results::columns;
-use crate::results::recorded::Step;
+use crate::results::recorded::Recorded;
+use crate::results::replicates::representatives;
+use crate::results::statistics::{CellSummary, Interval, Method, Replicate};
+use stages::proportions::is_proportion;
 
 /// A table of a paper.
 pub struct PaperTable {
@@ -46,8 +49,12 @@ pub struct Cell {
     pub values: Vec<Measured>,
     /// Their mean, if there is any.
     pub mean: Option<f64>,
-    /// The standard deviation over seeds, if there are several.
+    /// The standard deviation over executions, if there are several.
     pub sd: Option<f64>,
+    /// How many executions: seeds that give the same count as one.
+    pub executions: usize,
+    /// The 95% interval of the mean, with its method.
+    pub interval: Option<Interval>,
     /// What the paper has.
     pub paper: Option<f64>,
     /// How it was measured, if the stage's parameters say so.
@@ -76,6 +83,14 @@ impl PaperTable {
         self.profile != SMALL
     }
 
+    /// The methods of its intervals, in words; none if it has none.
+    pub fn methods(&self) -> Option<String> {
+        let methods = self.cells.values().filter_map(|cell| cell.interval);
+        let methods: BTreeSet<Method> = methods.map(|interval| interval.method).collect();
+        let names: Vec<&str> = methods.into_iter().map(Method::name).collect();
+        (!names.is_empty()).then(|| format!("95% intervals by {}", names.join(" or ")))
+    }
+
     /// Whether all its numbers are whole.
     pub fn is_whole(&self) -> bool {
         let numbers = self.cells.values().flat_map(|cell| [cell.mean, cell.paper]);
@@ -95,6 +110,16 @@ impl Cell {
             seeds if least == most => format!("{seeds} × {most}"),
             seeds => format!("{seeds} seeds, {least} to {most}"),
         })
+    }
+
+    /// `[0.781, 0.862]`, the 95% interval.
+    pub fn between(&self, digits: impl Fn(f64) -> String) -> Option<String> {
+        let interval = self.interval?;
+        Some(format!(
+            "[{}, {}]",
+            digits(interval.low),
+            digits(interval.high)
+        ))
     }
 
     /// Ours minus the paper's.
@@ -143,7 +168,12 @@ fn has(schema: &str, name: &str) -> bool {
 }
 
 /// The paper's tables in one table of tidy results.
-pub fn read(at: usize, output: usize, step: &Step, table: &RecordBatch) -> Option<Vec<PaperTable>> {
+pub fn read(
+    at: usize,
+    output: usize,
+    recorded: &Recorded,
+    table: &RecordBatch,
+) -> Option<Vec<PaperTable>> {
     let names =
         [results::TABLE, results::ROW, results::COL].map(|name| columns::texts(table, name));
     let [Some(tables), Some(rows), Some(cols)] = names else {
@@ -155,7 +185,8 @@ pub fn read(at: usize, output: usize, step: &Step, table: &RecordBatch) -> Optio
     let seeds = columns::wholes(table, results::SEED);
     let counts = columns::wholes(table, results::N);
     let profiles = columns::texts(table, results::PROFILE);
-    let sources = sources(step);
+    let sources = sources(&recorded.steps[at]);
+    let mut seeds_of: BTreeMap<String, BTreeMap<i64, i64>> = BTreeMap::new();
     let mut found: Vec<PaperTable> = Vec::new();
     for line in 0..table.num_rows() {
         let paper = papers.as_ref().map_or("", |papers| &papers[line]);
@@ -197,7 +228,14 @@ pub fn read(at: usize, output: usize, step: &Step, table: &RecordBatch) -> Optio
         }
     }
     for grid in &mut found {
-        grid.cells.values_mut().for_each(sum_up);
+        for cell in grid.cells.values_mut() {
+            let port = cell.source.as_ref().map(|source| source.port.clone());
+            let known = port.map(|port| {
+                let known = seeds_of.entry(port.clone());
+                &*known.or_insert_with(|| representatives(recorded, at, &port))
+            });
+            sum_up(cell, |seed| known?.get(&seed).copied());
+        }
         grid.metric = in_all(grid, |source| &source.metric);
         grid.counted = [0, 1].map(|side| in_all(grid, |source| &source.counted[side]));
     }
@@ -222,17 +260,32 @@ fn place_of(names: &mut Vec<String>, name: &str) -> usize {
         })
 }
 
-fn sum_up(cell: &mut Cell) {
-    let numbers: Vec<f64> = cell.values.iter().filter_map(|one| one.value).collect();
-    let count = numbers.len() as f64;
-    if numbers.is_empty() {
-        return;
-    }
-    let mean = numbers.iter().sum::<f64>() / count;
-    cell.mean = Some(mean);
-    if numbers.len() > 1 {
-        let squares: f64 = numbers.iter().map(|number| (number - mean).powi(2)).sum();
-        cell.sd = Some((squares / (count - 1.0)).sqrt());
+/// Sums a cell up over executions. `representative` gives the first seed with the same parts as another.
+fn sum_up(cell: &mut Cell, representative: impl Fn(i64) -> Option<i64>) {
+    let mut seeds: Vec<Option<i64>> = Vec::new();
+    let replicates = cell.values.iter().filter_map(|one| {
+        let seed = one.seed.map(|seed| representative(seed).unwrap_or(seed));
+        let known = seeds.iter().position(|other| *other == seed);
+        let execution = known.unwrap_or_else(|| {
+            seeds.push(seed);
+            seeds.len() - 1
+        });
+        Some(Replicate {
+            value: one.value?,
+            n: one.n.and_then(|n| u64::try_from(n).ok()),
+            execution,
+        })
+    });
+    let replicates: Vec<Replicate> = replicates.collect();
+    let proportion = cell
+        .source
+        .as_ref()
+        .is_some_and(|source| is_proportion(&source.metric));
+    if let Some(summary) = CellSummary::of(&replicates, proportion) {
+        cell.mean = Some(summary.mean);
+        cell.sd = summary.sd;
+        cell.executions = summary.executions;
+        cell.interval = summary.interval;
     }
 }
 
@@ -252,10 +305,21 @@ mod tests {
             paper: Some(0.82),
             ..Cell::default()
         };
-        sum_up(&mut cell);
+        sum_up(&mut cell, |_| None);
         assert!((cell.mean.unwrap() - 0.85).abs() < 1e-12);
         assert!((cell.sd.unwrap() - 0.005_f64.sqrt()).abs() < 1e-12);
         assert_eq!(cell.shade(), Some(1));
+        assert_eq!(cell.executions, 2);
+        // Seeds that give the same are one execution, which has no spread.
+        let mut copies = Cell {
+            values: vec![one(1, Some(0.8)), one(2, Some(0.8))],
+            ..Cell::default()
+        };
+        sum_up(&mut copies, |_| Some(1));
+        assert_eq!(
+            (copies.executions, copies.sd, copies.interval),
+            (1, None, None)
+        );
         let shade = |mean: f64, paper: f64| {
             let cell = Cell {
                 mean: Some(mean),

@@ -22,6 +22,8 @@ pub struct Table {
     pub step: usize,
     /// What was measured, where it is one thing.
     pub metric: Option<String>,
+    /// How its intervals were made.
+    pub methods: Option<String>,
     /// Whether the paper's numbers are there.
     pub has_paper: bool,
     /// Whether ours can be compared with them.
@@ -43,8 +45,8 @@ pub struct Shown {
     pub cell: usize,
     /// Our number, or a dash.
     pub ours: String,
-    /// `± 0.012` over seeds.
-    pub sd: Option<String>,
+    /// `[0.781, 0.862]`, the 95% interval.
+    pub interval: Option<String>,
     /// How many seeds, if several.
     pub seeds: usize,
     /// The paper's number.
@@ -80,6 +82,7 @@ pub fn tables(recorded: &Recorded, tables: &[PaperTable]) -> Vec<Table> {
             source: step.source(&step.outputs()[table.output]),
             step: table.step,
             metric: table.metric.as_ref().map(|metric| metric.replace('_', " ")),
+            methods: table.methods(),
             has_paper: table.has_paper(),
             comparable: table.is_comparable(),
             typed: step.role() == Role::Typed,
@@ -96,7 +99,7 @@ fn shown(cell: &Cell, number: usize, digits: impl Fn(f64) -> String) -> Shown {
     Shown {
         cell: number,
         ours: cell.mean.map_or("–".to_owned(), &digits),
-        sd: cell.sd.map(|sd| format!("± {sd:.3}")),
+        interval: cell.between(&digits),
         seeds: cell.values.len(),
         paper: cell.paper.map(&digits),
         difference: difference.map(|difference| {
@@ -126,6 +129,8 @@ pub fn cells(tables: &[PaperTable]) -> Value {
                 "step": table.step, "output": table.output, "table": table.name,
                 "row": table.rows[*r], "col": table.cols[*c], "values": cell.values,
                 "mean": cell.mean, "sd": cell.sd, "paper": cell.paper, "n": cell.behind(),
+                "executions": cell.executions, "interval": cell.interval,
+                "method": cell.interval.map(|interval| interval.method.name()),
                 "source": cell.source,
             })
         })

@@ -122,7 +122,7 @@ fn params(recorded: &Recorded) -> Named {
     named
 }
 
-/// Every cell of a paper's table, and the paper's own number beside it.
+/// Every cell of a paper's table, the ends of its 95% interval, and the paper's own number beside it.
 fn metrics(store: &Store, recorded: &Recorded, at: i64) -> Named {
     let tables = paper_tables(store, recorded);
     let mut named = Named::new();
@@ -149,6 +149,14 @@ fn metrics(store: &Store, recorded: &Recorded, at: i64) -> Named {
             let lines: String = lines.collect();
             if !lines.is_empty() {
                 named.push((vec![name.clone(), row.clone(), col.clone()], lines));
+            }
+            let ends = cell.interval.map(|at| [("low", at.low), ("high", at.high)]);
+            for (end, number) in ends.into_iter().flatten() {
+                let col = format!("{col}.{end}");
+                named.push((
+                    vec![name.clone(), row.clone(), col],
+                    format!("{at} {number} 0\n"),
+                ));
             }
             if let Some(paper) = cell.paper {
                 let col = format!("{col}.paper");

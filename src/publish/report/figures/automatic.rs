@@ -9,9 +9,11 @@ use store::Store;
 
 use super::draw::{self, Axes, Mark, Series};
 use super::spec::{FigureSpec, Kind};
-use super::{Data, Figure, legend, make};
+use super::{Data, Figure, bands, legend, make};
 use crate::results::columns;
 use crate::results::recorded::{self, Recorded, Step};
+use crate::results::reference::axes;
+use crate::results::statistics::{Method, wilson};
 
 /// The most figures of one sort: a sweep of a thousand trainings is not a thousand figures.
 const MOST: usize = 24;
@@ -115,20 +117,37 @@ fn learning_curves(store: &Store, recorded: &Recorded) -> Option<Figure> {
         if source.is_empty() {
             source = step.source(&step.outputs()[output]);
         }
-        series.push(Series {
-            name: step.label.clone(),
-            values: points,
-        });
+        let name = without_seed(&step.label);
+        match series
+            .iter()
+            .position(|one: &Series<Vec<_>>| one.name == name)
+        {
+            Some(known) => series[known].values.extend(points),
+            None => series.push(Series {
+                name,
+                values: points,
+            }),
+        }
     }
+    let mut bands = vec![draw::Band::new(); series.len()];
+    for (one, band) in series.iter_mut().zip(&mut bands) {
+        if let Some((line, around)) = bands::averaged(&one.values) {
+            (one.values, *band) = (line, around);
+        }
+    }
+    let note = match bands.iter().any(|band| !band.is_empty()) {
+        true => bands::NOTE.to_owned(),
+        false => String::new(),
+    };
     data.total = data.rows.len();
     let axes = Axes {
         x: "epoch",
         y: "accuracy on dev",
     };
-    let drawing = draw::plane_of(&axes, &series, Mark::Line)?;
+    let drawing = draw::plane_with_bands(&axes, &series, &bands, Mark::Line)?;
     Some(Figure {
         title: "Learning curves".to_owned(),
-        note: String::new(),
+        note,
         drawings: vec![drawing],
         pictures: Vec::new(),
         legend: series
@@ -141,6 +160,19 @@ fn learning_curves(store: &Store, recorded: &Recorded) -> Option<Figure> {
         step: first,
         data,
     })
+}
+
+/// The name of an instance without its seed: what is trained again with another is one curve.
+fn without_seed(label: &str) -> String {
+    let (name, others) = (label.split('[').next().unwrap_or(label), axes(label));
+    let others = others.iter().filter(|(axis, _)| *axis != "seed");
+    let others: Vec<String> = others
+        .map(|(axis, value)| format!("{axis}={value}"))
+        .collect();
+    match others.is_empty() {
+        true => name.to_owned(),
+        false => format!("{name}[{}]", others.join(",")),
+    }
 }
 
 /// Of the successes of an attack, if they differ at all.
@@ -177,7 +209,7 @@ fn words_changed(at: usize, step: &Step, output: usize, table: &RecordBatch) -> 
     Some(Figure {
         title: format!("{}: words changed in successful attacks", step.label),
         note: format!("{} successes.", changed.len()),
-        drawings: vec![draw::bars(&axes, &names, &series, &[])?],
+        drawings: vec![draw::bars(&axes, &names, &series, &[], &[])?],
         pictures: Vec::new(),
         legend: Vec::new(),
         paper: false,
@@ -191,6 +223,7 @@ fn words_changed(at: usize, step: &Step, output: usize, table: &RecordBatch) -> 
 fn accuracies(store: &Store, recorded: &Recorded) -> Option<Figure> {
     let mut names = Vec::new();
     let mut values: BTreeMap<&str, Vec<Option<f64>>> = BTreeMap::new();
+    let mut intervals = vec![Vec::new(), Vec::new()];
     let (mut source, mut first) = (String::new(), None);
     for (at, step, output, table) in outputs(store, recorded, "summary") {
         let read = |name: &str| columns::numbers(&table, name).and_then(|list| *list.first()?);
@@ -201,6 +234,10 @@ fn accuracies(store: &Store, recorded: &Recorded) -> Option<Figure> {
             continue;
         };
         names.push(step.label.clone());
+        let items = read(summary::ITEMS).map_or(0, |items| items as u64);
+        let ends = |share: f64| wilson(share, items).map(|at| (at.low, at.high));
+        intervals[0].push(ends(before));
+        intervals[1].push(ends(after));
         values.entry("after").or_default().push(Some(after));
         values.entry("before").or_default().push(Some(before));
         first = first.or(Some(at));
@@ -217,7 +254,7 @@ fn accuracies(store: &Store, recorded: &Recorded) -> Option<Figure> {
         (0..names.len()).map(|n| vec![names[n].clone(), shown("before", n), shown("after", n)]);
     Some(Figure {
         title: "Accuracy before and after each attack".to_owned(),
-        note: String::new(),
+        note: format!("Error bars are 95% intervals by {}.", Method::Wilson.name()),
         drawings: vec![draw::bars(
             &Axes {
                 x: "attack",
@@ -226,6 +263,7 @@ fn accuracies(store: &Store, recorded: &Recorded) -> Option<Figure> {
             &names,
             &series,
             &[],
+            &intervals,
         )?],
         pictures: Vec::new(),
         legend: legend(&series),

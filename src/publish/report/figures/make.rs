@@ -5,7 +5,7 @@ use arrow::record_batch::RecordBatch;
 use super::draw::{self, Axes, Mark, Series};
 use super::missing::no_column;
 use super::spec::{FigureSpec, Kind};
-use super::{Data, Figure, legend, lists};
+use super::{Data, Figure, bands, legend, lists};
 use crate::results::columns;
 
 /// The most series that colours can distinguish; the rest are left out, with a note.
@@ -107,7 +107,7 @@ fn bars(spec: &FigureSpec, table: &RecordBatch, figure: &mut Figure) -> Result<(
     figure.legend = legend(&series);
     figure
         .drawings
-        .extend(draw::bars(&spec.axes(), &along, &series, &[]));
+        .extend(draw::bars(&spec.axes(), &along, &series, &[], &[]));
     Ok(())
 }
 
@@ -139,10 +139,23 @@ fn plane(
     }
     too_many(series.len(), figure);
     series.truncate(SERIES);
+    let mut bands = vec![draw::Band::new(); series.len()];
+    if mark == Mark::Line && each.is_none() {
+        for (one, band) in series.iter_mut().zip(&mut bands) {
+            if let Some((line, around)) = bands::averaged(&one.values) {
+                (one.values, *band) = (line, around);
+            }
+        }
+    }
+    if bands.iter().any(|band| !band.is_empty()) {
+        figure.note = [figure.note.as_str(), bands::NOTE]
+            .join(" ")
+            .trim()
+            .to_owned();
+    }
     figure.legend = legend(&series);
-    figure
-        .drawings
-        .extend(draw::plane_of(&spec.axes(), &series, mark));
+    let drawing = draw::plane_with_bands(&spec.axes(), &series, &bands, mark);
+    figure.drawings.extend(drawing);
     Ok(())
 }
 
@@ -165,7 +178,7 @@ fn histogram(spec: &FigureSpec, table: &RecordBatch, figure: &mut Figure) -> Res
     figure.legend = legend(&series);
     figure
         .drawings
-        .extend(draw::bars(&spec.axes(), &bins, &series, &[]));
+        .extend(draw::bars(&spec.axes(), &bins, &series, &[], &[]));
     Ok(())
 }
 

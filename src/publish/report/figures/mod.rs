@@ -5,6 +5,7 @@
 //! need no file.
 
 pub mod automatic;
+mod bands;
 pub mod draw;
 mod images;
 mod lists;

@@ -65,6 +65,13 @@ pub fn of_table(table: &PaperTable, recorded: &Recorded) -> Option<Figure> {
     let paper: Vec<Vec<Option<f64>>> = (0..series.len())
         .map(|r| of(&|cell| cell.paper, r))
         .collect();
+    let ends = |r: usize, c: usize| {
+        let interval = cell(r, c)?.interval?;
+        Some((interval.low, interval.high))
+    };
+    let intervals: Vec<Vec<Option<(f64, f64)>>> = (0..series.len())
+        .map(|r| (0..table.cols.len()).map(|c| ends(r, c)).collect())
+        .collect();
     if series.len() < table.rows.len() {
         figure.note = format!(
             "The first {} of {} rows are drawn.",
@@ -86,6 +93,10 @@ pub fn of_table(table: &PaperTable, recorded: &Recorded) -> Option<Figure> {
         );
         figure.note = [figure.note.as_str(), &apart].join(" ").trim().to_owned();
     }
+    if let Some(methods) = table.methods() {
+        let bars = format!("Error bars are {methods}.");
+        figure.note = [figure.note.as_str(), &bars].join(" ").trim().to_owned();
+    }
     figure.legend = legend(&series);
     figure.drawings.extend(draw::bars(
         &Axes {
@@ -95,6 +106,7 @@ pub fn of_table(table: &PaperTable, recorded: &Recorded) -> Option<Figure> {
         &table.cols,
         &series,
         &paper,
+        &intervals,
     ));
     (!figure.drawings.is_empty()).then_some(figure)
 }
@@ -127,11 +139,15 @@ fn data(table: &PaperTable) -> Data {
     let row = |((r, c), cell): (&(usize, usize), &Cell)| {
         let shown = |number: Option<f64>| number.map(columns::short).unwrap_or_default();
         let names = [table.rows[*r].clone(), table.cols[*c].clone()];
-        let numbers = [cell.mean, cell.sd, cell.paper].map(shown);
+        let (low, high) = (
+            cell.interval.map(|at| at.low),
+            cell.interval.map(|at| at.high),
+        );
+        let numbers = [cell.mean, cell.sd, low, high, cell.paper].map(shown);
         names.into_iter().chain(numbers).collect()
     };
     Data {
-        columns: ["row", "col", "value", "sd", "paper"]
+        columns: ["row", "col", "value", "sd", "low", "high", "paper"]
             .map(str::to_owned)
             .to_vec(),
         rows: table.cells.iter().map(row).collect(),

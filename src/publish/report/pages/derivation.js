@@ -92,11 +92,12 @@ function showCell(number) {
   const step = data.steps[cell.step];
   const several = cell.values.length > 1;
   const inputs = measuredOn(cell, step);
-  const shown = cell.sd === null ? num(cell.mean) : `${num(cell.mean)} ± ${num(cell.sd)} over ${count(cell.values.length, "seed")}`;
+  const shown = cell.sd === null ? num(cell.mean) : `${num(cell.mean)}, sd ${num(cell.sd)} over ${count(cell.executions, "execution")}`;
+  const interval = cell.interval === null ? null : `${num(cell.interval.low)} to ${num(cell.interval.high)} (${cell.method})`;
   const difference = cell.paper === null || cell.mean === null ? null : num(cell.mean - cell.paper);
   openPanel(`${cell.table}: ${cell.row}, ${cell.col}`,
     pairs([
-      ["value", shown], ["paper", cell.paper === null ? null : num(cell.paper)], ["difference", difference],
+      ["value", shown], ["95% interval", interval], ["paper", cell.paper === null ? null : num(cell.paper)], ["difference", difference],
       ["measured", cell.source ? `${cell.source.metric} of ${cell.source.port}` : null],
       ["on", cell.n === null ? null : `${cell.n} rows`],
     ]),

@@ -6,15 +6,20 @@ use super::{
     Axes, COLOURS, HEIGHT, INK, Series, clipped, drawing, finite, mesh, names_along, plane, span,
 };
 
-/// Groups of bars, one bar for each series, with the paper's numbers as strokes across them.
+/// Groups of bars, one bar for each series, with 95% intervals as error bars and the paper's numbers as strokes
+/// across them.
 pub fn bars(
     axes: &Axes<'_>,
     groups: &[String],
     series: &[Series<Vec<Option<f64>>>],
     paper: &[Vec<Option<f64>>],
+    intervals: &[Vec<Option<(f64, f64)>>],
 ) -> Option<String> {
     let numbers = series.iter().map(|one| &one.values).chain(paper);
-    let (low, high) = span(numbers.flatten().filter_map(|value| *value), true)?;
+    let numbers = numbers.flatten().filter_map(|value| *value);
+    let ends = intervals.iter().flatten().flatten();
+    let ends = ends.flat_map(|(low, high)| [*low, *high]);
+    let (low, high) = span(numbers.chain(ends), true)?;
     let widest = groups
         .iter()
         .map(|name| clipped(name).chars().count())
@@ -39,6 +44,18 @@ pub fn bars(
             chart.draw_series(flat.map(|(g, _)| {
                 let ends = vec![(left(g), 0.0), (left(g) + each * 0.92, 0.0)];
                 PathElement::new(ends, COLOURS[s % COLOURS.len()].stroke_width(3))
+            }))?;
+            let middle = |g: usize| left(g) + each * 0.46;
+            let spans = intervals.get(s).into_iter().flatten().enumerate();
+            let spans = spans.filter_map(|(g, ends)| Some((g, (*ends)?)));
+            chart.draw_series(spans.clone().map(|(g, (from, to))| {
+                let ends = vec![(middle(g), from), (middle(g), to)];
+                PathElement::new(ends, INK.stroke_width(1))
+            }))?;
+            let caps = spans.flat_map(|(g, (from, to))| [(g, from), (g, to)]);
+            chart.draw_series(caps.map(|(g, at)| {
+                let (from, to) = (middle(g) - each * 0.15, middle(g) + each * 0.15);
+                PathElement::new(vec![(from, at), (to, at)], INK.stroke_width(1))
             }))?;
             let printed = paper.get(s).into_iter().flatten().enumerate();
             let printed = printed.filter_map(|(g, value)| Some((g, finite(*value)?)));

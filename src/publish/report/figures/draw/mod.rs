@@ -17,7 +17,7 @@ use crate::visible::visible;
 
 pub use bars::bars;
 pub use matrix::matrix;
-pub use plane::plane_of;
+pub use plane::{Band, plane_of, plane_with_bands};
 
 /// Series in order; colour-blind safe (Okabe and Ito's palette).
 pub const COLOURS: [RGBColor; 8] = [
@@ -200,7 +200,7 @@ mod tests {
             name: String::new(),
             values: vec![Some(1.0)],
         };
-        let svg = bars(&axes, &names(&["\u{200F}c"]), &[one], &[]).unwrap();
+        let svg = bars(&axes, &names(&["\u{200F}c"]), &[one], &[], &[]).unwrap();
         assert!(
             svg.contains("a⟨U+202E⟩b") && svg.contains("⟨U+200F⟩c"),
             "{svg}"
@@ -228,6 +228,16 @@ mod tests {
                 &evil,
                 &[series()],
                 &[vec![Some(0.4), Some(f64::NAN)]],
+                &[vec![Some((0.4, 0.6)), None]],
+            ),
+            plane_with_bands(
+                &axes,
+                &[Series {
+                    name: String::new(),
+                    values: vec![(0.0, 1.0), (1.0, 1.0)],
+                }],
+                &[vec![(0.0, 0.5, 1.5), (1.0, 0.75, 1.25)]],
+                Mark::Line,
             ),
             matrix(&axes, &evil, &evil, |r, c| Some((r + c) as f64)),
             plane_of(
@@ -254,7 +264,7 @@ mod tests {
     #[test]
     fn nothing_to_draw_is_no_drawing() {
         let axes = Axes { x: "", y: "" };
-        assert!(bars(&axes, &names(&["a"]), &[], &[]).is_none());
+        assert!(bars(&axes, &names(&["a"]), &[], &[], &[]).is_none());
         assert!(matrix(&axes, &[], &[], |_, _| None).is_none());
         assert!(plane_of(&axes, &[], Mark::Point).is_none());
     }

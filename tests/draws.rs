@@ -1,0 +1,104 @@
+//! Graded verdicts: what claims say of the results as they might have been, with other items and other seeds.
+
+use serde_json::Value;
+
+use crate::lab::Lab;
+
+const PIPELINE: &str = include_str!("pipelines/draws.toml");
+
+const CLAIMS: &str = include_str!("pipelines/draws.claims.toml");
+
+fn lab() -> Lab {
+    let lab = Lab::new(PIPELINE);
+    lab.write("claims.toml", CLAIMS);
+    lab.run();
+    lab
+}
+
+fn judged(lab: &Lab, draws: &str) -> Vec<Value> {
+    let printed = lab.ablate(&["claims", "--json", "--draws", draws]).good();
+    let lines = printed.stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn verdicts_say_how_sure_they_are() {
+    let lab = lab();
+    let printed = lab.ablate(&["claims", "--draws", "200"]).good();
+    insta::assert_snapshot!(printed.stdout);
+    assert_eq!(printed.stderr, "");
+}
+
+/// A draw has its own random numbers, whoever computes it and when.
+#[test]
+fn draws_are_the_same_on_any_number_of_threads_and_from_the_cache() {
+    let lab = lab();
+    let ask = |threads: &str| {
+        let mut command = lab.command(&["claims", "--json", "--draws", "60"]);
+        let output = command.env("RAYON_NUM_THREADS", threads).output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let first = ask("1");
+    let kept = lab.files("draws");
+    assert_eq!(
+        kept.len(),
+        5,
+        "one file for each query: two claims share one"
+    );
+    assert_eq!(ask("1"), first, "from the cache");
+    std::fs::remove_dir_all(lab.path(".ablate/draws")).unwrap();
+    assert_eq!(ask("2"), first);
+    // Draws of a claim do not depend on which others are drawn with it.
+    std::fs::remove_file(&kept[0]).unwrap();
+    assert_eq!(ask("2"), first);
+}
+
+/// What is kept is believed only if it is whole, and only for the numbers and the query it was made for.
+#[test]
+fn kept_draws_are_of_these_results_and_this_query() {
+    let lab = lab();
+    let before = judged(&lab, "60");
+    for file in lab.files("draws") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, text.replace("\\\"holds\\\":", "\\\"holds\\\":1")).unwrap();
+    }
+    assert_eq!(judged(&lab, "60"), before, "forged files are ignored");
+    lab.write("claims.toml", &CLAIMS.replace("> 0.01", "> 0.011"));
+    let files = lab.files("draws").len();
+    judged(&lab, "60");
+    assert_eq!(lab.files("draws").len(), files + 1, "a query is new");
+}
+
+/// A run ends with plain answers until the draws are there, in other words.
+#[test]
+fn a_run_does_not_wait_for_draws() {
+    let lab = Lab::new(PIPELINE);
+    lab.write("claims.toml", CLAIMS);
+    let last = |lab: &Lab| {
+        let printed = lab.ablate(&["run"]).good().stdout;
+        printed.lines().last().unwrap().to_owned()
+    };
+    assert_eq!(
+        last(&lab),
+        "claims: 4 of 5 hold, 0 not run; not graded yet (ablate claims)"
+    );
+    let graded = lab.ablate(&["claims"]).good().stdout;
+    let graded = graded.lines().last().unwrap();
+    assert_eq!(last(&lab), format!("{graded} (ablate claims)"));
+}
+
+#[test]
+fn wrong_seeds_and_papers_are_shown_where_they_are() {
+    let lab = Lab::new(PIPELINE);
+    let claims = CLAIMS.replace("seeds = 5", "seeds = 0");
+    lab.write(
+        "claims.toml",
+        &claims.replace("swap_3 = 0.99", "swap_3 = \"0.99\""),
+    );
+    let printed = lab.ablate(&["claims", "--check"]);
+    assert_eq!(printed.code, 2);
+    insta::assert_snapshot!(printed.stderr);
+}
