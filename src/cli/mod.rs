@@ -30,6 +30,7 @@ mod ls;
 mod manuscript;
 mod multiverse;
 mod nearest_words;
+mod paper_table;
 mod places;
 mod plan;
 mod print;

@@ -39,6 +39,9 @@ pub struct Arguments {
     /// How many rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     rows: usize,
+    /// For results: print this table as a paper does, ours beside the paper's
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["log", "nearest", "safetensors", "rows"])]
+    table: Option<String>,
     /// Print long lists, long texts and all columns whole, whatever the terminal's width
     #[arg(long)]
     full: bool,
@@ -215,6 +218,11 @@ fn print(
         return super::safetensors::write(&table, &part.label, file, global.json);
     }
     let table = together()?;
+    if let Some(name) = &arguments.table {
+        let cells = cells(&table).unwrap_or_default();
+        let width = if arguments.full { usize::MAX } else { width() };
+        return super::paper_table::print(&table, &cells, name, (width, global.json));
+    }
     if global.json {
         let mut object = as_json(store, parts, &table, arguments.rows);
         object["notes"] = json!(notes());

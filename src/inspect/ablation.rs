@@ -170,7 +170,12 @@ pub fn compare(
         })
         .collect();
     let drawn: Vec<Vec<Means>> = drawn.into_iter().flatten().collect();
-    let mut numbers = numbers(variants, &tables, &drawn);
+    let (over, method) = match (items, seeds) {
+        (true, true) => ("items and seeds", Method::Draws),
+        (true, false) => ("items", Method::DrawnItems),
+        _ => ("seeds", Method::DrawnSeeds),
+    };
+    let mut numbers = numbers(variants, &tables, &drawn, method);
     adjust(&mut numbers);
     let order = in_order(variants);
     let each = order
@@ -182,11 +187,7 @@ pub fn compare(
         variants: each.collect::<Result<_, _>>()?,
         numbers,
         draws,
-        over: match (items, seeds) {
-            (true, true) => "items and seeds",
-            (true, false) => "items",
-            _ => "seeds",
-        },
+        over,
     })
 }
 
@@ -230,7 +231,12 @@ fn read(table: &RecordBatch) -> Means {
 }
 
 /// The numbers that differ between some variant and the base.
-fn numbers(variants: &Variants, tables: &[Means], drawn: &[Vec<Means>]) -> Vec<Number> {
+fn numbers(
+    variants: &Variants,
+    tables: &[Means],
+    drawn: &[Vec<Means>],
+    method: Method,
+) -> Vec<Number> {
     let order = in_order(variants);
     let base = &tables[variants.base];
     let mut found = Vec::new();
@@ -259,7 +265,7 @@ fn numbers(variants: &Variants, tables: &[Means], drawn: &[Vec<Means>]) -> Vec<N
                 difference,
                 p: varies.then(|| by_chance(&each)),
                 interval: match varies {
-                    true => percentile_interval(each, Method::Draws),
+                    true => percentile_interval(each, method),
                     false => None,
                 },
             }
