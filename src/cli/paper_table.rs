@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StringArray};
 use arrow::record_batch::RecordBatch;
+use arrow::util::pretty::pretty_format_batches;
 use serde_json::json;
 use stages::tables::results::{COL, PAPER_VALUE, ROW, TABLE, VALUE};
 
 use super::exit::Exit;
-use super::fitted_table::fitted;
 use super::print::out;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::inspect::summaries::NamedSummary;
-use crate::results::columns::{self, short};
+use crate::results::columns;
 use crate::results::statistics::mean;
 
 /// What one cell holds.
@@ -35,7 +35,7 @@ pub fn print(
     table: &RecordBatch,
     summaries: &[NamedSummary],
     name: &str,
-    (width, as_json): (usize, bool),
+    as_json: bool,
 ) -> Result<(), Exit> {
     let layout = layout(table, name)?;
     let summary = |r: usize, c: usize| {
@@ -61,10 +61,10 @@ pub fn print(
         let Some(cell) = layout.cells.get(&(r, c)) else {
             return String::new();
         };
-        let ours = mean(&cell.values).map_or("none".to_owned(), short);
+        let ours = mean(&cell.values).map_or("none".to_owned(), decimals);
         let interval = summary(r, c).and_then(|one| one.summary.interval);
-        let interval = interval.map(|at| format!(" [{}, {}]", short(at.low), short(at.high)));
-        let paper = cell.paper.map(|paper| format!(" ({})", short(paper)));
+        let interval = interval.map(|at| format!(" [{}, {}]", decimals(at.low), decimals(at.high)));
+        let paper = cell.paper.map(|paper| format!(" ({})", decimals(paper)));
         [Some(ours), interval, paper]
             .into_iter()
             .flatten()
@@ -84,12 +84,13 @@ pub fn print(
         .map(|(c, name)| (name.as_str(), column(c)));
     let all = std::iter::once(("", names)).chain(columns);
     let printed = RecordBatch::try_from_iter(all).expect("columns of one length");
-    let (text, left_out) = fitted(&printed, width);
     out!("{name}{}", about(summaries, name, &layout));
-    out!("{text}");
-    if !left_out.is_empty() {
-        out!("not shown: {} (--full shows all)", left_out.join(", "));
-    }
+    // Whole, whatever the terminal's width: an interval that is cut off says something else.
+    let text = pretty_format_batches(&[printed]);
+    out!(
+        "{}",
+        text.map_or_else(|error| error.to_string(), |text| text.to_string())
+    );
     Ok(())
 }
 
@@ -148,6 +149,14 @@ fn layout(table: &RecordBatch, name: &str) -> Result<Layout, Diagnostic> {
         );
     }
     Ok(layout)
+}
+
+/// Three decimals, as papers print shares; whole numbers as they are.
+fn decimals(number: f64) -> String {
+    match number.fract() == 0.0 {
+        true => number.to_string(),
+        false => format!("{number:.3}"),
+    }
 }
 
 fn place(names: &mut Vec<String>, name: &str) -> usize {

@@ -220,8 +220,7 @@ fn print(
     let table = together()?;
     if let Some(name) = &arguments.table {
         let cells = cells(&table).unwrap_or_default();
-        let width = if arguments.full { usize::MAX } else { width() };
-        return super::paper_table::print(&table, &cells, name, (width, global.json));
+        return super::paper_table::print(&table, &cells, name, global.json);
     }
     if global.json {
         let mut object = as_json(store, parts, &table, arguments.rows);

@@ -9,6 +9,8 @@ mod instance;
 mod order;
 mod reach;
 mod stage_axes;
+#[cfg(test)]
+mod tests;
 mod variant;
 mod wiring;
 
