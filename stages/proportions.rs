@@ -26,54 +26,83 @@ pub fn is_proportion(metric: &str) -> bool {
 }
 
 /// Where a number of an evaluation comes from, by its names: `metric` of the input `from`. None if no line of its
-/// parameter `cells` makes such a number, or lines that differ do.
+/// parameter `cells` makes such a number, or lines that are as near to the names and differ do.
 pub fn origin<'p>(params: &'p Params, names: [&str; 3]) -> Option<Origin<'p>> {
     let cells = params.get("cells").and_then(Value::as_list)?;
-    let mut found = cells.iter().filter_map(|cell| {
-        let cell = cell.as_table()?;
-        let made = ["table", "row", "col"].into_iter().zip(names);
-        let fits = made.into_iter().all(|(key, name)| {
-            let template = text(cell, key);
-            template.is_some_and(|template| fits(template, name))
-        });
-        let origin = || {
-            Some(Origin {
-                from: text(cell, "from")?,
-                metric: text(cell, "metric")?,
-            })
-        };
-        fits.then(origin).flatten()
-    });
-    let first = found.next()?;
-    found.all(|other| other == first).then_some(first)
+    let mut found: Vec<(usize, Origin<'p>)> = cells
+        .iter()
+        .filter_map(|cell| made_by(cell.as_table()?, names))
+        .collect();
+    // A column that is written out is nearer than one that an axis fills in.
+    let literal = found.iter().map(|(literal, _)| *literal).max()?;
+    found.retain(|(other, _)| *other == literal);
+    let (_, first) = found.first()?.clone();
+    let same =
+        |(_, other): &(usize, Origin<'p>)| (other.from, other.metric) == (first.from, first.metric);
+    found.iter().all(same).then_some(first)
 }
 
 /// Where a number comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin<'p> {
     /// The input.
     pub from: &'p str,
     /// The metric, or a column of the input.
     pub metric: &'p str,
+    /// Columns of the input with the one value that the number's rows have there.
+    pub values: BTreeMap<String, String>,
+}
+
+/// Whether a line of `cells` makes a number of these names: how many of its letters are written out, and where it
+/// comes from.
+fn made_by<'p>(cell: &'p BTreeMap<String, Value>, names: [&str; 3]) -> Option<(usize, Origin<'p>)> {
+    let mut values = BTreeMap::new();
+    let mut literal = 0;
+    for (key, name) in ["table", "row", "col"].into_iter().zip(names) {
+        let template = text(cell, key)?;
+        let filled = filled(template, name)?;
+        let inserted: usize = filled.iter().map(|(_, value)| value.len()).sum();
+        literal += name.len() - inserted;
+        for (placeholder, value) in filled {
+            values.insert(placeholder.to_owned(), value.to_owned());
+        }
+    }
+    let only = cell.get("where").and_then(Value::as_table);
+    for (column, value) in only.into_iter().flatten() {
+        let one = match value {
+            Value::List(list) => list.first().filter(|_| list.len() == 1),
+            value => Some(value),
+        };
+        let one = one.map(|one| one.as_text().map_or(one.to_string(), str::to_owned));
+        values.extend(one.map(|one| (column.clone(), one)));
+    }
+    let origin = Origin {
+        from: text(cell, "from")?,
+        metric: text(cell, "metric")?,
+        values,
+    };
+    Some((literal, origin))
 }
 
 fn text<'v>(cell: &'v BTreeMap<String, Value>, key: &str) -> Option<&'v str> {
     cell.get(key).and_then(Value::as_text)
 }
 
-/// Whether a template, with something in place of each `{placeholder}`, is this name.
-fn fits(template: &str, name: &str) -> bool {
-    let Some((before, rest)) = template.split_once('{') else {
-        return template == name;
+/// What stands in a name in place of each `{placeholder}` of its template; none if it is not made by it.
+fn filled<'t, 'n>(template: &'t str, name: &'n str) -> Option<Vec<(&'t str, &'n str)>> {
+    let parts = template
+        .split_once('{')
+        .and_then(|(before, rest)| Some((before, rest.split_once('}')?)));
+    let Some((before, (placeholder, after))) = parts else {
+        return (template == name).then(Vec::new);
     };
-    let Some((_, after)) = rest.split_once('}') else {
-        return template == name;
-    };
-    let Some(left) = name.strip_prefix(before) else {
-        return false;
-    };
-    let ends = (0..=left.len()).filter(|at| left.is_char_boundary(*at));
-    ends.into_iter().any(|at| fits(after, &left[at..]))
+    let left = name.strip_prefix(before)?;
+    let mut ends = (0..=left.len()).filter(|at| left.is_char_boundary(*at));
+    ends.find_map(|at| {
+        let mut rest = filled(after, &left[at..])?;
+        rest.insert(0, (placeholder, &left[..at]));
+        Some(rest)
+    })
 }
 
 #[cfg(test)]
@@ -143,6 +172,8 @@ mod tests {
         assert_eq!(metric("lstm", "sway-3"), None);
         assert_eq!(metric("any", "both"), None, "two lines make it");
         assert_eq!(origin(&params, ["u", "lstm", "words"]), None);
-        assert!(fits("{a}-{b}", "ä-") && !fits("{a}-{b}", "ab"));
+        assert!(filled("{a}-{b}", "ä-").is_some() && filled("{a}-{b}", "ab").is_none());
+        let origin = origin(&params, ["t", "lstm", "swap-3"]).unwrap();
+        assert_eq!(origin.values["n"], "3");
     }
 }

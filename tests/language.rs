@@ -130,6 +130,28 @@ fn inputs_follow_the_victim() {
     );
 }
 
+/// Copies of what draws no random numbers are executed once, and count once, also in one table with others.
+#[test]
+fn copies_along_seeds_are_one_execution() {
+    let lab = Lab::new(include_str!("pipelines/executions.toml"));
+    let ran = lab.run();
+    let labels = ran.with("ran");
+    let count = |stage: &str| labels.iter().filter(|l| l.starts_with(stage)).count();
+    assert_eq!((count("nb["), count("svm[")), (1, 3), "{labels:?}");
+    let printed = lab.ablate(&["show", "results", "--json"]).good().stdout;
+    let shown: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let cell = |row: &str| {
+        let cells = shown["cells"].as_array().unwrap();
+        let cell = cells.iter().find(|cell| cell["row"] == row).unwrap();
+        (
+            cell["executions"].clone(),
+            cell["interval"]["method"].clone(),
+        )
+    };
+    assert_eq!(cell("nb"), (json!(1), json!("wilson")), "{printed}");
+    assert_eq!(cell("svm"), (json!(3), json!("student-t")), "{printed}");
+}
+
 /// The message for a pipeline that cannot be planned.
 #[track_caller]
 fn wrong(pipeline: &str, arguments: &[&str]) -> String {

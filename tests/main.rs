@@ -1,5 +1,6 @@
 //! Drives the real program in temporary folders.
 
+mod ablation_study;
 mod ahead;
 mod audit;
 mod axes;

@@ -7,7 +7,7 @@ use stages::proportions::{is_proportion, origin};
 use stages::tables::results::{COL, N, ROW, SEED, TABLE, VALUE};
 use store::{Digest, Store};
 
-use super::draws::executed_seeds_of;
+use super::draws::ExecutedSeeds;
 use super::stored::Stored;
 use crate::plan::{Plan, Source};
 use crate::results::columns;
@@ -36,24 +36,31 @@ pub fn of_results(
     let values = columns::numbers(table, VALUE)?;
     let (seeds, counts) = (columns::wholes(table, SEED)?, columns::wholes(table, N)?);
     let params = &plan.instances[source.instance].params;
-    let executed = executed_seeds_of(plan, store, stored, source);
+    let executed = ExecutedSeeds::of(plan, store, stored, source);
+    let mut known: BTreeMap<[String; 3], BTreeMap<i64, i64>> = BTreeMap::new();
     let mut order: Vec<[String; 3]> = Vec::new();
     let mut cells: BTreeMap<[String; 3], (bool, Vec<Replicate>)> = BTreeMap::new();
     for line in 0..table.num_rows() {
         let names = [&tables[line], &rows[line], &cols[line]];
         let origin = origin(params, names.map(String::as_str));
         let names = names.map(String::clone);
+        let seeds_of = known.entry(names.clone()).or_insert_with(|| {
+            let seeds = origin
+                .as_ref()
+                .map(|origin| executed.behind(origin.from, &origin.values));
+            seeds.unwrap_or_default()
+        });
         let (_, replicates) = cells.entry(names.clone()).or_insert_with(|| {
             order.push(names);
-            let proportion = origin.is_some_and(|origin| is_proportion(origin.metric));
+            let proportion = origin
+                .as_ref()
+                .is_some_and(|origin| is_proportion(origin.metric));
             (proportion, Vec::new())
         });
         let Some(value) = values[line].filter(|value| value.is_finite()) else {
             continue;
         };
-        let known = origin.and_then(|origin| executed.get(origin.from));
-        let first = |seed: i64| known.and_then(|known| known.get(&seed)).copied();
-        let seed = seeds[line].map(|seed| first(seed).unwrap_or(seed));
+        let seed = seeds[line].map(|seed| seeds_of.get(&seed).copied().unwrap_or(seed));
         replicates.push(Replicate {
             value,
             n: counts[line].and_then(|n| u64::try_from(n).ok()),

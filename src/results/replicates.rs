@@ -13,9 +13,17 @@ const SEED_AXIS: &str = "seed";
 
 /// The seeds that a port of a step is collected over, each with the first seed that gives the same. Empty if it is
 /// collected over none.
-pub fn representatives(recorded: &Recorded, step: usize, port: &str) -> BTreeMap<i64, i64> {
+///
+/// `values`: those of axes that the number has; only parts with these are behind it.
+pub fn representatives(
+    recorded: &Recorded,
+    step: usize,
+    port: &str,
+    values: &BTreeMap<String, String>,
+) -> BTreeMap<i64, i64> {
     let mut parts: BTreeMap<i64, Vec<Digest>> = BTreeMap::new();
-    collect(recorded, step, Some(port), &mut parts, &mut BTreeSet::new());
+    let mut seen = BTreeSet::new();
+    collect(recorded, step, Some(port), values, &mut parts, &mut seen);
     let mut first: BTreeMap<&[Digest], i64> = BTreeMap::new();
     let each = parts.iter();
     each.map(|(seed, parts)| (*seed, *first.entry(parts).or_insert(*seed)))
@@ -26,20 +34,38 @@ fn collect(
     recorded: &Recorded,
     step: usize,
     port: Option<&str>,
+    values: &BTreeMap<String, String>,
     parts: &mut BTreeMap<i64, Vec<Digest>>,
     seen: &mut BTreeSet<usize>,
 ) {
     let reads = recorded.steps[step].reads.iter();
     for read in reads.filter(|read| port.is_none_or(|port| read.input.port == port)) {
-        match read.input.axes.as_deref().map(seed_of) {
-            Some(Some(seed)) => parts.entry(seed).or_default().push(read.input.digest),
+        let axes = read.input.axes.as_deref();
+        match axes.map(seed_of) {
+            Some(Some(seed)) => {
+                if axes.is_none_or(|axes| is_behind(axes, values)) {
+                    parts.entry(seed).or_default().push(read.input.digest);
+                }
+            }
             _ => {
                 if let Some(behind) = read.step.filter(|behind| seen.insert(*behind)) {
-                    collect(recorded, behind, None, parts, seen);
+                    collect(recorded, behind, None, values, parts, seen);
                 }
             }
         }
     }
+}
+
+/// Whether a part of a collected input has the values that are wanted of its axes.
+fn is_behind(axes: &str, wanted: &BTreeMap<String, String>) -> bool {
+    let parsed: Result<(Vec<String>, Vec<store::Value>), _> = serde_json::from_str(axes);
+    let Ok((names, values)) = parsed else {
+        return true;
+    };
+    names.iter().zip(values).all(|(name, value)| {
+        let text = value.as_text().map_or(value.to_string(), str::to_owned);
+        wanted.get(name).is_none_or(|wanted| *wanted == text)
+    })
 }
 
 /// The seed of a part of a collected input, from its axes as they are recorded: `[["n","seed"],[3,1]]`.

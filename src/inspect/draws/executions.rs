@@ -16,15 +16,20 @@ pub const SEED_AXIS: &str = "seed";
 /// For each seed, the first seed that gives the same.
 pub type Representatives = BTreeMap<i64, i64>;
 
-/// The seeds that an input is collected over, each with its representative. Empty if it is collected over none.
+/// The values that axes have for a number, as texts: only parts with these are behind it.
+pub type AxisTexts = BTreeMap<String, String>;
+
+/// The seeds that an input is collected over, each with its representative, as far as a number with these values of
+/// axes is concerned. Empty if it is collected over none.
 pub fn representatives(
     graph: &Graph,
     digest: impl Fn(Key) -> Option<Digest>,
     input: &Input,
+    values: &AxisTexts,
 ) -> Representatives {
     let mut parts: BTreeMap<i64, Vec<Option<Digest>>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
-    collect(graph, &digest, input, &mut parts, &mut seen);
+    collect(graph, &digest, input, values, &mut parts, &mut seen);
     let mut first: BTreeMap<&[Option<Digest>], i64> = BTreeMap::new();
     let each = parts.iter();
     each.map(|(seed, parts)| (*seed, *first.entry(parts).or_insert(*seed)))
@@ -35,6 +40,7 @@ fn collect(
     graph: &Graph,
     digest: &impl Fn(Key) -> Option<Digest>,
     input: &Input,
+    wanted: &AxisTexts,
     parts: &mut BTreeMap<i64, Vec<Option<Digest>>>,
     seen: &mut BTreeSet<usize>,
 ) {
@@ -42,9 +48,11 @@ fn collect(
         Input::One(_) => None,
         Input::Collect { axes, .. } => axes.iter().position(|axis| axis == SEED_AXIS),
     };
-    if let (Some(axis), Input::Collect { parts: all, .. }) = (axis, input) {
+    if let (Some(axis), Input::Collect { axes, parts: all }) = (axis, input) {
         for (_, values, key) in all {
-            if let Value::Int(seed) = values[axis] {
+            if let Value::Int(seed) = values[axis]
+                && is_behind(axes, values, wanted)
+            {
                 parts.entry(seed).or_default().push(digest(*key));
             }
         }
@@ -53,26 +61,47 @@ fn collect(
     for key in input.keys() {
         if seen.insert(key.0) {
             for (_, input) in graph.get(&key.0).into_iter().flatten() {
-                collect(graph, digest, input, parts, seen);
+                collect(graph, digest, input, wanted, parts, seen);
             }
         }
     }
 }
 
-/// For each port of an instance, the seeds that it is collected over, each with its representative.
-pub fn executed_seeds_of(
-    plan: &Plan<'_>,
-    store: &Store,
-    stored: &Stored,
-    source: Source,
-) -> BTreeMap<String, Representatives> {
-    let targets = BTreeSet::from([(source.instance, source.output)]);
-    let graph = graph(plan, store, stored, &targets);
-    let digest = |key: Key| stored.outputs[key.0].as_ref()?.get(key.1).copied();
-    let inputs = graph.get(&source.instance).into_iter().flatten();
-    inputs
-        .map(|(port, input)| (port.clone(), representatives(&graph, digest, input)))
-        .collect()
+/// Whether a part has the values that are wanted of its axes.
+fn is_behind(axes: &[String], values: &[Value], wanted: &AxisTexts) -> bool {
+    axes.iter().zip(values).all(|(axis, value)| {
+        let text = value.as_text().map_or(value.to_string(), str::to_owned);
+        wanted.get(axis).is_none_or(|wanted| *wanted == text)
+    })
+}
+
+/// Tells the seeds behind the numbers of an evaluation.
+pub struct ExecutedSeeds<'a> {
+    graph: Graph,
+    stored: &'a Stored,
+    instance: usize,
+}
+
+impl<'a> ExecutedSeeds<'a> {
+    /// Of the evaluation that made an output.
+    pub fn of(plan: &Plan<'_>, store: &Store, stored: &'a Stored, source: Source) -> Self {
+        let targets = BTreeSet::from([(source.instance, source.output)]);
+        ExecutedSeeds {
+            graph: graph(plan, store, stored, &targets),
+            stored,
+            instance: source.instance,
+        }
+    }
+
+    /// The seeds that a port is collected over, each with its representative, for a number with these values of axes.
+    pub fn behind(&self, port: &str, values: &AxisTexts) -> Representatives {
+        let digest = |key: Key| self.stored.outputs[key.0].as_ref()?.get(key.1).copied();
+        let inputs = self.graph.get(&self.instance);
+        let input = inputs.into_iter().flatten().find(|(name, _)| name == port);
+        input.map_or_else(Representatives::new, |(_, input)| {
+            representatives(&self.graph, digest, input, values)
+        })
+    }
 }
 
 /// For each instance, whether a stage that draws random numbers is behind it: another seed might have given

@@ -14,7 +14,7 @@ mod prepare;
 mod recompute;
 mod seeds;
 
-pub use executions::executed_seeds_of;
+pub use executions::ExecutedSeeds;
 pub use outline::{Outline, outline};
 pub use prepare::{Prepared, prepare};
 pub use recompute::Tables;

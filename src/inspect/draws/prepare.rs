@@ -7,7 +7,7 @@ use stages::Role;
 use store::{Digest, Store};
 
 use super::columns::columns_read;
-use super::executions::representatives;
+use super::executions::{AxisTexts, representatives};
 use super::graph::{Graph, Key, Reached};
 use super::items::{self, ID, ItemTable, Population};
 use super::outline::Outline;
@@ -155,10 +155,10 @@ impl Prepared<'_> {
             let seeds_behind = keys.any(|key| flag(key).1);
             let mut keys = inputs.iter().flat_map(|(_, input)| input.keys());
             let items_behind = keys.any(by_items);
-            let behind = |port: &str| {
+            let behind = |port: &str, values: &AxisTexts| {
                 let (_, input) = inputs.iter().find(|(name, _)| name == port)?;
                 Some(Behind {
-                    representatives: representatives(&self.graph, &digest, input),
+                    representatives: representatives(&self.graph, &digest, input, values),
                     seeded: input.keys().any(|key| seeded[key.0]),
                     items: input.keys().any(by_items),
                 })

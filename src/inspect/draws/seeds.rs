@@ -14,7 +14,7 @@ use stages::tables::results::{COL, N, ROW, SEED, TABLE, VALUE};
 use statrs::distribution::{Binomial, DiscreteCDF};
 use store::Params;
 
-use super::executions::Representatives;
+use super::executions::{AxisTexts, Representatives};
 use crate::results::statistics::SeedDraw;
 
 /// What is behind an input of an evaluation.
@@ -93,25 +93,29 @@ impl ResultCells {
     pub fn read(
         table: &RecordBatch,
         params: &Params,
-        behind: impl Fn(&str) -> Option<Behind>,
+        behind: impl Fn(&str, &AxisTexts) -> Option<Behind>,
     ) -> Option<ResultCells> {
         let columns = Columns::of(table)?;
         let mut found = ResultCells {
             cells: Vec::new(),
             by_name: BTreeMap::new(),
         };
-        let mut known: BTreeMap<&str, Option<Behind>> = BTreeMap::new();
+        let mut known: BTreeMap<(String, AxisTexts), Option<Behind>> = BTreeMap::new();
         for row in columns.rows() {
             let names = columns.name(row);
             let origin = origin(params, names);
-            let behind = origin.and_then(|origin| {
-                let known = known.entry(origin.from);
-                known.or_insert_with(|| behind(origin.from)).as_ref()
+            let behind = origin.as_ref().and_then(|origin| {
+                let key = (origin.from.to_owned(), origin.values.clone());
+                let known = known.entry(key);
+                let look = || behind(origin.from, &origin.values);
+                known.or_insert_with(look).as_ref()
             });
             let cell = found.cell(names, || ResultCell {
                 values: Vec::new(),
                 seeded: behind.is_none_or(|behind| behind.seeded),
-                binomial: origin.is_some_and(|origin| is_proportion(origin.metric))
+                binomial: origin
+                    .as_ref()
+                    .is_some_and(|origin| is_proportion(origin.metric))
                     && behind.is_some_and(|behind| !behind.items)
                     && columns.n(row).is_some(),
             });

@@ -13,7 +13,7 @@ use crate::results::columns;
 use crate::results::recorded::Recorded;
 use crate::results::replicates::representatives;
 use crate::results::statistics::{CellSummary, Interval, Method, Replicate};
-use stages::proportions::is_proportion;
+use stages::proportions::{is_proportion, origin};
 
 /// A table of a paper.
 pub struct PaperTable {
@@ -186,7 +186,10 @@ pub fn read(
     let counts = columns::wholes(table, results::N);
     let profiles = columns::texts(table, results::PROFILE);
     let sources = sources(&recorded.steps[at]);
-    let mut seeds_of: BTreeMap<String, BTreeMap<i64, i64>> = BTreeMap::new();
+    let mut seeds_of: BTreeMap<(String, BTreeMap<String, String>), BTreeMap<i64, i64>> =
+        BTreeMap::new();
+    let execution = recorded.steps[at].execution.as_ref();
+    let params = execution.map(|execution| &execution.key.params);
     let mut found: Vec<PaperTable> = Vec::new();
     for line in 0..table.num_rows() {
         let paper = papers.as_ref().map_or("", |papers| &papers[line]);
@@ -228,12 +231,16 @@ pub fn read(
         }
     }
     for grid in &mut found {
-        for cell in grid.cells.values_mut() {
-            let port = cell.source.as_ref().map(|source| source.port.clone());
-            let known = port.map(|port| {
-                let known = seeds_of.entry(port.clone());
-                &*known.or_insert_with(|| representatives(recorded, at, &port))
-            });
+        for ((row, col), cell) in &mut grid.cells {
+            let names = [&grid.name, &grid.rows[*row], &grid.cols[*col]].map(String::as_str);
+            let known = params
+                .and_then(|params| origin(params, names))
+                .map(|origin| {
+                    let key = (origin.from.to_owned(), origin.values.clone());
+                    let known = seeds_of.entry(key);
+                    let look = || representatives(recorded, at, origin.from, &origin.values);
+                    &*known.or_insert_with(look)
+                });
             sum_up(cell, |seed| known?.get(&seed).copied());
         }
         grid.metric = in_all(grid, |source| &source.metric);
