@@ -31,6 +31,33 @@ fn verdicts_say_how_sure_they_are() {
     assert_eq!(printed.stderr, "");
 }
 
+/// Items alone vary `clean`, a share of 60 items: its interval is about that of the binomial distribution.
+#[test]
+fn intervals_of_draws_are_as_wide_as_theory_says() {
+    let lab = lab();
+    let all = judged(&lab, "400");
+    let interval = &all[0]["intervals"]["clean"];
+    let end = |name: &str| interval[name].as_f64().unwrap();
+    let share = all[0]["numbers"]["clean"].as_f64().unwrap();
+    let expected = 2.0 * 1.96 * (share * (1.0 - share) / 60.0).sqrt();
+    let width = end("high") - end("low");
+    assert!(
+        (width / expected - 1.0).abs() < 0.15,
+        "{width} instead of {expected}"
+    );
+    assert_eq!(interval["method"], "drawn-items");
+    assert_eq!(all[1]["executions"], 3);
+    assert_eq!(
+        all[1]["of_seeds"],
+        serde_json::json!({ "holds": 3, "of": 3 })
+    );
+    assert_eq!(
+        all[0]["paper_numbers"]["clean"],
+        serde_json::json!({ "value": 0.5, "inside": false })
+    );
+    assert_eq!(all[5]["verdict"], "uncertain");
+}
+
 /// A draw has its own random numbers, whoever computes it and when.
 #[test]
 fn draws_are_the_same_on_any_number_of_threads_and_from_the_cache() {
@@ -76,14 +103,16 @@ fn kept_draws_are_of_these_results_and_this_query() {
 #[test]
 fn a_run_does_not_wait_for_draws() {
     let lab = Lab::new(PIPELINE);
-    lab.write("claims.toml", CLAIMS);
+    // All 1,000 draws, of one claim.
+    let claim = CLAIMS.split("[claim.three-hurt-more]").next().unwrap();
+    lab.write("claims.toml", claim);
     let last = |lab: &Lab| {
         let printed = lab.ablate(&["run"]).good().stdout;
         printed.lines().last().unwrap().to_owned()
     };
     assert_eq!(
         last(&lab),
-        "claims: 4 of 5 hold, 0 not run; not graded yet (ablate claims)"
+        "claims: 1 of 1 hold, 0 not run; not graded yet (ablate claims)"
     );
     let graded = lab.ablate(&["claims"]).good().stdout;
     let graded = graded.lines().last().unwrap();

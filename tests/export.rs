@@ -53,7 +53,7 @@ fn tables_are_written_as_papers_print_them() {
         Some("paper,table,row,col,seed,value,n,paper_value,mean,sd,executions,low,high,interval")
     );
     let first = lines.next().unwrap();
-    let start = "P,accuracy,lstm,clean,1,0.8,10,0.82,0.85,0.0707106781186547";
+    let start = "P,accuracy,lstm,clean,1,0.8,10,0.82,0.85";
     assert!(first.starts_with(start), "{first}");
     assert!(first.ends_with(",Student's t over seeds"), "{first}");
     let wrong = lab.ablate(&["export", "results", "--latex", "--table", "acuracy"]);

@@ -89,7 +89,13 @@ fn the_quick_start_prints_what_the_readme_says() {
         let printed = &printed[printed.len().saturating_sub(expected.len())..];
         assert_eq!(printed.len(), expected.len(), "{}", text.stdout);
         for (ours, written) in printed.iter().zip(&expected) {
-            let number = |word: &str| word.trim_end_matches(',').parse::<f64>();
+            let number = |word: &str| {
+                let bare = word.trim_matches(['[', ']', ',']);
+                match bare.strip_suffix('%') {
+                    Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
+                    None => bare.parse(),
+                }
+            };
             let same = match (number(ours), number(written)) {
                 (Ok(a), Ok(b)) => (a - b).abs() <= 0.03,
                 _ => ours == written,

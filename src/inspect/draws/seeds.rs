@@ -248,3 +248,144 @@ impl ResultCells {
         filter_record_batch(table, &kept).expect("as many rows")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, StringArray};
+    use store::Value;
+
+    use super::*;
+
+    /// Rows of one table: row, seed, value.
+    fn table(rows: &[(&str, Option<i64>, f64)]) -> RecordBatch {
+        let texts = |get: fn(&(&str, Option<i64>, f64)) -> String| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(rows.iter().map(get)))
+        };
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            (TABLE, texts(|_| "t".to_owned())),
+            (ROW, texts(|row| row.0.to_owned())),
+            (COL, texts(|_| "c".to_owned())),
+            (
+                SEED,
+                Arc::new(Int64Array::from_iter(rows.iter().map(|row| row.1))),
+            ),
+            (
+                VALUE,
+                Arc::new(Float64Array::from_iter_values(rows.iter().map(|row| row.2))),
+            ),
+            (
+                N,
+                Arc::new(Int64Array::from_iter_values(rows.iter().map(|_| 50))),
+            ),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    /// Cells `lstm` and `gru` from inputs of these names, with several seeds; `nb`, the same for each; `kept`, whose items
+    /// are not at hand.
+    fn cells(table: &RecordBatch) -> ResultCells {
+        let cell = |name: &str| {
+            let keys = [
+                ("from", name),
+                ("metric", "accuracy"),
+                ("table", "t"),
+                ("row", name),
+                ("col", "c"),
+            ];
+            let keys = keys.map(|(key, value)| (key.to_owned(), Value::Text(value.to_owned())));
+            Value::Table(keys.into())
+        };
+        let list = ["lstm", "gru", "nb", "kept"].map(cell).to_vec();
+        let params = [("cells".to_owned(), Value::List(list))].into();
+        let behind = |port: &str| {
+            let same = |seed: i64| (seed, if port == "nb" { 1 } else { seed });
+            Some(Behind {
+                representatives: (1..=3).map(same).collect(),
+                seeded: port != "nb",
+                items: port != "kept",
+            })
+        };
+        ResultCells::read(table, &params, behind).unwrap()
+    }
+
+    fn values(table: &RecordBatch) -> Vec<f64> {
+        let values = table.column_by_name(VALUE).unwrap();
+        values.as_primitive::<Float64Type>().values().to_vec()
+    }
+
+    fn results() -> RecordBatch {
+        let rows = |name, values: [f64; 3]| {
+            (1..)
+                .zip(values)
+                .map(move |(seed, x)| (name, Some(seed), x))
+        };
+        let lstm = rows("lstm", [0.8, 0.9, 0.7]);
+        let gru = rows("gru", [0.7, 0.8, 0.6]);
+        let nb = rows("nb", [0.5; 3]);
+        let kept = rows("kept", [0.5, 0.5, 0.6]);
+        table(&lstm.chain(gru).chain(nb).chain(kept).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn seeds_move_numbers_together_and_copies_not_at_all() {
+        let (table, draw) = (results(), SeedDraw::new(Stream::new(1, "test")));
+        let cells = cells(&table);
+        let (before, after) = (values(&table), values(&cells.with_seeds(&table, &draw)));
+        let moved: Vec<f64> = after.iter().zip(&before).map(|(a, b)| a - b).collect();
+        assert!(moved[0].abs() > 1e-3, "{moved:?}");
+        for n in 1..6 {
+            // The differences of gru to its mean are those of lstm.
+            assert!((moved[n] - moved[0]).abs() < 1e-12, "{moved:?}");
+        }
+        assert_eq!(moved[6..9], [0.0; 3], "one execution");
+        assert_eq!(cells.executions(), BTreeSet::from([3]));
+        assert_eq!(cells.executed_seeds(), BTreeSet::from([1, 2, 3]));
+    }
+
+    #[test]
+    fn a_proportion_without_items_is_drawn_once_for_all_its_seeds() {
+        let table = results();
+        let cells = cells(&table);
+        assert!(cells.any_binomial());
+        let (mut sum, mut squares, draws) = (0.0, 0.0, 2000);
+        for draw in 0..draws {
+            let drawn = values(&cells.with_binomials(&table, Stream::new(draw, "test")));
+            assert_eq!(drawn[..9], values(&table)[..9], "their items are at hand");
+            assert_eq!(drawn[9], drawn[10], "equal proportions of the same items");
+            sum += drawn[9];
+            squares += drawn[9] * drawn[9];
+        }
+        let mean = sum / draws as f64;
+        let variance = squares / draws as f64 - mean * mean;
+        assert!((mean - 0.5).abs() < 0.01, "{mean}");
+        assert!((variance / (0.25 / 50.0) - 1.0).abs() < 0.15, "{variance}");
+    }
+
+    #[test]
+    fn seeds_can_be_looked_at_one_by_one_and_numbers_moved_by_their_executions() {
+        let rows = [
+            ("lstm", Some(1), 0.8),
+            ("lstm", Some(2), 0.9),
+            ("gru", None, 0.5),
+            ("nb", Some(1), 0.4),
+        ];
+        let table = table(&rows);
+        let cells = cells(&table);
+        assert_eq!(values(&cells.of_seed(&table, 2)), [0.9, 0.5]);
+        assert_eq!(cells.executions(), BTreeSet::from([1, 2]), "gru has one");
+        let before = values(&table);
+        let moved = |executions| -> Vec<bool> {
+            let after = values(&cells.nudged(&table, executions, 1.0));
+            after.iter().zip(&before).map(|(a, b)| a > b).collect()
+        };
+        assert_eq!(moved(1), [false, false, true, false]);
+        assert_eq!(moved(2), [true, true, false, false]);
+    }
+
+    #[test]
+    fn other_tables_are_no_results() {
+        let plain: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
+        let plain = RecordBatch::try_from_iter([(VALUE, plain)]).unwrap();
+        assert!(ResultCells::read(&plain, &Params::new(), |_| None).is_none());
+    }
+}

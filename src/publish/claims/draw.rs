@@ -24,11 +24,20 @@ struct Answer {
     numbers: Vec<(String, Option<f64>)>,
 }
 
-/// What a draw says of each claim: of items and seeds together, of items alone, of seeds alone.
+/// What a draw says of each claim.
 struct Drawn {
+    /// With items and seeds.
     both: Vec<Answer>,
-    apart: Option<(Vec<Answer>, Vec<Answer>)>,
+    /// With one of them, in some draws.
+    apart: Option<Apart>,
+    /// Why it could not be computed.
     failure: Option<String>,
+}
+
+/// What a draw says of each claim with items alone, and with seeds alone.
+struct Apart {
+    items: Vec<Answer>,
+    seeds: Vec<Answer>,
 }
 
 /// The evidence for some claims. `done` is told how many draws are.
@@ -58,37 +67,39 @@ pub fn evidence(
     let executions = executions(prepared, &ask, &stored);
     let of_seeds = of_seeds(prepared, &ask, asked.len());
     let each = asked.iter().enumerate();
-    each.map(|(n, claim)| {
-        let apart = |which: fn(&(Vec<Answer>, Vec<Answer>)) -> &Vec<Answer>| {
-            let each = drawn.iter().filter_map(|drawn| drawn.apart.as_ref());
-            let each: Vec<&Answer> = each.map(|apart| &which(apart)[n]).collect();
-            let varies = each.iter().any(|answer| **answer != stored[n]);
-            varies.then(|| Share::of(each.iter().map(|answer| answer.holds)))
-        };
-        let (items, seeds) = (apart(|apart| &apart.0), apart(|apart| &apart.1));
-        let both: Vec<&Answer> = drawn.iter().map(|drawn| &drawn.both[n]).collect();
-        let method = match (&items, &seeds) {
-            (Some(_), Some(_)) => Some(Method::Draws),
-            (Some(_), None) => Some(Method::DrawnItems),
-            (None, Some(_)) => Some(Method::DrawnSeeds),
-            (None, None) => None,
-        };
-        Evidence {
-            draws: match method {
-                Some(_) => Share::of(both.iter().map(|answer| answer.holds)),
-                None => Share::default(),
-            },
-            intervals: method
-                .map_or_else(BTreeMap::new, |method| intervals(&stored[n], &both, method)),
-            executions: executions[n],
-            of_seeds: of_seeds[n].filter(|_| executions[n].is_some_and(|k| k > 1)),
-            unknown: unknown(claims, claim, prepared),
-            failure: drawn.iter().find_map(|drawn| drawn.failure.clone()),
-            items,
-            seeds,
-        }
+    each.map(|(n, claim)| Evidence {
+        executions: executions[n],
+        of_seeds: of_seeds[n].filter(|_| executions[n].is_some_and(|k| k > 1)),
+        unknown: unknown(claims, claim, prepared),
+        failure: drawn.iter().find_map(|drawn| drawn.failure.clone()),
+        ..of_draws(n, &stored[n], &drawn)
     })
     .collect()
+}
+
+/// What the draws say of one claim.
+fn of_draws(n: usize, stored: &Answer, drawn: &[Drawn]) -> Evidence {
+    let apart = || drawn.iter().filter_map(|drawn| drawn.apart.as_ref());
+    let share = |answers: Vec<&Answer>| {
+        let varies = answers.iter().any(|answer| *answer != stored);
+        varies.then(|| Share::of(answers.iter().map(|answer| answer.holds)))
+    };
+    let items = share(apart().map(|apart| &apart.items[n]).collect());
+    let seeds = share(apart().map(|apart| &apart.seeds[n]).collect());
+    let method = match (&items, &seeds) {
+        (Some(_), Some(_)) => Method::Draws,
+        (Some(_), None) => Method::DrawnItems,
+        (None, Some(_)) => Method::DrawnSeeds,
+        (None, None) => return Evidence::default(),
+    };
+    let both: Vec<&Answer> = drawn.iter().map(|drawn| &drawn.both[n]).collect();
+    Evidence {
+        draws: Share::of(both.iter().map(|answer| answer.holds)),
+        intervals: intervals(stored, &both, method),
+        items,
+        seeds,
+        ..Evidence::default()
+    }
 }
 
 /// One draw. What cannot vary is not computed again.
@@ -122,7 +133,10 @@ fn one(
         };
         Ok(Drawn {
             both,
-            apart: items.zip(seeds).filter(|_| apart),
+            apart: items
+                .zip(seeds)
+                .filter(|_| apart)
+                .map(|(items, seeds)| Apart { items, seeds }),
             failure: None,
         })
     };
