@@ -5,6 +5,7 @@ use ndarray::{Array2, ArrayView, ArrayView2, Dimension};
 use std::borrow::Cow;
 
 /// The numbers of an array row after row; copied only if they do not lie so.
+#[inline]
 pub(crate) fn flat<T: Clone, D: Dimension>(view: ArrayView<'_, T, D>) -> Cow<'_, [T]> {
     match view.to_slice() {
         Some(slice) => Cow::Borrowed(slice),
@@ -13,6 +14,7 @@ pub(crate) fn flat<T: Clone, D: Dimension>(view: ArrayView<'_, T, D>) -> Cow<'_,
 }
 
 /// The same of an array that must have this many columns.
+#[inline]
 pub(crate) fn flat_rows<'a, T: Clone>(
     what: &'static str,
     columns: usize,
@@ -25,12 +27,14 @@ pub(crate) fn flat_rows<'a, T: Clone>(
 }
 
 /// Numbers row after row as an array of this many rows.
+#[inline]
 pub(crate) fn rows<T>(rows: usize, data: Vec<T>) -> Array2<T> {
     let columns = data.len() / rows.max(1);
     Array2::from_shape_vec((rows, columns), data).expect("whole rows")
 }
 
 /// The same as a view.
+#[inline]
 pub(crate) fn view_rows<T>(columns: usize, data: &[T]) -> ArrayView2<'_, T> {
     let rows = data.len() / columns.max(1);
     ArrayView2::from_shape((rows, columns), data).expect("whole rows")
