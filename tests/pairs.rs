@@ -49,8 +49,8 @@ fn what_would_ignore_the_second_text_is_refused_before_anything_runs() {
         "{bayes}"
     );
     let jsma = refused(
-        "inputs = { victim = \"gru\", rows = \"tokens\", vocab = \"tokens.vocab\" }\nattack = \"none\"",
-        "inputs = { victim = \"gru\", rows = \"tokens\", vocab = \"tokens.vocab\" }\nattack = \"jsma\"",
+        "inputs = { victim = \"gru\", rows = \"tokens\" }\nattack = \"none\"",
+        "inputs = { victim = \"gru\", rows = \"tokens\" }\nattack = \"jsma\"",
     );
     assert!(jsma.contains(ignored), "{jsma}");
     let padded = refused(

@@ -129,7 +129,7 @@ fn live_of(
         .map(|(name, span)| Tensor {
             name: name.to_owned(),
             shape: [span.rows, span.cols],
-            numbers: Numbers::Single(params.get(span).to_vec()),
+            numbers: Numbers::Single(params.view(span).iter().copied().collect()),
         })
         .collect();
     let card = ModelCard::network(network.spec(), None, None);

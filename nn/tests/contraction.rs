@@ -6,6 +6,8 @@ use nn::models::{CellKind, GRU, LSTM, Model, RNN, Reads, RecurrentSpec};
 use nn::stepping::{Envelope, Stepper, contraction, example_1, measure, norm};
 use nn::{Error, Stream};
 
+use crate::common::row;
+
 fn model(cell: &'static CellKind, units: usize) -> Model {
     let spec = RecurrentSpec::new(cell, Reads::Vectors { dim: 2 }, units, 2);
     Model::new(&spec).unwrap()
@@ -71,10 +73,11 @@ fn states_part_where_the_measure_is_negative() {
             pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
         };
         let (one, two) = (
-            stepper.step(&h1, x.as_slice().unwrap()).unwrap(),
-            stepper.step(&h2, x.as_slice().unwrap()).unwrap(),
+            stepper.step(row(&h1), row(x.as_slice().unwrap())).unwrap(),
+            stepper.step(row(&h2), row(x.as_slice().unwrap())).unwrap(),
         );
-        assert!(far(&one, &two) > far(&h1, &h2), "{worst}");
+        let (one, two) = (one.as_slice().unwrap(), two.as_slice().unwrap());
+        assert!(far(one, two) > far(&h1, &h2), "{worst}");
         parted += 1;
     }
     assert!(parted > 100, "{parted}");

@@ -97,7 +97,7 @@ fn models_of_single_texts_are_what_they_were() {
     let (a, b): (Params<f32>, Params<f32>) = (plain.init(3), pairs.init(3));
     for (name, span) in plain.layout().entries() {
         let other = pairs.layout().find(name).unwrap();
-        assert_eq!(a.get(span), b.get(other), "{name} starts differently");
+        assert_eq!(a.view(span), b.view(other), "{name} starts differently");
     }
 }
 
@@ -107,7 +107,7 @@ fn segments_tell_the_two_texts_apart() {
     let model = Model::new(&spec(Some(SEPARATOR))).unwrap();
     let mut params: Params<f64> = model.init(1);
     let positions = model.layout().find("positions").unwrap();
-    params.get_mut(positions).fill(0.0);
+    params.view_mut(positions).fill(0.0);
     let logits = |first: &[u32], second: &[u32]| {
         let mut tape = Tape::default();
         tape.reset(Want::NOTHING);
@@ -121,7 +121,7 @@ fn segments_tell_the_two_texts_apart() {
     assert!(distance(&one, &other) > 1e-6, "{one:?} {other:?}");
     let segments = model.layout().find("segments").unwrap();
     let mut without = params.clone();
-    without.get_mut(segments).fill(0.0);
+    without.view_mut(segments).fill(0.0);
     params = without;
     let logits = |first: &[u32], second: &[u32]| {
         let mut tape = Tape::default();

@@ -178,7 +178,10 @@ fn compare<T: Real>(tolerance: f64) {
         for (weight, expected) in &case.dw {
             close(
                 &format!("{name} gradient of {weight}"),
-                gradient.get(layout.find(weight).unwrap()),
+                gradient
+                    .view(layout.find(weight).unwrap())
+                    .as_slice()
+                    .unwrap(),
                 expected,
                 tolerance,
             );

@@ -1,7 +1,7 @@
 //! Step by step, and objectives on states: what attacks that run as the sequence arrives differentiate.
 
-use crate::common::cases;
-use ndarray::{Array2, Array3};
+use crate::common::{cases, row};
+use ndarray::{Array2, Array3, ArrayView1};
 use nn::autodiff::{Params, Tape, Want};
 use nn::batch::{Batch, Example, Input, Sequence, Target};
 use nn::models::{CellKind, GRU, LSTM, Model, RNN, Reads, RecurrentSpec};
@@ -36,6 +36,10 @@ fn moved(model: &Model) -> Params<f64> {
     params
 }
 
+fn one(numbers: &[f64]) -> ArrayView1<'_, f64> {
+    numbers.into()
+}
+
 fn unlabelled(input: &Sequence) -> Example {
     Example {
         input: input.clone(),
@@ -53,21 +57,25 @@ fn steps_add_up_to_the_whole_sequence() {
         let whole = Sequence::of_rows(3, data.clone());
         let states = victim.states(&[&unlabelled(&whole)]).unwrap().remove(0);
         let mut stepper = Stepper::new(&model, &params).unwrap();
-        let mut s = stepper.start();
+        let mut s = stepper.start().to_vec();
         for (t, x) in data.chunks(3).enumerate() {
-            s = stepper.step(&s, x).unwrap();
-            let row = |m: &Array2<f32>| m.row(t).to_vec();
+            s = stepper
+                .step(row(&s), row(x))
+                .unwrap()
+                .into_raw_vec_and_offset()
+                .0;
+            let step = |m: &Array2<f32>| m.row(t).to_vec();
             let expected: Vec<f32> = states
                 .iter()
-                .flat_map(|l| [Some(row(&l.h)), l.c.as_ref().map(row)])
+                .flat_map(|l| [Some(step(&l.h)), l.c.as_ref().map(step)])
                 .flatten()
                 .flatten()
                 .collect();
             assert_eq!(s, expected, "{cell:?} step {t}");
         }
         assert_eq!(
-            stepper.logits(&s).unwrap(),
-            victim.logits(&[&whole]).unwrap()[0].as_slice().unwrap(),
+            stepper.logits(row(&s)).unwrap(),
+            victim.logits(&[&whole]).unwrap()[0],
             "{cell:?}"
         );
         assert_eq!(stepper.queries().forwards, 7);
@@ -82,15 +90,17 @@ fn derivatives_of_a_step_agree_with_differences() {
         let mut stepper = Stepper::new(&model, &params).unwrap();
         let n = stepper.state_len();
         let (s, x, v) = (noise("state", n), noise("input", 3), noise("v", n));
-        let j = stepper.jacobian(&s, &x).unwrap();
+        let j = stepper
+            .jacobian(s.as_slice().into(), x.as_slice().into())
+            .unwrap();
         let (h, mut fx, mut fs) = (1e-6, vec![0.0; n * 3], vec![0.0; n * n]);
         let mut column =
             |s: (&[f64], &[f64]), x: (&[f64], &[f64]), out: &mut [f64], k: usize, width: usize| {
                 let (up, down) = (
-                    stepper.step(s.0, x.0).unwrap(),
-                    stepper.step(s.1, x.1).unwrap(),
+                    stepper.step(row(s.0), row(x.0)).unwrap(),
+                    stepper.step(row(s.1), row(x.1)).unwrap(),
                 );
-                (0..n).for_each(|i| out[i * width + k] = (up[i] - down[i]) / (2.0 * h));
+                (0..n).for_each(|i| out[i * width + k] = (up[[0, i]] - down[[0, i]]) / (2.0 * h));
             };
         let nudge = |v: &[f64], k: usize, by: f64| {
             v.iter()
@@ -128,9 +138,10 @@ fn derivatives_of_a_step_agree_with_differences() {
                 .map(|k| (0..n).map(|i| m[i * width + k] * v[i]).sum())
                 .collect::<Vec<f64>>()
         };
-        let (dx, ds) = stepper.vjp(&s, &x, &v).unwrap();
+        let (dx, ds) = stepper.vjp(row(&s), row(&x), row(&v)).unwrap();
+        let (dx, ds) = (dx.as_slice().unwrap(), ds.as_slice().unwrap());
         assert!(
-            close(&dx, &times(&fx, 3)) && close(&ds, &times(&fs, n)),
+            close(dx, &times(&fx, 3)) && close(ds, &times(&fs, n)),
             "{cell:?}"
         );
         let (a, b) = (noise("ds", n), noise("dx", 3));
@@ -140,16 +151,18 @@ fn derivatives_of_a_step_agree_with_differences() {
                     + (0..3).map(|k| fx[i * 3 + k] * b[k]).sum::<f64>()
             })
             .collect();
+        let (a, b) = (a.as_slice().into(), b.as_slice().into());
+        let tangent = stepper.jvp(s.as_slice().into(), x.as_slice().into(), a, b);
         assert!(
-            close(&stepper.jvp(&s, &x, &a, &b).unwrap(), &product),
+            close(tangent.unwrap().as_slice().unwrap(), &product),
             "{cell:?}"
         );
         let d = [0.7, -1.3];
-        let gradient = stepper.logits_vjp(&s, &d).unwrap();
+        let gradient = stepper.logits_vjp(row(&s), row(&d)).unwrap();
         for (k, derived) in gradient.iter().enumerate() {
             let mut at = |by: f64| {
                 stepper
-                    .logits(&nudge(&s, k, by))
+                    .logits(row(&nudge(&s, k, by)))
                     .unwrap()
                     .iter()
                     .zip(d)
@@ -169,19 +182,19 @@ fn a_step_refuses_what_is_not_a_state_or_an_input() {
     let model = model(&LSTM, 2, false);
     let params: Params<f64> = moved(&model);
     let mut stepper = Stepper::new(&model, &params).unwrap();
-    let (n, s, x) = (stepper.state_len(), stepper.start(), vec![0.5; 3]);
+    let (n, s, x) = (stepper.state_len(), stepper.start().to_vec(), vec![0.5; 3]);
     assert_eq!(n, 16);
     let printed = |e: Error| e.to_string();
     assert_eq!(
-        printed(stepper.step(&[], &[]).unwrap_err()),
+        printed(stepper.step(row(&[]), row(&[])).unwrap_err()),
         "list of states is empty: give at least one"
     );
     assert_eq!(
-        printed(stepper.step(&s[1..], &x).unwrap_err()),
+        printed(stepper.step(row(&s[1..]), row(&x)).unwrap_err()),
         "states: expected 16, got 15"
     );
     assert_eq!(
-        printed(stepper.step(&s, &x[1..]).unwrap_err()),
+        printed(stepper.step(row(&s), row(&x[1..])).unwrap_err()),
         "inputs: expected 3, got 2"
     );
     for (bad, word) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
@@ -191,31 +204,31 @@ fn a_step_refuses_what_is_not_a_state_or_an_input() {
         let (mut s, mut x, mut v) = (s.clone(), x.clone(), vec![1.0; n]);
         x[1] = bad;
         assert_eq!(
-            printed(stepper.step(&s, &x).unwrap_err()),
+            printed(stepper.step(row(&s), row(&x)).unwrap_err()),
             expected("input", 1)
         );
         x[1] = 0.0;
         v[3] = bad;
         assert_eq!(
-            printed(stepper.vjp(&s, &x, &v).unwrap_err()),
+            printed(stepper.vjp(row(&s), row(&x), row(&v)).unwrap_err()),
             expected("v", 3)
         );
         assert_eq!(
-            printed(stepper.jvp(&s, &x, &v, &x).unwrap_err()),
+            printed(stepper.jvp(one(&s), one(&x), one(&v), one(&x)).unwrap_err()),
             expected("ds", 3)
         );
         s[2] = bad;
         assert_eq!(
-            printed(stepper.logits(&s).unwrap_err()),
+            printed(stepper.logits(row(&s)).unwrap_err()),
             expected("state", 2)
         );
     }
     assert_eq!(
-        printed(stepper.vjp(&s, &x, &[1.0]).unwrap_err()),
+        printed(stepper.vjp(row(&s), row(&x), row(&[1.0])).unwrap_err()),
         "v: expected 16, got 1"
     );
     assert_eq!(
-        printed(stepper.logits_vjp(&s, &[1.0]).unwrap_err()),
+        printed(stepper.logits_vjp(row(&s), row(&[1.0])).unwrap_err()),
         "d: expected 2, got 1"
     );
     assert_eq!(stepper.queries().backwards, 0);

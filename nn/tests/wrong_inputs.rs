@@ -234,7 +234,7 @@ fn a_nan_in_any_weight_of_any_model_is_noticed() {
         let items: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
         for (name, span) in model.layout().entries() {
             let mut params = fresh.clone();
-            params.get_mut(span).fill(f32::NAN);
+            params.view_mut(span).fill(f32::NAN);
             let at = format!("{}, {name}", case.name);
             let printed = train(&model, params.clone(), &examples).unwrap_err();
             assert!(

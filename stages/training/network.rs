@@ -93,7 +93,7 @@ pub fn tensors(card: &ModelCard, model: &Model, params: &Params<f32>) -> Vec<Ten
         .map(|(name, span)| Tensor {
             name: name.to_owned(),
             shape: [span.rows, span.cols],
-            numbers: Numbers::Single(params.get(span).to_vec()),
+            numbers: Numbers::Single(params.view(span).iter().copied().collect()),
         })
         .collect()
 }

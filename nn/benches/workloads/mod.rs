@@ -1,5 +1,6 @@
 //! Our side of each workload; `benches/nn/side.py` has the same ones.
 
+use ndarray::{Array2, ArrayView2, Axis};
 use nn::Stream;
 use nn::autodiff::{Init, Layout, Params, Shape, Shard, Want};
 use nn::batch::{Batch, Example, Sequence, Target};
@@ -217,15 +218,17 @@ fn steps(cell: &'static CellKind, dim: usize, units: usize, classes: usize) -> S
     let model = classifier(cell, dim, units, classes, 0);
     let params: &'static Params<f32> = Box::leak(Box::new(model.init(1)));
     let mut stepper = Stepper::new(model, params).expect("a stepper");
-    let (x, mut d) = (noise(100 * dim), vec![0.0; classes]);
-    d[0] = 1.0;
+    let (x, mut d) = (noise(100 * dim), Array2::zeros((1, classes)));
+    d[[0, 0]] = 1.0;
     Box::new(move || {
-        let mut state = stepper.start();
+        let mut state = stepper.start().insert_axis(Axis(0));
         for x in x.chunks_exact(dim) {
-            let next = stepper.step(&state, x).expect("a step");
-            let v = stepper.logits_vjp(&next, &d).expect("the head's gradient");
-            let (dx, _) = stepper.vjp(&state, x, &v).expect("a gradient");
-            assert!(dx[0].is_finite());
+            let x = ArrayView2::from_shape((1, dim), x).expect("one input");
+            let next = stepper.step(state.view(), x).expect("a step");
+            let v = stepper.logits_vjp(next.view(), d.view());
+            let v = v.expect("the head's gradient");
+            let (dx, _) = stepper.vjp(state.view(), x, v.view()).expect("a gradient");
+            assert!(dx[[0, 0]].is_finite());
             state = next;
         }
     })

@@ -4,7 +4,7 @@ use super::layout::{Init, Layout, Span};
 use crate::error::{Result, same};
 use crate::numeric::gemm::Mat;
 use crate::numeric::{Real, Stream, finite};
-use ndarray::ArrayView2;
+use ndarray::{ArrayView2, ArrayViewMut2};
 
 /// The weights.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,8 +45,8 @@ impl<T: Real> Params<T> {
         params
     }
 
-    /// The numbers of one weight.
-    pub fn get(&self, span: Span) -> &[T] {
+    /// The numbers of one weight, for kernels.
+    pub(crate) fn get(&self, span: Span) -> &[T] {
         if span.frozen {
             &self.frozen[span.range()]
         } else {
@@ -55,7 +55,7 @@ impl<T: Real> Params<T> {
     }
 
     /// The same, to change.
-    pub fn get_mut(&mut self, span: Span) -> &mut [T] {
+    pub(crate) fn get_mut(&mut self, span: Span) -> &mut [T] {
         if span.frozen {
             &mut self.frozen[span.range()]
         } else {
@@ -67,6 +67,12 @@ impl<T: Real> Params<T> {
     pub fn view(&self, span: Span) -> ArrayView2<'_, T> {
         let shape = (span.rows, span.cols);
         ArrayView2::from_shape(shape, self.get(span)).expect("a span has whole rows")
+    }
+
+    /// The same, to change.
+    pub fn view_mut(&mut self, span: Span) -> ArrayViewMut2<'_, T> {
+        let shape = (span.rows, span.cols);
+        ArrayViewMut2::from_shape(shape, self.get_mut(span)).expect("a span has whole rows")
     }
 
     /// One weight as a matrix for products.

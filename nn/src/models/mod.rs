@@ -34,6 +34,6 @@ pub use reader::Reads;
 pub use recurrent::{CellKind, Recurrent, RecurrentSpec};
 pub use rnn::RNN;
 pub use seq2seq::{Seq2seq, Seq2seqSpec};
-pub use step_by_step::{StepByStep, Weigh};
+pub(crate) use step_by_step::StepByStep;
 pub use transformer::{Transformer, TransformerSpec};
 pub use transformer_seq2seq::{TransformerSeq2seq, TransformerSeq2seqSpec};

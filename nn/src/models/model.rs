@@ -124,7 +124,7 @@ impl Model {
     }
 
     /// The model one step at a time; an error for models that need the whole sequence.
-    pub fn step_by_step<'m, T: Real>(
+    pub(crate) fn step_by_step<'m, T: Real>(
         &'m self,
         params: &'m Params<T>,
     ) -> Result<Box<dyn StepByStep<T> + 'm>> {

@@ -1,4 +1,5 @@
-//! A model one step at a time: `s' = F(s, x)`, its derivatives, and the logits of a state.
+//! A model one step at a time: `s' = F(s, x)`, its derivatives, and the logits of a state. Kernels, which take
+//! slices: `nn::stepping` gives them to others as arrays.
 
 use super::queries::Queries;
 use crate::error::Result;

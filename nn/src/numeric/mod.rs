@@ -2,6 +2,7 @@
 //! Knows nothing of gradients, layers or models.
 
 mod argmax;
+mod arrays;
 mod finite;
 #[allow(unsafe_code, reason = "the micro-kernel reads without bounds checks")]
 pub mod gemm;
@@ -13,6 +14,7 @@ mod rows;
 pub mod simd;
 
 pub use argmax::argmax;
+pub(crate) use arrays::{flat, flat_rows, rows as into_rows, view_rows};
 pub(crate) use finite::finite;
 pub use inner_product_search::{BestRow, Dictionary, similar};
 pub use random::Stream;

@@ -11,6 +11,7 @@
 
 use super::online_steps::{Stepping, stepper};
 use super::quadrature::Quadrature;
+use super::stepper::Stepper;
 use crate::autodiff::Params;
 use crate::error::{Error, Result, same};
 use crate::layers::Rnn;
@@ -37,11 +38,11 @@ pub fn norm(matrix: ArrayView2<'_, f64>) -> f64 {
 
 /// `mu(I - Fs)` at a state and an input: below 0, nearby states part.
 pub fn contraction<T: Real>(
-    stepper: &mut dyn Stepping<T>,
+    stepper: &mut Stepper<'_, T>,
     state: ArrayView1<'_, T>,
     input: ArrayView1<'_, T>,
 ) -> Result<f64> {
-    let fs = stepper.jacobian(&state.to_vec(), &input.to_vec())?.state;
+    let fs = stepper.jacobian(state, input)?.state;
     let mut difference = Array2::eye(fs.nrows());
     difference.zip_mut_with(&fs, |unit, fs| *unit -= fs.to_f64());
     Ok(measure(difference.view()))

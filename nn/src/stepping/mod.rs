@@ -13,6 +13,5 @@ pub use goal::{Aim, Goal};
 pub use limits::Limits;
 pub use online::{Choose, Online, Rule};
 pub use online_context::OnlineContext;
-pub use online_steps::{Stepping, stepper};
 pub use quadrature::Quadrature;
 pub use stepper::{Jacobian, Stepper};

@@ -14,12 +14,14 @@ use super::online_steps::{Stepping, stepper};
 use crate::autodiff::Params;
 use crate::error::{Error, Result, same};
 use crate::models::{Model, Queries};
-use crate::numeric::{Real, finite};
+use crate::numeric::{Real, finite, flat, flat_rows, into_rows, view_rows};
+use ndarray::{Array2, ArrayView2};
+use std::borrow::Cow;
 
 /// What is added to a sample: one paper's formula each.
 pub trait Rule<T: Real> {
     /// The perturbations (items, input) of the samples that have just come.
-    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> Result<Vec<T>>;
+    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> Result<Array2<T>>;
 
     /// Whether it looks at the run without perturbations, which costs one more step per sample.
     fn follows_nominal(&self) -> bool {
@@ -27,13 +29,13 @@ pub trait Rule<T: Real> {
     }
 
     /// Forgets all items but the first `items`: the others have ended.
-    fn keep(&mut self, items: usize, width: usize) {
-        let _ = (items, width);
+    fn keep(&mut self, items: usize) {
+        let _ = items;
     }
 }
 
 impl<T: Real, R: Rule<T> + ?Sized> Rule<T> for Box<R> {
-    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> Result<Vec<T>> {
+    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> Result<Array2<T>> {
         (**self).perturb(now)
     }
 
@@ -41,13 +43,14 @@ impl<T: Real, R: Rule<T> + ?Sized> Rule<T> for Box<R> {
         (**self).follows_nominal()
     }
 
-    fn keep(&mut self, items: usize, width: usize) {
-        (**self).keep(items, width);
+    fn keep(&mut self, items: usize) {
+        (**self).keep(items);
     }
 }
 
 /// From perturbed samples (items, input) to what is read in their place.
-pub type Choose<'c, T> = dyn FnMut(&mut OnlineContext<'_, '_, T>, &[T]) -> Result<Vec<T>> + 'c;
+pub type Choose<'c, T> =
+    dyn FnMut(&mut OnlineContext<'_, '_, T>, ArrayView2<'_, T>) -> Result<Array2<T>> + 'c;
 
 /// Sequences under attack, as far as they have come.
 pub struct Online<'m, T: Real, R> {
@@ -98,15 +101,34 @@ impl<'m, T: Real, R: Rule<T>> Online<'m, T, R> {
     }
 
     /// Takes the next sample of every item (items, input) and gives what the model is to read instead.
-    pub fn push(&mut self, inputs: &[T]) -> Result<Vec<T>> {
-        self.push_as(inputs, &mut |_, moved| Ok(moved.to_vec()))
+    pub fn push(&mut self, inputs: ArrayView2<'_, T>) -> Result<Array2<T>> {
+        let inputs = self.checked(inputs)?;
+        let moved = self.advance(&inputs, None)?;
+        Ok(into_rows(self.goals.len(), moved))
     }
 
     /// The same where the model cannot read just anything: `choose` makes of the perturbed samples (items, input)
     /// what there is to be read, such as the vectors of words, within no limits but its own.
-    pub fn push_as(&mut self, inputs: &[T], choose: &mut Choose<'_, T>) -> Result<Vec<T>> {
-        same("inputs", self.goals.len() * self.width(), inputs.len())?;
-        finite("input", inputs)?;
+    pub fn push_as(
+        &mut self,
+        inputs: ArrayView2<'_, T>,
+        choose: &mut Choose<'_, T>,
+    ) -> Result<Array2<T>> {
+        let inputs = self.checked(inputs)?;
+        let moved = self.advance(&inputs, Some(choose))?;
+        Ok(into_rows(self.goals.len(), moved))
+    }
+
+    /// One sample of each item.
+    fn checked<'a>(&self, inputs: ArrayView2<'a, T>) -> Result<Cow<'a, [T]>> {
+        let flat = flat_rows("values in a sample", self.width(), inputs)?;
+        same("inputs", self.goals.len() * self.width(), flat.len())?;
+        finite("input", &flat)?;
+        Ok(flat)
+    }
+
+    fn advance(&mut self, inputs: &[T], choose: Option<&mut Choose<'_, T>>) -> Result<Vec<T>> {
+        let width = self.width();
         let mut now = OnlineContext {
             stepper: self.stepper.as_mut(),
             bill: &mut self.bill,
@@ -117,11 +139,15 @@ impl<'m, T: Real, R: Rule<T>> Online<'m, T, R> {
             nominal: &self.nominal,
         };
         let d = self.rule.perturb(&mut now)?;
+        let d = flat(d.view());
         same("perturbation", inputs.len(), d.len())?;
         finite("perturbation", &d)?;
-        let moved = self.limits.all(inputs, &d);
-        let moved = choose(&mut now, &moved)?;
-        same("choice", inputs.len(), moved.len())?;
+        let mut moved = self.limits.all(inputs, &d);
+        if let Some(choose) = choose {
+            let chosen = choose(&mut now, view_rows(width, &moved))?;
+            same("choice", inputs.len(), chosen.len())?;
+            moved = flat(chosen.view()).into_owned();
+        }
         let mut steps = 1;
         if self.rule.follows_nominal() {
             self.nominal = self.stepper.step(&self.nominal, inputs)?;
@@ -136,11 +162,11 @@ impl<'m, T: Real, R: Rule<T>> Online<'m, T, R> {
 
     /// Goes on with the first `items` items only: the others have ended.
     pub fn keep(&mut self, items: usize) {
-        let (n, width) = (self.stepper.state_len(), self.width());
+        let n = self.stepper.state_len();
         self.states.truncate(items * n);
         self.nominal.truncate(items * n);
         self.goals.truncate(items);
-        self.rule.keep(items, width);
+        self.rule.keep(items);
     }
 
     /// Numbers in a sample.
@@ -154,8 +180,8 @@ impl<'m, T: Real, R: Rule<T>> Online<'m, T, R> {
     }
 
     /// The states (items, state) of the run under attack.
-    pub fn states(&self) -> &[T] {
-        &self.states
+    pub fn states(&self) -> ArrayView2<'_, T> {
+        view_rows(self.stepper.state_len(), &self.states)
     }
 
     /// The rule, with what it remembers.
@@ -169,7 +195,8 @@ impl<'m, T: Real, R: Rule<T>> Online<'m, T, R> {
     }
 
     /// The current class probabilities (items, classes); not counted as a query.
-    pub fn probabilities(&mut self) -> Result<Vec<T>> {
-        self.stepper.probabilities(&self.states)
+    pub fn probabilities(&mut self) -> Result<Array2<T>> {
+        let all = self.stepper.probabilities(&self.states)?;
+        Ok(into_rows(self.goals.len(), all))
     }
 }

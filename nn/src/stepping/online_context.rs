@@ -5,7 +5,8 @@ use super::online_steps::Stepping;
 use super::quadrature::Quadrature;
 use crate::error::Result;
 use crate::models::Queries;
-use crate::numeric::Real;
+use crate::numeric::{Real, flat, into_rows, view_rows};
+use ndarray::{Array1, Array2, ArrayView2};
 
 /// One sample of every item, and all that came before, as far as states remember it.
 pub struct OnlineContext<'a, 'm, T: Real> {
@@ -35,26 +36,26 @@ impl<T: Real> OnlineContext<'_, '_, T> {
     }
 
     /// The samples (items, input) as they came.
-    pub fn inputs(&self) -> &[T] {
-        self.inputs
+    pub fn inputs(&self) -> ArrayView2<'_, T> {
+        view_rows(self.width(), self.inputs)
     }
 
     /// The direction, of length 1, in which the goal of each item grows fastest with its state (items, state);
     /// zeros where nothing changes it.
-    pub fn ascent(&mut self) -> Result<Vec<T>> {
+    pub fn ascent(&mut self) -> Result<Array2<T>> {
         for q in &mut self.bill[..self.goals.len()] {
             q.forwards += 1;
             q.backwards += 1;
         }
-        self.stepper.ascent(self.states, self.goals)
+        let directions = self.stepper.ascent(self.states, self.goals)?;
+        Ok(into_rows(self.goals.len(), directions))
     }
 
     /// `e = h2 - h1` (items, state): how far the runs are apart.
-    pub fn error(&self) -> Vec<T> {
+    pub fn error(&self) -> Array2<T> {
         let pairs = self.states.iter().zip(self.nominal);
-        pairs
-            .map(|(attacked, nominal)| *attacked - *nominal)
-            .collect()
+        let apart = pairs.map(|(attacked, nominal)| *attacked - *nominal);
+        into_rows(self.goals.len(), apart.collect())
     }
 
     /// `B(h2, x, d)^T v` of some items, with `B` the mean of `Fx(h2, x + l d)` over `l` from 0 to 1.
@@ -62,10 +63,12 @@ impl<T: Real> OnlineContext<'_, '_, T> {
     pub fn pull(
         &mut self,
         which: &[usize],
-        v: &[T],
-        d: &[T],
+        v: ArrayView2<'_, T>,
+        d: ArrayView2<'_, T>,
         quadrature: &Quadrature,
-    ) -> Result<Vec<T>> {
+    ) -> Result<Array2<T>> {
+        let (v, d) = (flat(v), flat(d));
+        let (v, d): (&[T], &[T]) = (&v, &d);
         let (n, m) = (self.stepper.state_len(), self.width());
         let points = quadrature.points().len() as u64;
         for &item in which {
@@ -73,28 +76,30 @@ impl<T: Real> OnlineContext<'_, '_, T> {
             self.bill[item].backwards += points;
         }
         if which.len() == self.items() {
-            return self
+            let pulled = self
                 .stepper
-                .mean_pull(self.states, self.inputs, d, v, quadrature);
+                .mean_pull(self.states, self.inputs, d, v, quadrature)?;
+            return Ok(into_rows(which.len(), pulled));
         }
         let some = |rows: &[T], width: usize| -> Vec<T> {
             let rows = which.iter().map(|i| &rows[i * width..(i + 1) * width]);
             rows.flatten().copied().collect()
         };
-        self.stepper.mean_pull(
+        let pulled = self.stepper.mean_pull(
             &some(self.states, n),
             &some(self.inputs, m),
             &some(d, m),
             &some(v, n),
             quadrature,
-        )
+        )?;
+        Ok(into_rows(which.len(), pulled))
     }
 
     /// The logarithm of the odds that the goal of each of `which` would have after reading an input in place of its
     /// sample: `inputs` has a row for each, and an item may be there several times. Each costs a step and a pass through the head.
-    pub fn odds(&mut self, which: &[usize], inputs: &[T]) -> Result<Vec<f64>> {
+    pub fn odds(&mut self, which: &[usize], inputs: ArrayView2<'_, T>) -> Result<Array1<f64>> {
         if which.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Array1::default(0));
         }
         let n = self.stepper.state_len();
         for &item in which {
@@ -103,7 +108,7 @@ impl<T: Real> OnlineContext<'_, '_, T> {
         let states = which.iter().map(|i| &self.states[i * n..(i + 1) * n]);
         let states: Vec<T> = states.flatten().copied().collect();
         let goals: Vec<Goal> = which.iter().map(|i| self.goals[*i]).collect();
-        let read = self.stepper.step(&states, inputs)?;
-        self.stepper.odds(&read, &goals)
+        let read = self.stepper.step(&states, &flat(inputs))?;
+        Ok(self.stepper.odds(&read, &goals)?.into())
     }
 }

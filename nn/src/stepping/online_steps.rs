@@ -86,19 +86,19 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
     }
 
     fn start(&self) -> Vec<T> {
-        Stepper::start(self)
+        self.inner.start()
     }
 
     fn step(&mut self, states: &[T], inputs: &[T]) -> Result<Vec<T>> {
-        Stepper::step(self, states, inputs)
+        self.inner.step(states, inputs)
     }
 
     fn jacobian(&mut self, state: &[T], input: &[T]) -> Result<Jacobian<T>> {
-        Stepper::jacobian(self, state, input)
+        self.jacobian_of(state, input)
     }
 
     fn probabilities(&mut self, states: &[T]) -> Result<Vec<T>> {
-        let mut logits = self.logits(states)?;
+        let mut logits = self.inner.logits(states)?;
         let items = states.len() / Stepper::state_len(self);
         let classes = logits.len() / items;
         for z in logits.chunks_exact_mut(classes) {
@@ -123,7 +123,7 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
     }
 
     fn odds(&mut self, states: &[T], goals: &[Goal]) -> Result<Vec<f64>> {
-        let logits = self.logits(states)?;
+        let logits = self.inner.logits(states)?;
         let classes = logits.len() / goals.len();
         let pairs = logits.chunks_exact(classes).zip(goals);
         Ok(pairs.map(|(z, goal)| goal.odds(z)).collect())
@@ -148,7 +148,7 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
                 let pairs = inputs.iter().zip(d);
                 between.extend(pairs.map(|(x, d)| *x + place * *d));
             }
-            let pulled = self.input_vjps(states, &between, v, points.len())?;
+            let (pulled, _) = self.inner.vjp(states, &between, v, points.len(), false)?;
             for ((_, weight), rows) in points.iter().zip(pulled.chunks_exact(inputs.len())) {
                 let weight = T::of(*weight);
                 let pairs = sum.iter_mut().zip(rows);

@@ -6,8 +6,9 @@
 use crate::autodiff::Params;
 use crate::error::{Result, same};
 use crate::models::{Model, Queries, StepByStep};
-use crate::numeric::Real;
-use ndarray::Array2;
+use crate::numeric::{Real, flat, flat_rows, into_rows, softmax};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use std::borrow::Cow;
 
 /// Steps through a forward-reading recurrent classifier without attention.
 pub struct Stepper<'m, T: Real> {
@@ -41,8 +42,8 @@ impl<'m, T: Real> Stepper<'m, T> {
     }
 
     /// The state before the first step.
-    pub fn start(&self) -> Vec<T> {
-        self.inner.start()
+    pub fn start(&self) -> Array1<T> {
+        self.inner.start().into()
     }
 
     /// Steps and their derivatives made so far, one for each item.
@@ -50,30 +51,41 @@ impl<'m, T: Real> Stepper<'m, T> {
         self.inner.queries()
     }
 
-    /// One step of `items` items: states (items, state) and inputs (items, input) to states.
-    pub fn step(&mut self, states: &[T], inputs: &[T]) -> Result<Vec<T>> {
-        self.inner.step(states, inputs)
-    }
-
-    /// `(Fx^T v, Fs^T v)` of every item.
-    pub fn vjp(&mut self, states: &[T], inputs: &[T], v: &[T]) -> Result<(Vec<T>, Vec<T>)> {
-        self.inner.vjp(states, inputs, v, 1, true)
-    }
-
-    /// `Fx^T v` of every item, without the part of the state, for `copies` inputs of each state: `inputs` and the
-    /// result are (copies, items, input). What depends on the states alone is computed once.
-    pub fn input_vjps(
+    /// One step of every item: states (items, state) and inputs (items, input) to states.
+    pub fn step(
         &mut self,
-        states: &[T],
-        inputs: &[T],
-        v: &[T],
-        copies: usize,
-    ) -> Result<Vec<T>> {
-        Ok(self.inner.vjp(states, inputs, v, copies, false)?.0)
+        states: ArrayView2<'_, T>,
+        inputs: ArrayView2<'_, T>,
+    ) -> Result<Array2<T>> {
+        let items = states.nrows();
+        let (states, inputs) = (self.states(states)?, self.inputs(inputs)?);
+        Ok(into_rows(items, self.inner.step(&states, &inputs)?))
+    }
+
+    /// `(Fx^T v, Fs^T v)` of every item, (items, input) and (items, state).
+    pub fn vjp(
+        &mut self,
+        states: ArrayView2<'_, T>,
+        inputs: ArrayView2<'_, T>,
+        v: ArrayView2<'_, T>,
+    ) -> Result<(Array2<T>, Array2<T>)> {
+        let items = states.nrows();
+        let (states, inputs) = (self.states(states)?, self.inputs(inputs)?);
+        let v = flat_rows("v", self.state_len(), v)?;
+        let (dx, ds) = self.inner.vjp(&states, &inputs, &v, 1, true)?;
+        Ok((into_rows(items, dx), into_rows(items, ds)))
     }
 
     /// All derivatives of one step of one item; counted as a step and its gradient for each row.
-    pub fn jacobian(&mut self, state: &[T], input: &[T]) -> Result<Jacobian<T>> {
+    pub fn jacobian(
+        &mut self,
+        state: ArrayView1<'_, T>,
+        input: ArrayView1<'_, T>,
+    ) -> Result<Jacobian<T>> {
+        self.jacobian_of(&flat(state), &flat(input))
+    }
+
+    pub(super) fn jacobian_of(&mut self, state: &[T], input: &[T]) -> Result<Jacobian<T>> {
         let n = self.state_len();
         same("state", n, state.len())?;
         // One copy of the item for each row of the Jacobian.
@@ -81,28 +93,60 @@ impl<'m, T: Real> Stepper<'m, T> {
         let unit: Vec<T> = (0..n * n)
             .map(|i| if i / n == i % n { T::ONE } else { T::ZERO })
             .collect();
-        let (fx, fs) = self.vjp(&states, &inputs, &unit)?;
-        let matrix = |columns: usize, data: Vec<T>| {
-            Array2::from_shape_vec((n, columns), data).expect("a row per number of the state")
-        };
+        let (fx, fs) = self.inner.vjp(&states, &inputs, &unit, 1, true)?;
         Ok(Jacobian {
-            input: matrix(input.len(), fx),
-            state: matrix(n, fs),
+            input: into_rows(n, fx),
+            state: into_rows(n, fs),
         })
     }
 
     /// `Fx dx + Fs ds` of one item, forward through the step: no Jacobian is made.
-    pub fn jvp(&mut self, state: &[T], input: &[T], ds: &[T], dx: &[T]) -> Result<Vec<T>> {
-        self.inner.jvp(state, input, ds, dx)
+    pub fn jvp(
+        &mut self,
+        state: ArrayView1<'_, T>,
+        input: ArrayView1<'_, T>,
+        ds: ArrayView1<'_, T>,
+        dx: ArrayView1<'_, T>,
+    ) -> Result<Array1<T>> {
+        let moved = self
+            .inner
+            .jvp(&flat(state), &flat(input), &flat(ds), &flat(dx))?;
+        Ok(moved.into())
     }
 
-    /// The logits of every item's state.
-    pub fn logits(&mut self, states: &[T]) -> Result<Vec<T>> {
-        self.inner.logits(states)
+    /// The logits of every item's state (items, classes).
+    pub fn logits(&mut self, states: ArrayView2<'_, T>) -> Result<Array2<T>> {
+        let items = states.nrows();
+        let states = self.states(states)?;
+        Ok(into_rows(items, self.inner.logits(&states)?))
     }
 
-    /// The gradient of `d . logits` with respect to every item's state.
-    pub fn logits_vjp(&mut self, states: &[T], d: &[T]) -> Result<Vec<T>> {
-        self.inner.logits_vjp(states, &mut |_| d.to_vec())
+    /// The class probabilities of every item's state (items, classes).
+    pub fn probabilities(&mut self, states: ArrayView2<'_, T>) -> Result<Array2<T>> {
+        let mut logits = self.logits(states)?;
+        for mut row in logits.outer_iter_mut() {
+            softmax(row.as_slice_mut().expect("the standard layout"));
+        }
+        Ok(logits)
+    }
+
+    /// The gradient of `d . logits` with respect to every item's state, `d` (items, classes).
+    pub fn logits_vjp(
+        &mut self,
+        states: ArrayView2<'_, T>,
+        d: ArrayView2<'_, T>,
+    ) -> Result<Array2<T>> {
+        let items = states.nrows();
+        let (states, d) = (self.states(states)?, flat(d));
+        let ds = self.inner.logits_vjp(&states, &mut |_| d.to_vec())?;
+        Ok(into_rows(items, ds))
+    }
+
+    fn states<'a>(&self, states: ArrayView2<'a, T>) -> Result<Cow<'a, [T]>> {
+        flat_rows("states", self.state_len(), states)
+    }
+
+    fn inputs<'a>(&self, inputs: ArrayView2<'a, T>) -> Result<Cow<'a, [T]>> {
+        flat_rows("inputs", self.input_len(), inputs)
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod easy;
 
+use ndarray::ArrayView2;
 use nn::Stream;
 use nn::batch::{Example, Sequence, Target};
 use nn::models::*;
@@ -273,4 +274,9 @@ impl Case {
         };
         Example { input, target }
     }
+}
+
+/// One item, as the only row; of nothing no row.
+pub fn row<T>(item: &[T]) -> ArrayView2<'_, T> {
+    ArrayView2::from_shape((usize::from(!item.is_empty()), item.len()), item).unwrap()
 }

@@ -340,7 +340,7 @@ fn own_vectors(model: &Model, params: &nn::autodiff::Params<f32>) -> Option<Vect
     let span = model.layout().find("embedding")?;
     Some(Vectors {
         dim: span.cols,
-        data: params.get(span).into(),
+        data: params.view(span).iter().copied().collect(),
     })
 }
 

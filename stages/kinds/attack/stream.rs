@@ -2,6 +2,7 @@
 //! Constant time and memory, however long it goes on.
 
 use arrow::record_batch::RecordBatch;
+use ndarray::ArrayView2;
 use nn::stepping::{Aim, Goal, Online, Rule};
 use store::Params;
 
@@ -106,11 +107,19 @@ impl StreamRun<'_> {
 
     /// What the model is to read in place of this sample of each sequence (sequences, numbers).
     pub fn push(&mut self, sample: &[f32]) -> Result<Vec<f32>, Failure> {
-        self.online.push(sample).map_err(refused)
+        let rows = sample.len() / self.width().max(1);
+        let sample = ArrayView2::from_shape((rows, self.width()), sample);
+        let sample = sample.map_err(|_| {
+            let width = self.width();
+            Failure::new(format!("a sample has {width} numbers"))
+        })?;
+        let moved = self.online.push(sample).map_err(refused)?;
+        Ok(moved.into_raw_vec_and_offset().0)
     }
 
     /// What the classifier would say if the sequence ended here.
     pub fn probabilities(&mut self) -> Result<Vec<f32>, Failure> {
-        self.online.probabilities().map_err(refused)
+        let all = self.online.probabilities().map_err(refused)?;
+        Ok(all.into_raw_vec_and_offset().0)
     }
 }

@@ -4,8 +4,9 @@
 //! are computed afresh from the stored sequences, whatever the attack itself saw.
 
 use arrow::record_batch::RecordBatch;
+use ndarray::{ArrayView1, ArrayView2, Axis};
 use nn::batch::Sequence;
-use nn::stepping::{Envelope, contraction, example_1};
+use nn::stepping::{Envelope, Stepper, contraction, example_1};
 use rayon::prelude::*;
 
 use super::outcome::Outcome;
@@ -33,7 +34,7 @@ pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failu
         };
         let mut all = Vec::new();
         for (run, read) in [("nominal", original), ("attacked", moved)] {
-            let mut stepper = nn::stepping::stepper(model, params).map_err(failure)?;
+            let mut stepper = Stepper::new(model, params).map_err(failure)?;
             let mut state = stepper.start();
             let samples = read.outer_iter().zip(original.outer_iter());
             let samples = std::iter::once(None).chain(samples.map(Some));
@@ -49,7 +50,7 @@ pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failu
                 };
                 if let Some((x, before)) = &sample {
                     if run == "nominal" {
-                        let measure = contraction(stepper.as_mut(), state.as_slice().into(), *x);
+                        let measure = contraction(&mut stepper, state.view(), *x);
                         push("measure", &mut std::iter::once(measure.map_err(failure)?));
                         // Only a vanilla network of one layer has it.
                         if let Ok(slack) = example_1(model, params, *x) {
@@ -57,13 +58,14 @@ pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failu
                             push("slack", &mut std::iter::once(least));
                         }
                     }
-                    state = stepper.step(&state, &x.to_vec()).map_err(failure)?;
+                    let next = stepper.step(row(state.view()), row(*x)).map_err(failure)?;
+                    state = next.row(0).to_owned();
                     let d = x.iter().zip(before);
                     push("x", &mut x.iter().map(|x| f64::from(*x)));
                     push("d", &mut d.map(|(x, y)| f64::from(*x) - f64::from(*y)));
                 }
                 push("state", &mut state.iter().map(|h| f64::from(*h)));
-                let p = stepper.probabilities(&state).map_err(failure)?;
+                let p = stepper.probabilities(row(state.view())).map_err(failure)?;
                 push("p", &mut p.iter().map(|p| f64::from(*p)));
             }
         }
@@ -86,4 +88,9 @@ pub fn table(loaded: &Loaded, outcomes: &[Outcome]) -> Result<RecordBatch, Failu
     let items = outcomes.iter().zip(all);
     let items = items.map(|(outcome, numbers)| (outcome.id.as_str(), outcome.label, numbers));
     Ok(traces::write(&items.collect::<Vec<_>>()))
+}
+
+/// One item, as the only row.
+fn row(item: ArrayView1<'_, f32>) -> ArrayView2<'_, f32> {
+    item.insert_axis(Axis(0))
 }

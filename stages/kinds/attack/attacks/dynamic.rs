@@ -15,6 +15,7 @@
 //! `rho / substeps` on the sample itself before it is perturbed, so that a smaller eps (a larger rho)
 //! comes nearer to the fixed point. `start` draws `d(0)` from (-start, start) for each item.
 
+use ndarray::{Array2, ArrayView2};
 use nn::Real;
 use nn::stepping::{OnlineContext, Quadrature, Rule};
 
@@ -23,7 +24,7 @@ use crate::kinds::attack::context::{AttackContext, Item};
 use crate::kinds::attack::entry::{Attack, AttackEntry, Begun, Changes, PreparedAttack, Victims};
 use crate::kinds::attack::online::signs::Signs;
 use crate::kinds::attack::online::{
-    ALPHA, CLIP01, EPS, POINTS, Pursuit, Push, TARGET, THRESHOLD, V, within_eps,
+    ALPHA, CLIP01, EPS, POINTS, Pursuit, Push, TARGET, THRESHOLD, V, keep_rows, within_eps,
 };
 use crate::kinds::attack::trace::Trace;
 use crate::params::settings::{Settings, failure, wrong};
@@ -59,14 +60,19 @@ pub struct Follower<T> {
     pub rho: f64,
     pub substeps: usize,
     /// The perturbation (items, input); before the first sample empty, or what to begin with.
-    pub delta: Vec<T>,
+    pub delta: Array2<T>,
 }
 
 impl<T: Real> Follower<T> {
     /// One step, by this fraction of `rho`, towards the right-hand side of the equation.
-    fn follow(&mut self, now: &mut OnlineContext<'_, '_, T>, v: &[T], rate: f64) -> nn::Result<()> {
+    fn follow(
+        &mut self,
+        now: &mut OnlineContext<'_, '_, T>,
+        v: ArrayView2<'_, T>,
+        rate: f64,
+    ) -> nn::Result<()> {
         let all: Vec<usize> = (0..now.items()).collect();
-        let pulled = now.pull(&all, v, &self.delta, &self.points)?;
+        let pulled = now.pull(&all, v, self.delta.view(), &self.points)?;
         let (alpha, rate) = (T::of(self.alpha), T::of(rate));
         for (d, g) in self.delta.iter_mut().zip(pulled) {
             *d += rate * (alpha * g - *d);
@@ -76,14 +82,14 @@ impl<T: Real> Follower<T> {
 }
 
 impl<T: Real> Rule<T> for Follower<T> {
-    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> nn::Result<Vec<T>> {
+    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> nn::Result<Array2<T>> {
         if now.sample() == 0 && self.delta.is_empty() {
-            self.delta = vec![T::ZERO; now.inputs().len()];
+            self.delta = Array2::from_elem(now.inputs().dim(), T::ZERO);
         }
         let mut d = self.delta.clone();
         let v = match self.push {
             Push::Gradient => now.ascent()?,
-            // Without a kick nothing would ever move; one that has begun elsewhere needs none.
+            // Without an initial perturbation nothing would ever move; one that has begun elsewhere needs none.
             Push::Error if now.sample() == 0 && d.iter().all(|d| *d == T::ZERO) => {
                 d = Signs::new(self.alpha)?.perturb(now)?;
                 return Ok(d);
@@ -91,11 +97,11 @@ impl<T: Real> Rule<T> for Follower<T> {
             Push::Error => now.error(),
         };
         for _ in 0..self.substeps {
-            self.follow(now, &v, self.rho / self.substeps as f64)?;
+            self.follow(now, v.view(), self.rho / self.substeps as f64)?;
             d.clone_from(&self.delta);
         }
         if self.substeps == 0 {
-            self.follow(now, &v, self.rho)?;
+            self.follow(now, v.view(), self.rho)?;
         }
         Ok(d)
     }
@@ -104,8 +110,8 @@ impl<T: Real> Rule<T> for Follower<T> {
         self.push == Push::Error
     }
 
-    fn keep(&mut self, items: usize, width: usize) {
-        self.delta.truncate(items * width);
+    fn keep(&mut self, items: usize) {
+        keep_rows(&mut self.delta, items);
     }
 }
 
@@ -137,6 +143,8 @@ fn follower(
         let draw = |k| (start * (2.0 * stream.uniform(k) - 1.0)) as f32;
         delta.extend((0..channels as u64).map(draw));
     }
+    let shape = (delta.len() / channels.max(1), channels);
+    let delta = Array2::from_shape_vec(shape, delta).expect("as many numbers of each item");
     let points = s.int("points").map_err(failure)?;
     Ok(Follower {
         alpha: s.float("alpha").map_err(failure)?,

@@ -19,6 +19,7 @@
 //! a cosine make S where the paper has GPT-2 and NLTK; "nearest to x~" is the paper's text,
 //! `nearest_to = "original"` its printed formula.
 
+use ndarray::{Array2, ArrayView1, ArrayView2};
 use nn::stepping::{Goal, Limits, Online, OnlineContext, Rule};
 
 use crate::contract::description::Param;
@@ -167,8 +168,8 @@ impl Attack for WordMapping {
 struct Still;
 
 impl Rule<f32> for Still {
-    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, f32>) -> nn::Result<Vec<f32>> {
-        Ok(vec![0.0; now.inputs().len()])
+    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, f32>) -> nn::Result<Array2<f32>> {
+        Ok(Array2::zeros(now.inputs().dim()))
     }
 }
 
@@ -209,7 +210,7 @@ impl PreparedAttack for Prepared<'_> {
             let sets: Vec<Vec<u32>> = sets.collect();
             let mut new = old.clone();
             let samples = self.vectors(&old);
-            let read = online.push_as(&samples, &mut |now, moved| {
+            let read = online.push_as(samples.view(), &mut |now, moved| {
                 new = match self.choice {
                     Choice::Direction { nearest } => self.pointed(&old, &sets, moved, nearest),
                     Choice::Exhaustive => self.worst(&old, &sets, now)?,
@@ -255,9 +256,15 @@ impl Prepared<'_> {
     }
 
     /// Of each set the word nearest to the perturbed vector, or to the word's own, among those that lie where it went.
-    fn pointed(&self, old: &[u32], sets: &[Vec<u32>], moved: &[f32], nearest: Nearest) -> Vec<u32> {
+    fn pointed(
+        &self,
+        old: &[u32],
+        sets: &[Vec<u32>],
+        moved: ArrayView2<'_, f32>,
+        nearest: Nearest,
+    ) -> Vec<u32> {
         let wide = |x: &f32| f64::from(*x);
-        let one = |((old, set), moved): ((&u32, &Vec<u32>), &[f32])| {
+        let one = |((old, set), moved): ((&u32, &Vec<u32>), ArrayView1<'_, f32>)| {
             let x: Vec<f64> = self.vector(*old).iter().map(wide).collect();
             let moved: Vec<f64> = moved.iter().map(wide).collect();
             let to = if nearest == Nearest::Original {
@@ -280,7 +287,7 @@ impl Prepared<'_> {
             }
             best.map_or(*old, |(_, token)| token)
         };
-        let rows = moved.chunks_exact(moved.len() / old.len());
+        let rows = moved.outer_iter();
         old.iter().zip(sets).zip(rows).map(one).collect()
     }
 
@@ -301,7 +308,7 @@ impl Prepared<'_> {
             .collect();
         let which: Vec<usize> = tried.iter().map(|(item, _)| *item).collect();
         let tokens: Vec<u32> = tried.iter().map(|(_, token)| *token).collect();
-        let odds = now.odds(&which, &self.vectors(&tokens))?;
+        let odds = now.odds(&which, self.vectors(&tokens).view())?;
         let mut best: Vec<Option<f64>> = vec![None; old.len()];
         let mut new = old.to_vec();
         for ((item, token), odds) in tried.into_iter().zip(odds) {
@@ -313,10 +320,12 @@ impl Prepared<'_> {
         Ok(new)
     }
 
-    /// The vectors of some tokens, one after another.
-    fn vectors(&self, tokens: &[u32]) -> Vec<f32> {
+    /// The vectors of some tokens, (tokens, dim).
+    fn vectors(&self, tokens: &[u32]) -> Array2<f32> {
         let vectors = tokens.iter().flat_map(|token| self.vector(*token));
-        vectors.copied().collect()
+        let vectors: Vec<f32> = vectors.copied().collect();
+        let dim = vectors.len() / tokens.len().max(1);
+        Array2::from_shape_vec((tokens.len(), dim), vectors).expect("vectors of one length")
     }
 
     fn vector(&self, token: u32) -> &[f32] {

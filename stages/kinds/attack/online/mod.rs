@@ -4,6 +4,7 @@
 pub mod signs;
 pub mod solver;
 
+use ndarray::{Array2, ArrayView2, s};
 use nn::batch::Sequence;
 use nn::models::Model;
 use nn::stepping::{Aim, Goal, Limits, Online, Rule};
@@ -84,6 +85,13 @@ pub const V: Param = Param::choice(
 /// The bound that `eps` declares.
 pub fn within_eps(s: Settings<'_>) -> Budget {
     s.maybe_float("eps").map_or(Budget::Unlimited, Budget::Linf)
+}
+
+/// Drops the rows of items that have ended.
+pub fn keep_rows<T: Clone>(rows: &mut Array2<T>, items: usize) {
+    if items < rows.nrows() {
+        *rows = rows.slice(s![..items, ..]).to_owned();
+    }
 }
 
 /// What attacks on signals share.
@@ -235,9 +243,10 @@ impl<'a> Pursuit<'a> {
             for item in &going[..left] {
                 samples.extend_from_slice(&item.signal()?[k * width..(k + 1) * width]);
             }
-            let read = online.push(&samples).map_err(refused)?;
-            for (item, sample) in moved.iter_mut().zip(read.chunks_exact(width)) {
-                item.extend_from_slice(sample);
+            let samples = ArrayView2::from_shape((left, width), &samples).expect("whole samples");
+            let read = online.push(samples).map_err(refused)?;
+            for (item, sample) in moved.iter_mut().zip(read.outer_iter()) {
+                item.extend(sample);
             }
         }
         let done = places.iter().zip(moved).zip(online.bill()).enumerate();

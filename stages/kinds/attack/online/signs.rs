@@ -1,6 +1,7 @@
 //! `d = alpha sign(Fx(h2, x)^T grad V(h2))`: gradient-sign's formula, which also gives the other attacks
 //! a first step where they have none of their own.
 
+use ndarray::Array2;
 use nn::Real;
 use nn::stepping::{OnlineContext, Quadrature, Rule};
 
@@ -20,11 +21,11 @@ impl Signs {
 }
 
 impl<T: Real> Rule<T> for Signs {
-    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> nn::Result<Vec<T>> {
+    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> nn::Result<Array2<T>> {
         let v = now.ascent()?;
         let all: Vec<usize> = (0..now.items()).collect();
-        let still = vec![T::ZERO; now.inputs().len()];
-        let mut pulled = now.pull(&all, &v, &still, &self.here)?;
+        let still = Array2::from_elem(now.inputs().dim(), T::ZERO);
+        let mut pulled = now.pull(&all, v.view(), still.view(), &self.here)?;
         let alpha = T::of(self.alpha);
         for g in &mut pulled {
             let up = if *g > T::ZERO { alpha } else { T::ZERO };

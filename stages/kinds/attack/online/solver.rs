@@ -1,11 +1,12 @@
 //! `d = alpha B(h2, x, d)^T v`, solved for every sample by iteration: the equation of fixed-point, whose
 //! solution word-mapping turns into words.
 
+use ndarray::{Array2, ArrayView2};
 use nn::Real;
 use nn::stepping::{OnlineContext, Quadrature, Rule};
 
-use crate::kinds::attack::online::Push;
 use crate::kinds::attack::online::signs::Signs;
+use crate::kinds::attack::online::{Push, keep_rows};
 use crate::params::settings::{Settings, failure};
 use crate::{Failure, models};
 
@@ -22,7 +23,7 @@ pub struct Solver<T> {
     pub points: Quadrature,
     pub iterations: usize,
     /// The solution of the last sample (items, input), where the next search begins.
-    pub solution: Vec<T>,
+    pub solution: Array2<T>,
     /// The alpha that each item's last solution belongs to.
     pub alphas: Vec<f64>,
     /// At how many samples of each item, also of those that have ended, alpha was halved.
@@ -37,25 +38,28 @@ impl<T: Real> Solver<T> {
             push,
             points: Quadrature::new(points)?,
             iterations,
-            solution: Vec::new(),
+            solution: Array2::default((0, 0)),
             alphas: Vec::new(),
             halved: Vec::new(),
         })
     }
 
-    fn solve(&mut self, now: &mut OnlineContext<'_, '_, T>, v: &[T]) -> nn::Result<()> {
-        let width = now.width();
+    fn solve(
+        &mut self,
+        now: &mut OnlineContext<'_, '_, T>,
+        v: ArrayView2<'_, T>,
+    ) -> nn::Result<()> {
         let mut before: Vec<Option<f64>> = vec![None; now.items()];
         let mut tries = vec![0; now.items()];
         let mut halvings = vec![0; now.items()];
         let mut searching: Vec<usize> = (0..now.items()).collect();
         while !searching.is_empty() {
-            let pulled = now.pull(&searching, v, &self.solution, &self.points)?;
-            let rows = pulled.chunks_exact(width);
+            let pulled = now.pull(&searching, v, self.solution.view(), &self.points)?;
+            let rows = pulled.outer_iter();
             let mut still = Vec::with_capacity(searching.len());
             for (&item, row) in searching.iter().zip(rows) {
                 let alpha = T::of(self.alphas[item]);
-                let place = &mut self.solution[item * width..(item + 1) * width];
+                let mut place = self.solution.row_mut(item);
                 let mut moved = 0.0f64;
                 for (d, g) in place.iter_mut().zip(row) {
                     let next = alpha * *g;
@@ -85,9 +89,9 @@ impl<T: Real> Solver<T> {
 }
 
 impl<T: Real> Rule<T> for Solver<T> {
-    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> nn::Result<Vec<T>> {
+    fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> nn::Result<Array2<T>> {
         if now.sample() == 0 {
-            self.solution = vec![T::ZERO; now.inputs().len()];
+            self.solution = Array2::from_elem(now.inputs().dim(), T::ZERO);
             self.halved = vec![0; now.items()];
         }
         self.alphas = vec![self.alpha; now.items()];
@@ -99,7 +103,7 @@ impl<T: Real> Rule<T> for Solver<T> {
             }
             Push::Error => now.error(),
         };
-        self.solve(now, &v)?;
+        self.solve(now, v.view())?;
         for (halved, alpha) in self.halved.iter_mut().zip(&self.alphas) {
             *halved += u64::from(*alpha < self.alpha);
         }
@@ -110,8 +114,8 @@ impl<T: Real> Rule<T> for Solver<T> {
         self.push == Push::Error
     }
 
-    fn keep(&mut self, items: usize, width: usize) {
-        self.solution.truncate(items * width);
+    fn keep(&mut self, items: usize) {
+        keep_rows(&mut self.solution, items);
     }
 }
 

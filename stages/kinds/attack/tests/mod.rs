@@ -355,7 +355,8 @@ fn jsma_takes_the_best_word_of_all() {
     let world = World::new();
     let loaded = Loaded::open(&world.lstm, None).unwrap();
     let (model, params) = loaded.network().unwrap();
-    let table = params.get(model.layout().find("embedding").unwrap());
+    let table = params.view(model.layout().find("embedding").unwrap());
+    let table = table.as_slice().unwrap();
     let dim = table.len() / trial::vocabulary().len();
     let subject = loaded.subject().unwrap();
     let mut looked_at = 0;

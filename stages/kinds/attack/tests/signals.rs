@@ -4,6 +4,7 @@
 use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Float64Type, Int64Type};
 use arrow::record_batch::RecordBatch;
+use ndarray::{ArrayView1, Axis};
 use nn::batch::Sequence;
 use nn::numeric::argmax;
 use store::Value;
@@ -451,7 +452,7 @@ fn traces_of_a_vanilla_network_have_what_theory_asks() {
     let traces = &made["traces"];
     let loaded = Loaded::open(&weights, None).unwrap();
     let (model, params) = loaded.network().unwrap();
-    let mut stepper = nn::stepping::stepper(model, params).unwrap();
+    let mut stepper = nn::stepping::Stepper::new(model, params).unwrap();
     let first = &self::rows(&made["examples"])[0];
     let mut state = stepper.start();
     let of = |series: &str, step: usize| -> Vec<f64> {
@@ -467,13 +468,14 @@ fn traces_of_a_vanilla_network_have_what_theory_asks() {
             .collect()
     };
     for (k, x) in first.original.chunks(2).enumerate() {
-        let measure =
-            nn::stepping::contraction(stepper.as_mut(), state.as_slice().into(), x.into()).unwrap();
+        let measure = nn::stepping::contraction(&mut stepper, state.view(), x.into()).unwrap();
         let slack = nn::stepping::example_1(model, params, x.into()).unwrap();
         let least = slack.into_iter().fold(f64::INFINITY, f64::min);
         assert_eq!(of("measure", k + 1), [measure]);
         assert_eq!(of("slack", k + 1), [least]);
-        state = stepper.step(&state, x).unwrap();
+        let (state_row, x) = (state.view().insert_axis(Axis(0)), ArrayView1::from(x));
+        let next = stepper.step(state_row, x.insert_axis(Axis(0)));
+        state = next.unwrap().row(0).to_owned();
     }
     assert!(of("measure", 0).is_empty());
 }

@@ -2,6 +2,7 @@
 //! to the gradient, the dynamic one comes as near as its eps lets it. What the paper proves of every network is
 //! tested on networks and signals that are drawn.
 
+use ndarray::{Array2, ArrayView2};
 use nn::Stream;
 use nn::autodiff::Params;
 use nn::models::{CellKind, GRU, LSTM, Model, RNN, Reads, RecurrentSpec};
@@ -16,6 +17,16 @@ use crate::kinds::attack::online::solver::{Solver, TOLERANCE};
 const CELLS: [&CellKind; 3] = [&RNN, &GRU, &LSTM];
 const WIDTH: usize = 3;
 const STEPS: usize = 30;
+
+/// One item, as the only row; of nothing no row.
+fn row(item: &[f64]) -> ArrayView2<'_, f64> {
+    ArrayView2::from_shape((usize::from(!item.is_empty()), item.len()), item).unwrap()
+}
+
+/// The numbers of one item.
+fn flat(rows: nn::Result<Array2<f64>>) -> Vec<f64> {
+    rows.unwrap().into_raw_vec_and_offset().0
+}
 
 fn model(cell: &'static CellKind) -> (Model, Params<f64>) {
     drawn(cell, 4)
@@ -56,11 +67,11 @@ fn right_side(
 
 /// The gradient of V at a state, of length 1.
 fn ascent(stepper: &mut Stepper<f64>, state: &[f64], class: usize) -> Vec<f64> {
-    let logits = stepper.logits(state).unwrap();
+    let logits = stepper.logits(row(state)).unwrap();
     let total: f64 = logits.iter().map(|z| z.exp()).sum();
     let mut slope: Vec<f64> = logits.iter().map(|z| z.exp() / total).collect();
     slope[class] -= 1.0;
-    let mut v = stepper.logits_vjp(state, &slope).unwrap();
+    let mut v = flat(stepper.logits_vjp(row(state), row(&slope)));
     let length = v.iter().map(|x| x * x).sum::<f64>().sqrt();
     v.iter_mut().for_each(|x| *x /= length);
     v
@@ -77,7 +88,8 @@ fn pulled(
     let mut mean = vec![0.0; WIDTH];
     for (place, weight) in Quadrature::new(12).unwrap().points() {
         let at: Vec<f64> = sample.iter().zip(d).map(|(x, d)| x + place * d).collect();
-        let jacobian = stepper.jacobian(state, &at).unwrap().input;
+        let jacobian = stepper.jacobian(state.into(), at.as_slice().into());
+        let jacobian = jacobian.unwrap().input;
         for (i, v) in v.iter().enumerate() {
             for (j, sum) in mean.iter_mut().enumerate() {
                 *sum += weight * v * jacobian[[i, j]];
@@ -99,8 +111,8 @@ fn the_fixed_point_solves_its_equation() {
             let online = Online::new(&model, &params, solver, goal, Limits::default());
             let (mut online, mut halved) = (online.unwrap(), 0);
             for sample in signal().chunks(WIDTH) {
-                let state = online.states().to_vec();
-                let moved = online.push(sample).unwrap();
+                let state = online.states().row(0).to_vec();
+                let moved = flat(online.push(row(sample)));
                 let d: Vec<f64> = moved.iter().zip(sample).map(|(y, x)| y - x).collect();
                 let (_, mean) = right_side(&mut stepper, &state, sample, &d, 1);
                 let found = online.rule().alphas[0];
@@ -156,7 +168,7 @@ proptest! {
                     points: Quadrature::new(4).unwrap(),
                     rho,
                     substeps: 64,
-                    delta: delta.to_vec(),
+                    delta: row(delta).to_owned(),
                 };
                 perturbations(&model, &params, follower, &signal, |_| ())
             };
@@ -182,7 +194,7 @@ fn half_the_eps_is_nearer_and_the_start_is_forgotten() {
                 points: Quadrature::new(4).unwrap(),
                 rho,
                 substeps: 64,
-                delta: vec![start; WIDTH],
+                delta: Array2::from_elem((1, WIDTH), start),
             };
             perturbations(&model, &params, follower, &signal(), |_| ())
         };
@@ -210,7 +222,7 @@ fn waves() -> impl Strategy<Value = Vec<f64>> {
 /// The least cosine of a perturbation with what pulls at the sample itself.
 fn least_cosine(model: &Model, params: &Params<f64>, solver: Solver<f64>, signal: &[f64]) -> f64 {
     let mut stepper = Stepper::new(model, params).unwrap();
-    let (push, mut nominal) = (solver.push, stepper.start());
+    let (push, mut nominal) = (solver.push, stepper.start().to_vec());
     let online = Online::new(
         model,
         params,
@@ -220,18 +232,22 @@ fn least_cosine(model: &Model, params: &Params<f64>, solver: Solver<f64>, signal
     );
     let (mut online, mut least) = (online.unwrap(), 1.0f64);
     for (k, sample) in signal.chunks(WIDTH).enumerate() {
-        let state = online.states().to_vec();
-        online.push(sample).unwrap();
+        let state = online.states().row(0).to_vec();
+        online.push(row(sample)).unwrap();
         let error: Vec<f64> = state.iter().zip(&nominal).map(|(a, b)| a - b).collect();
-        nominal = stepper.step(&nominal, sample).unwrap();
+        nominal = flat(stepper.step(row(&nominal), row(sample)));
         let v = match push {
             Push::Gradient => ascent(&mut stepper, &state, 0),
             // The first is a kick, which has the gradient's signs and not its direction.
             Push::Error if k == 0 => continue,
             Push::Error => error,
         };
-        let g = stepper.vjp(&state, sample, &v).unwrap().0;
-        let d = &online.rule().solution;
+        let g = flat(
+            stepper
+                .vjp(row(&state), row(sample), row(&v))
+                .map(|(g, _)| g),
+        );
+        let d = online.rule().solution.as_slice().unwrap();
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let sizes = (dot(d, d) * dot(&g, &g)).sqrt();
         if sizes > 0.0 {
@@ -274,7 +290,7 @@ fn perturbations<R: nn::stepping::Rule<f64>>(
     let online = Online::new(model, params, rule, vec![Goal::leave(2)], Limits::default());
     let (mut online, mut all) = (online.unwrap(), Vec::new());
     for sample in signal.chunks(WIDTH) {
-        let moved = online.push(sample).unwrap();
+        let moved = flat(online.push(row(sample)));
         all.extend(moved.iter().zip(sample).map(|(y, x)| y - x));
         look(online.rule());
     }
@@ -292,14 +308,14 @@ fn the_dynamic_perturbation_of_a_sample_comes_from_the_one_before() {
         points: Quadrature::new(8).unwrap(),
         rho: 0.5,
         substeps: 0,
-        delta: Vec::new(),
+        delta: Array2::default((0, 0)),
     };
     let goal = vec![Goal::leave(1)];
     let online = Online::new(&model, &params, follower, goal, Limits::default());
     let (mut online, mut expected) = (online.unwrap(), vec![0.0; WIDTH]);
     for sample in signal().chunks(WIDTH) {
-        let state = online.states().to_vec();
-        let moved = online.push(sample).unwrap();
+        let state = online.states().row(0).to_vec();
+        let moved = flat(online.push(row(sample)));
         for ((y, x), d) in moved.iter().zip(sample).zip(&expected) {
             assert!((y - x - d).abs() < 1e-12);
         }
@@ -321,7 +337,7 @@ fn only_a_start_at_0_is_kicked() {
             points: Quadrature::new(4).unwrap(),
             rho: 1.0,
             substeps: 0,
-            delta,
+            delta: row(&delta).to_owned(),
         };
         let all = perturbations(&model, &params, follower, &signal(), |_| ());
         assert!(
@@ -354,14 +370,14 @@ fn gradient_sign_has_the_signs_of_differences() {
         let online = Online::new(&model, &params, signs, goal, Limits::default());
         let mut online = online.unwrap();
         for sample in signal().chunks(WIDTH) {
-            let state = online.states().to_vec();
-            let moved = online.push(sample).unwrap();
+            let state = online.states().row(0).to_vec();
+            let moved = flat(online.push(row(sample)));
             let (v, _) = right_side(&mut stepper, &state, sample, &[0.0; WIDTH], 1);
             for k in 0..WIDTH {
                 let mut along = |by: f64| {
                     let mut x = sample.to_vec();
                     x[k] += by;
-                    let next = stepper.step(&state, &x).unwrap();
+                    let next = stepper.step(row(&state), row(&x)).unwrap();
                     next.iter().zip(&v).map(|(h, v)| h * v).sum::<f64>()
                 };
                 let slope = (along(1e-6) - along(-1e-6)) / 2e-6;
@@ -383,10 +399,10 @@ fn the_error_is_a_direction_too() {
         let solver = Solver::new(0.3, Push::Error, 8, 30).unwrap();
         let goal = vec![Goal::leave(1)];
         let online = Online::new(&model, &params, solver, goal, Limits::default());
-        let (mut online, mut nominal) = (online.unwrap(), stepper.start());
+        let (mut online, mut nominal) = (online.unwrap(), stepper.start().to_vec());
         for (k, sample) in signal().chunks(WIDTH).enumerate() {
-            let state = online.states().to_vec();
-            let moved = online.push(sample).unwrap();
+            let state = online.states().row(0).to_vec();
+            let moved = flat(online.push(row(sample)));
             let d: Vec<f64> = moved.iter().zip(sample).map(|(y, x)| y - x).collect();
             if k == 0 {
                 assert!(d.iter().all(|d| (d.abs() - 0.3).abs() < 1e-12), "a kick");
@@ -399,7 +415,7 @@ fn the_error_is_a_direction_too() {
                 }
                 assert!(k > 1 || d.iter().any(|d| d.abs() > 1e-3), "{cell:?}");
             }
-            nominal = stepper.step(&nominal, sample).unwrap();
+            nominal = flat(stepper.step(row(&nominal), row(sample)));
         }
     }
 }
