@@ -297,7 +297,7 @@ mod tests {
         };
         let list = ["lstm", "gru", "nb", "kept"].map(cell).to_vec();
         let params = [("cells".to_owned(), Value::List(list))].into();
-        let behind = |port: &str| {
+        let behind = |port: &str, _: &AxisTexts| {
             let same = |seed: i64| (seed, if port == "nb" { 1 } else { seed });
             Some(Behind {
                 representatives: (1..=3).map(same).collect(),
@@ -386,6 +386,6 @@ mod tests {
     fn other_tables_are_no_results() {
         let plain: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
         let plain = RecordBatch::try_from_iter([(VALUE, plain)]).unwrap();
-        assert!(ResultCells::read(&plain, &Params::new(), |_| None).is_none());
+        assert!(ResultCells::read(&plain, &Params::new(), |_, _| None).is_none());
     }
 }
