@@ -42,6 +42,21 @@ pub fn is_item_local(query: &str, id: &str) -> bool {
     kept && visit_expressions(query, |expr| plain_expression(expr, grouped)).is_continue()
 }
 
+/// A query for the rows that a query reads of its only table, if it chooses them one by one: to leave the others out
+/// before it runs changes nothing. None when in doubt, or if it reads all.
+pub fn row_filter(query: &str) -> Option<String> {
+    let parsed = Parser::parse_sql(&GenericDialect, query);
+    let Ok([Statement::Query(query)]) = parsed.as_deref() else {
+        return None;
+    };
+    let select = plain_select(query)?;
+    let (table, chosen) = (&select.from[0].relation, select.selection.as_ref()?);
+    let plain = visit_expressions(chosen, |expr| plain_expression(expr, false));
+    plain
+        .is_continue()
+        .then(|| format!("SELECT * FROM {table} WHERE {chosen}"))
+}
+
 /// The query's SELECT, if it is all there is to it: one table, and nothing that looks at several rows at once.
 fn plain_select(query: &Query) -> Option<&Select> {
     let SetExpr::Select(select) = &*query.body else {
@@ -89,7 +104,23 @@ fn plain_expression(expr: &Expr, grouped: bool) -> ControlFlow<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_item_local;
+    use super::{is_item_local, row_filter};
+
+    #[test]
+    fn rows_are_left_out_beforehand_only_if_each_decides_for_itself() {
+        let query = "SELECT seed, MAX(value) AS most FROM t WHERE series = 'd' OR ABS(value) > 1 GROUP BY seed";
+        let expected = "SELECT * FROM t WHERE series = 'd' OR ABS(value) > 1";
+        assert_eq!(row_filter(query).as_deref(), Some(expected));
+        for query in [
+            "SELECT MAX(value) AS most FROM t",
+            "SELECT id FROM t WHERE value > (SELECT AVG(value) FROM t)",
+            "SELECT a.id FROM a JOIN b ON a.id = b.id WHERE a.value > 0",
+            "SELECT id FROM t WHERE value > 0 LIMIT 3",
+            "SELECT id FROM t WHERE id IN (SELECT id FROM u)",
+        ] {
+            assert_eq!(row_filter(query), None, "{query}");
+        }
+    }
 
     #[test]
     fn rows_of_one_item_are_told_from_rows_of_many() {

@@ -63,6 +63,10 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     if let Err(why) = &request.claims {
         note!("ablate: the claims cannot be judged: {}", first_line(why));
     }
+    let rows = request.claims.iter().flatten();
+    if rows.into_iter().any(|row| !row.graded) {
+        note!("ablate: the claims are not graded yet: `ablate claims` does, and then this again");
+    }
     let made = report::make(&store, request)?;
     tell_lost(&made.lost);
     for note in made.odd.iter().take(ODD) {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use arrow::record_batch::RecordBatch;
 use stages::Role;
-use store::{Digest, Store};
+use stages::item_local::row_filter;
+use store::{Digest, Store, Value};
 
 use super::columns::columns_read;
 use super::executions::{AxisTexts, representatives};
@@ -104,6 +105,7 @@ fn load_items(
                 store.peek_columns(&digest, &names)?
             }
         };
+        let table = read_rows(plan, graph, reached, *key, table);
         loaded.push((*key, data, ids, table));
     }
     let several = |table: &RecordBatch| items::items_of(table).is_some();
@@ -119,6 +121,42 @@ fn load_items(
     });
     let rest = rest.into_iter().map(|one| (one.0, one.3));
     Ok((tables.collect(), populations, rest.collect()))
+}
+
+/// The rows of a table that its only reader looks at: a trace has many that a query leaves out, and would be copied for
+/// every draw.
+fn read_rows(
+    plan: &Plan<'_>,
+    graph: &Graph,
+    reached: &Reached,
+    key: Key,
+    table: RecordBatch,
+) -> RecordBatch {
+    let reads = |n: &&usize| {
+        graph[*n]
+            .iter()
+            .any(|(_, input)| input.keys().any(|k| k == key))
+    };
+    let mut readers = reached.nodes.iter().filter(reads);
+    let (Some(n), None) = (readers.next(), readers.next()) else {
+        return table;
+    };
+    let query = plan.instances[*n]
+        .params
+        .get("query")
+        .and_then(Value::as_text);
+    let (Some(filter), [(port, _)]) = (query.and_then(row_filter), &graph[n][..]) else {
+        return table;
+    };
+    if reached.targets.contains(&key) {
+        return table;
+    }
+    // A filter by an axis fails, since its column comes later: then all rows stay.
+    let tables = [(port.clone(), table.clone())].into();
+    let rows = stages::sql::query_here(tables, &filter, || false);
+    let rows = rows.ok().and_then(|rows| store::canonical(&rows).ok());
+    let same = |rows: &RecordBatch| rows.schema().fields() == table.schema().fields();
+    rows.filter(same).unwrap_or(table)
 }
 
 /// The columns that the readers of a table want; none for all.

@@ -165,6 +165,8 @@ pub struct ClaimRow {
     pub paper: Option<String>,
     /// How sure it is.
     pub draws: Option<String>,
+    /// Whether that is known, if it says anything that could hold.
+    pub graded: bool,
     /// Why it was not judged, or is not sure.
     pub why: Option<String>,
     /// What is odd about the rows that it was judged by.
@@ -181,6 +183,7 @@ impl From<&Judged<'_>> for ClaimRow {
             ours: judged.ours(),
             paper: judged.paper(),
             draws: judged.draws(),
+            graded: judged.holds.is_none() || judged.evidence.is_some(),
             why: judged.why().map(str::to_owned),
             notes: judged.notes.clone(),
         }
