@@ -54,10 +54,6 @@ fn examples() -> RecordBatch {
         let texts = rows.iter().map(|r| text(changed(r.4)));
         Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(texts))
     };
-    let positions = rows
-        .iter()
-        .map(|r| Some((0..r.4 as i32).map(Some).collect::<Vec<_>>()));
-    let positions = ListArray::from_iter_primitive::<Int32Type, _, _>(positions);
     let words = |word: &str| -> ArrayRef {
         let mut list = ListBuilder::new(StringBuilder::new());
         for row in &rows {
@@ -70,7 +66,6 @@ fn examples() -> RecordBatch {
         ("p_after", Arc::new(p_after) as ArrayRef),
         ("original", texts(|_| 0)),
         ("adversarial", texts(|changed| changed)),
-        ("positions", Arc::new(positions) as ArrayRef),
         ("old", words("good")),
         ("new", words("goof")),
         ("n", whole(|r| r.0)),
@@ -343,10 +338,9 @@ fn characters_of_ids_are_refused() {
     let schema = examples.schema();
     let columns = schema.fields().iter().map(|field| {
         let name = field.name().as_str();
-        let column = if name == "old" {
-            &list
-        } else {
-            &examples[name]
+        let column = match name {
+            "old" | "new" => &list,
+            name => &examples[name],
         };
         (name, column.clone())
     });
@@ -355,7 +349,7 @@ fn characters_of_ids_are_refused() {
     let failure = evaluate(cells, &[("x", &table)]).unwrap_err();
     assert_eq!(
         failure.message,
-        "the edits of these examples are token ids, which have no characters to compare"
+        "the edits of these examples are ids, which have no characters to compare"
     );
 }
 
@@ -484,7 +478,7 @@ fn what_would_be_mixed_or_missed_is_refused() {
     );
     assert_eq!(
         fail(vec![cell("z", "accuracy", "a", "b")]),
-        "cell 1 is from `z`, which is not an input (inputs: x, y)"
+        "cell 1 is from `z`, which is neither a stage nor an input (inputs: x, y)"
     );
     assert_eq!(
         fail(vec![

@@ -6,7 +6,7 @@
 use super::entry::{Metric, MetricEntry, Number};
 use super::rows::AttackedRows;
 use crate::Failure;
-use crate::tables::examples::{NEW, OLD, ORIGINAL, POSITIONS, SUCCESS};
+use crate::tables::examples::{NEW, OLD, SUCCESS};
 
 /// The metric.
 pub struct MeanCharacters;
@@ -18,16 +18,16 @@ impl Metric for MeanCharacters {
             file: "stages/kinds/evaluate/metrics/mean_characters.rs",
             summary: "Mean number of characters changed in successful attacks: the sum over edits of the Levenshtein distance between `old` and `new`.",
             rows: "successes",
-            columns: &[SUCCESS, OLD, NEW, POSITIONS, ORIGINAL],
+            columns: &[SUCCESS, OLD, NEW],
             placeholders: &[],
         }
     }
 
     fn measure(&self, rows: &AttackedRows<'_>) -> Result<Vec<Number>, Failure> {
         let (old, new) = (rows.edits(OLD)?, rows.edits(NEW)?);
-        if are_ids(rows, &old)? {
+        if are_ids(&old) && are_ids(&new) {
             return Err(Failure::new(
-                "the edits of these examples are token ids, which have no characters to compare",
+                "the edits of these examples are ids, which have no characters to compare",
             )
             .help("connect the input `vocab` of the attack stage"));
         }
@@ -42,21 +42,11 @@ impl Metric for MeanCharacters {
     }
 }
 
-/// Whether edits are written as ids, because no vocabulary was connected: then each first edit of a position is
-/// the id that stands there.
-fn are_ids(rows: &AttackedRows<'_>, old: &[Vec<String>]) -> Result<bool, Failure> {
-    let (texts, places) = (rows.tokens(ORIGINAL)?, rows.int_lists(POSITIONS)?);
-    let mut any = false;
-    for ((text, places), old) in texts.iter().zip(&places).zip(old) {
-        if let (Some(place), Some(old)) = (places.first(), old.first()) {
-            let id = usize::try_from(*place).ok().and_then(|at| text.get(at));
-            if id.map(i32::to_string).as_deref() != Some(old) {
-                return Ok(false);
-            }
-            any = true;
-        }
-    }
-    Ok(any)
+/// Whether edits are written as ids, because no vocabulary was connected: then all of them are numbers.
+fn are_ids(edits: &[Vec<String>]) -> bool {
+    let mut written = edits.iter().flatten().filter(|text| !text.is_empty());
+    let is_id = |text: &String| text.parse::<u32>().is_ok();
+    written.clone().next().is_some() && written.all(is_id)
 }
 
 /// The least number of characters inserted, deleted and replaced.
