@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 
 use store::{Params, Value};
 
+use crate::tables::comparison::{ATTACKED_ACCURACY, CLEAN_ACCURACY};
+
 /// Metrics, and columns of tables that kinds make, that count the share of items for which something is so.
 const PROPORTIONS: [&str; 11] = [
     "accuracy",
     "accuracy_before",
-    "attacked_accuracy",
-    "clean_accuracy",
+    ATTACKED_ACCURACY,
+    CLEAN_ACCURACY,
     "micro_f1",
     "miss_rate",
     "precision",

@@ -66,11 +66,11 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
     assert_eq!(title, "accuracy: lstm, swap-1");
     let body = browser.text("document.getElementById('panel-body').innerText");
     assert!(
-        body.contains("accuracy of lstm-swap") && body.contains("lstm-swap[n=1]"),
+        body.contains("accuracy of attacked") && body.contains("model=lstm,adversary=swap-1"),
         "{body}"
     );
     assert!(
-        !body.contains("lstm-swap[n=3]") || body.contains("Put into the table by"),
+        !body.contains("model=lstm,adversary=swap-3") || body.contains("Put into the table by"),
         "{body}"
     );
     browser.screenshot("report-derivation");

@@ -2,6 +2,7 @@
 //! What leaves here has known kinds, known keys and references that resolve by name;
 //! it knows nothing of instances, keys or the store.
 
+mod ablations;
 mod axes;
 mod axis;
 mod axis_overlay;
@@ -23,6 +24,7 @@ mod stage;
 mod tests;
 pub mod tree;
 
+pub use ablations::ablations;
 pub use axis::Axis;
 pub use effective::Effective;
 pub use input::{Input, Reference, reference};

@@ -129,7 +129,7 @@ impl RandomGrid {
         } else {
             String::new()
         };
-        let mut stages = vec![
+        let mut stages = [
             "[stage.t]\nkind = \"table\"\nrows = [{ a = 1 }]\n".to_owned(),
             format!(
                 "[stage.s]\nkind = \"sql\"\ninputs = {{ t = \"t\" }}\nquery = \"SELECT {columns} FROM t\"\n{exclusions}"

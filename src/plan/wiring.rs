@@ -46,10 +46,8 @@ impl Surroundings<'_> {
         at: &Point,
         next: usize,
     ) -> Result<Option<Wired>, Diagnostic> {
-        let chosen = match &decl.select {
-            None => None,
-            Some(_) => Some(self.candidates(decl, variant, axes, at)),
-        };
+        let chosen = decl.select.as_ref();
+        let chosen = chosen.map(|_| self.candidates(decl, variant, axes, at));
         if chosen.as_ref().is_some_and(Vec::is_empty) {
             return Ok(None);
         }

@@ -12,7 +12,8 @@ use stages::Role;
 use store::{CodeFiles, Digest, Error, Execution, InputUsed, Output, Run, StageKey, Status, Store};
 
 use super::find::{Catalog, find_instances};
-use super::reference::{parse, split_output};
+use super::reference::{axes, parse, split_output};
+use crate::config::ablations;
 use crate::diagnostic::Diagnostic;
 
 /// A run and all that it used.
@@ -26,6 +27,8 @@ pub struct Recorded {
     /// Instances whose record is not what the log sealed, with what was changed. They have no
     /// outputs here, so that nothing of them is shown.
     pub altered: BTreeMap<String, String>,
+    /// Axes whose values are variants of an ablation, each with its base.
+    pub bases: Vec<(String, String)>,
 }
 
 /// One stage instance of a run.
@@ -53,6 +56,17 @@ pub struct Read {
 }
 
 impl Recorded {
+    /// Whether a step is a variant of an ablation other than its base.
+    pub fn is_variant(&self, step: &Step) -> bool {
+        let point = axes(&step.label);
+        let other = |(axis, base): &(String, String)| {
+            point
+                .iter()
+                .any(|(name, value)| name == axis && value != base)
+        };
+        self.bases.iter().any(other)
+    }
+
     /// The outputs that some step of the run reads: by step and place.
     pub fn read(&self) -> HashSet<(usize, usize)> {
         let reads = self.steps.iter().flat_map(|step| &step.reads);
@@ -96,6 +110,10 @@ impl Catalog for Recorded {
 
     fn label(&self, instance: usize) -> &str {
         &self.steps[instance].label
+    }
+
+    fn bases(&self) -> Vec<(String, String)> {
+        self.bases.clone()
     }
 
     fn outputs(&self, instance: usize) -> Vec<&str> {
@@ -188,7 +206,12 @@ pub fn gather(store: &Store, run: Run) -> Result<Recorded, Error> {
     wire(&mut steps);
     let steps = in_order(steps);
     let codes = codes(store, &steps)?;
+    let source = run.source.map(|source| store.text(&source)).transpose()?;
+    let bases = source
+        .flatten()
+        .map_or_else(Vec::new, |text| ablations(&text));
     Ok(Recorded {
+        bases,
         run,
         steps,
         codes,

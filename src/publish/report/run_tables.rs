@@ -6,11 +6,12 @@ use store::{Output, Store};
 use super::tables::{self, PaperTable};
 use crate::results::recorded::{self, Recorded, Step};
 
-/// Every table of a paper in the results of a run.
+/// Every table of a paper in the results of a run; of an ablation, those of the base.
 pub fn paper_tables(store: &Store, recorded: &Recorded) -> Vec<PaperTable> {
     let read = recorded.read();
     let mut found = Vec::new();
-    for (at, step) in recorded.steps.iter().enumerate() {
+    let steps = recorded.steps.iter().enumerate();
+    for (at, step) in steps.filter(|(_, step)| !recorded.is_variant(step)) {
         for (n, output) in step.outputs().iter().enumerate() {
             if !is_result(step, output, read.contains(&(at, n))) {
                 continue;
