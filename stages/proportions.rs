@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 
 use store::{Params, Value};
 
+use crate::tables::comparison;
+
 /// Metrics, and columns of tables that kinds make, that count the share of items for which something is so.
 const PROPORTIONS: [&str; 11] = [
     "accuracy",
     "accuracy_before",
-    "attacked_accuracy",
-    "clean_accuracy",
+    comparison::ATTACKED_ACCURACY,
+    comparison::CLEAN_ACCURACY,
     "micro_f1",
     "miss_rate",
     "precision",
