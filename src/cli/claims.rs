@@ -188,7 +188,7 @@ pub fn in_world(global: &Global, draw: bool) -> Result<Vec<ClaimInWorld>, Exit> 
 }
 
 /// What the claims say in the worlds that have been run so far, each choice alone: verdicts that are known already.
-fn so_far(global: &Global) -> Result<Option<Vec<ClaimAcross>>, Exit> {
+pub fn so_far(global: &Global) -> Result<Option<Vec<ClaimAcross>>, Exit> {
     let pipeline = global.pipeline()?;
     if pipeline.choices.is_empty() {
         return Ok(None);

@@ -13,6 +13,7 @@ use super::print::{note, out};
 use super::run_selection::{self, RunOption};
 use crate::config::{self, PipelineRequest};
 use crate::diagnostic::{self, Diagnostic, Problems};
+use crate::inspect::ablation::{self, Ablation};
 use crate::inspect::stored;
 use crate::plan;
 use crate::publish::claims as judging;
@@ -54,6 +55,11 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let figures = spec::read(&global.file)?;
     let request = report::ReportRequest {
         claims: judged(&global.file, &store, &run),
+        ablations: ablations(&global.file, &store, &run),
+        worlds: super::claims::so_far(global)
+            .ok()
+            .flatten()
+            .unwrap_or_default(),
         run,
         figures: &figures,
         examples: arguments.examples,
@@ -157,6 +163,31 @@ pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, St
         Err(judging::ClaimsError::Store(error)) => Err(error.to_string()),
         Err(judging::ClaimsError::Wrong(list)) => Err(diagnostic::render(&read.sources, &list)),
     }
+}
+
+/// The ablations of a run that `ablate ablation` has compared.
+pub fn ablations(file: &Path, store: &Store, run: &Run) -> Vec<Ablation> {
+    let request = PipelineRequest {
+        file: file.to_owned(),
+        profile: run.profile.clone(),
+        sets: run_selection::settings(run),
+    };
+    let Ok(pipeline) = config::read(&request) else {
+        return Vec::new();
+    };
+    let Ok(plan) = plan::build(&pipeline) else {
+        return Vec::new();
+    };
+    let Ok(stored) = stored::of_run(&plan, store, run) else {
+        return Vec::new();
+    };
+    let known = |variants: &ablation::Variants| {
+        ablation::compared_before(&plan, store, &stored, variants, judging::DRAWS)
+    };
+    ablation::evaluations(&plan)
+        .iter()
+        .filter_map(known)
+        .collect()
 }
 
 /// The headline of a rendered error.

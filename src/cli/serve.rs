@@ -32,6 +32,7 @@ pub fn serve(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         file: global.file.clone(),
         examples: arguments.examples,
         judge: report::judged,
+        ablations: report::ablations,
     };
     let at = SocketAddr::new(arguments.bind, arguments.port);
     let say = |at: SocketAddr| match (global.json, global.quiet) {

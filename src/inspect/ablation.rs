@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use arrow::record_batch::RecordBatch;
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use stages::tables::results::{COL, ROW, SEED, TABLE, VALUE};
 use stages::{Failure, Role};
 use store::{Digest, Store};
 
 use super::draws::{Prepared, outline, prepare};
+use super::kept;
 use super::status::InstanceStatus;
 use super::stored::Stored;
 use crate::plan::{Plan, Source, reach};
@@ -31,6 +32,40 @@ pub struct Variants {
     pub names: Vec<String>,
     /// The instance of each variant.
     pub instances: Vec<usize>,
+}
+
+impl Variants {
+    /// The results of each variant.
+    fn sources(&self) -> Vec<Source> {
+        let source = |instance: &usize| Source {
+            instance: *instance,
+            output: 0,
+        };
+        self.instances.iter().map(source).collect()
+    }
+}
+
+/// What decides an ablation's numbers.
+fn key(outline: &Digest, variants: &Variants, draws: u64) -> Digest {
+    let Variants {
+        stage, axis, names, ..
+    } = variants;
+    Digest::of(format!("ablation/1 {outline} {stage} {axis} {names:?} {draws}").as_bytes())
+}
+
+/// The comparison of the variants as it was made before; none if it was not, or something has not been run.
+pub fn compared_before(
+    plan: &Plan<'_>,
+    store: &Store,
+    stored: &Stored,
+    variants: &Variants,
+    draws: u64,
+) -> Option<Ablation> {
+    let sources = variants.sources();
+    let made = |source: &Source| stored.outputs[source.instance].is_some();
+    sources.iter().all(made).then_some(())?;
+    let outline = outline(plan, store, stored, &sources);
+    kept::find(store.root(), &key(&outline.digest, variants, draws))
 }
 
 /// The evaluations that vary with ablations, other axes at their base or first value.
@@ -76,7 +111,7 @@ pub fn evaluations(plan: &Plan<'_>) -> Vec<Variants> {
 pub type CellName = [String; 3];
 
 /// An ablation in numbers.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Ablation {
     /// The evaluation.
     pub stage: String,
@@ -89,11 +124,11 @@ pub struct Ablation {
     /// How many draws the intervals rest on.
     pub draws: u64,
     /// What the draws vary.
-    pub over: &'static str,
+    pub over: String,
 }
 
 /// A variant as a whole.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Variant {
     /// Its name.
     pub name: String,
@@ -108,7 +143,7 @@ pub struct Variant {
 }
 
 /// A number for each variant.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Number {
     /// Which table.
     pub table: String,
@@ -121,7 +156,7 @@ pub struct Number {
 }
 
 /// The number of one variant.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// The mean over seeds.
     pub mean: Option<f64>,
@@ -148,12 +183,13 @@ pub fn compare(
     draws: u64,
     progress: impl Fn(u64) + Sync,
 ) -> Result<Ablation, store::Error> {
-    let source = |instance: &usize| Source {
-        instance: *instance,
-        output: 0,
-    };
-    let sources: Vec<Source> = variants.instances.iter().map(source).collect();
-    let prepared = prepare(outline(plan, store, stored, &sources), store, stored)?;
+    let sources = variants.sources();
+    let outline = outline(plan, store, stored, &sources);
+    let key = key(&outline.digest, variants, draws);
+    if let Some(known) = kept::find(store.root(), &key) {
+        return Ok(known);
+    }
+    let prepared = prepare(outline, store, stored)?;
     let tables = sources
         .iter()
         .map(|source| read(&prepared.table(&Default::default(), *source)));
@@ -181,14 +217,15 @@ pub fn compare(
     let each = order
         .iter()
         .map(|v| about(plan, store, statuses, variants, *v));
-    Ok(Ablation {
+    let ablation = Ablation {
         stage: variants.stage.clone(),
         axis: variants.axis.clone(),
         variants: each.collect::<Result<_, _>>()?,
         numbers,
         draws,
-        over,
-    })
+        over: over.to_owned(),
+    };
+    Ok(kept::keep(store.root(), &key, &ablation))
 }
 
 /// The base, then the others in the order of the file.

@@ -65,6 +65,8 @@ pub struct ClaimInWorld {
 pub struct ClaimAcross {
     /// The claim.
     pub claim: String,
+    /// The names of the worlds.
+    pub names: Vec<String>,
     /// What it says in each world, in the order of the worlds.
     pub worlds: Vec<ClaimInWorld>,
     /// The worlds in which the verdict is another one than as written.
@@ -90,6 +92,7 @@ pub fn across(worlds: &[World], said: &[Vec<ClaimInWorld>]) -> Vec<ClaimAcross> 
             .filter(|(claim, _)| own.run && claim.run && claim.verdict != own.verdict);
         ClaimAcross {
             claim: own.claim.clone(),
+            names: worlds.iter().map(World::name).collect(),
             turns_with: other.map(|(_, world)| world.name()).collect(),
             same: of.iter().filter(same).count(),
             run,

@@ -5,8 +5,9 @@ use store::{Digest, Store};
 use super::evidence::Evidence;
 use super::grade::grade;
 use super::judge::{Judged, Results, Verdict};
-use super::{Claim, Claims, draw, kept};
+use super::{Claim, Claims, draw};
 use crate::inspect::draws::{Outline, outline, prepare};
+use crate::inspect::kept;
 use crate::plan::Source;
 
 /// How many draws verdicts rest on.

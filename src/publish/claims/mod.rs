@@ -8,7 +8,6 @@ mod evidence;
 mod grade;
 mod graded;
 mod judge;
-mod kept;
 mod numbers;
 mod read;
 mod words;

@@ -8,6 +8,7 @@
 //! file, by the caller. Text of data sets is hostile: templates escape it, and what the script
 //! shows it shows as text.
 
+pub mod ablations;
 mod cell_source;
 pub mod compare;
 mod data;
@@ -26,6 +27,7 @@ mod signals;
 pub mod summary;
 pub mod tables;
 mod view;
+mod worlds;
 
 pub use lost::{LostResult, lost};
 pub use run_page::{ReportRequest, make};

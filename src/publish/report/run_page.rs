@@ -9,7 +9,9 @@ use super::lost::{LostResult, lost};
 use super::run_tables::paper_tables;
 use super::summary::{self, ClaimRow};
 use super::tables::PaperTable;
-use super::{data, examples, graph, page, plain, view};
+use super::{ablations, data, examples, graph, page, plain, view, worlds};
+use crate::inspect::ablation::Ablation;
+use crate::publish::multiverse::ClaimAcross;
 use crate::results::degenerate;
 use crate::results::recorded::{self, Recorded};
 use crate::results::table;
@@ -20,6 +22,10 @@ pub struct ReportRequest<'a> {
     pub run: Run,
     /// Its claims, judged; or why they could not be.
     pub claims: Result<Vec<ClaimRow>, String>,
+    /// Its ablations, as far as they have been compared.
+    pub ablations: Vec<Ablation>,
+    /// What claims say in other worlds, as far as those have been run.
+    pub worlds: Vec<ClaimAcross>,
     /// The requested figures.
     pub figures: &'a [FigureSpec],
     /// The most examples that are embedded.
@@ -67,6 +73,8 @@ pub fn make(store: &Store, request: ReportRequest<'_>) -> Result<Report, store::
             title => format!("{}, run {}", recorded.run.pipeline, recorded.run.id),
             summary => page::value(summary::summary(store, &recorded)),
             claims => page::value(summary::claims(&request.claims)),
+            ablations => page::value(request.ablations.iter().map(ablations::view).collect::<Vec<_>>()),
+            worlds => page::value(worlds::view(&request.worlds)),
             shaded => tables.iter().any(|table| table.has_paper() && table.is_comparable()),
             small => tables.iter().any(|table| table.has_paper() && !table.is_comparable()),
             tables => page::value(view::tables(&recorded, &tables)),

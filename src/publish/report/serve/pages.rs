@@ -86,6 +86,8 @@ async fn report(
         })?;
         let request = ReportRequest {
             claims: (site.judge)(&site.file, store, &run),
+            ablations: (site.ablations)(&site.file, store, &run),
+            worlds: Vec::new(),
             run,
             figures: &figures,
             examples: site.examples,

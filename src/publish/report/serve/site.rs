@@ -8,6 +8,7 @@ use axum::response::{Html, IntoResponse, Response};
 use store::{Run, Store};
 use tokio::sync::Semaphore;
 
+use crate::inspect::ablation::Ablation;
 use crate::publish::report::page;
 use crate::publish::report::summary::ClaimRow;
 
@@ -21,6 +22,8 @@ pub struct Site {
     pub examples: usize,
     /// Judges the claims of a run.
     pub judge: fn(&std::path::Path, &Store, &Run) -> Result<Vec<ClaimRow>, String>,
+    /// The ablations of a run that have been compared.
+    pub ablations: fn(&std::path::Path, &Store, &Run) -> Vec<Ablation>,
 }
 
 /// Why a page cannot be shown.

@@ -1,13 +1,12 @@
-//! Evidence that was computed before, kept in the store's folder by the digest of all that decides it. It is a cache:
-//! it can be deleted at any time, is part of no result, and is not believed unless it is whole.
+//! What draws have shown before, kept in the store's folder by the digest of all that decides it. It is a cache: it
+//! can be deleted at any time, is part of no result, and is not believed unless it is whole.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use store::Digest;
-
-use super::evidence::Evidence;
 
 /// The folder, within that of the store.
 const FOLDER: &str = "draws";
@@ -28,7 +27,7 @@ fn path(root: &Path, key: &Digest) -> PathBuf {
 }
 
 /// What was kept under a key; none if nothing was, or if it is not what was written.
-pub fn find(root: &Path, key: &Digest) -> Option<Evidence> {
+pub fn find<T: DeserializeOwned>(root: &Path, key: &Digest) -> Option<T> {
     let text = fs::read(path(root, key)).ok()?;
     let kept: Kept = serde_json::from_slice(&text).ok()?;
     let whole = kept.key == *key && kept.digest == Digest::of(kept.evidence.as_bytes());
@@ -37,8 +36,8 @@ pub fn find(root: &Path, key: &Digest) -> Option<Evidence> {
 
 /// Keeps evidence, and gives it as it will be found: floats may lose a bit on the way. Where it cannot be written, it
 /// is computed again next time.
-pub fn keep(root: &Path, key: &Digest, evidence: &Evidence) -> Evidence {
-    let evidence = serde_json::to_string(evidence).expect("plain data");
+pub fn keep<T: Serialize + DeserializeOwned>(root: &Path, key: &Digest, found: &T) -> T {
+    let evidence = serde_json::to_string(found).expect("plain data");
     let found = serde_json::from_str(&evidence).expect("what was just written");
     let kept = Kept {
         key: *key,
@@ -66,8 +65,8 @@ mod tests {
     fn what_is_not_whole_is_not_believed() {
         let dir = tempfile::tempdir().unwrap();
         let (key, other) = (Digest::of(b"a"), Digest::of(b"b"));
-        let mut evidence = Evidence::default();
-        evidence.draws.holds = 873;
+        let evidence = vec![("holds".to_owned(), 873)];
+        let find = |root: &Path, key: &Digest| find::<Vec<(String, i64)>>(root, key);
         assert_eq!(find(dir.path(), &key), None);
         assert_eq!(keep(dir.path(), &key, &evidence), evidence);
         assert_eq!(find(dir.path(), &key), Some(evidence));
@@ -85,16 +84,14 @@ mod tests {
     #[test]
     fn a_second_look_finds_the_same() {
         use crate::results::statistics::{Interval, Method};
+        use std::collections::BTreeMap;
         let dir = tempfile::tempdir().unwrap();
         let interval = Interval {
             low: 0.1 + 0.2,
             high: 1.0 / 3.0,
             method: Method::Draws,
         };
-        let evidence = Evidence {
-            intervals: [("a".to_owned(), interval)].into(),
-            ..Evidence::default()
-        };
+        let evidence: BTreeMap<String, Interval> = [("a".to_owned(), interval)].into();
         let first = keep(dir.path(), &Digest::of(b"a"), &evidence);
         assert_eq!(find(dir.path(), &Digest::of(b"a")), Some(first));
     }
