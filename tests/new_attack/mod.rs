@@ -179,7 +179,8 @@ fn a_new_attack_is_a_file_and_its_lines_in_the_list() {
         "rows = \"tokens\", vocab = \"tokens.vocab\"",
         "rows = \"some\"",
     );
-    let some = "[stage.some]\nkind = \"sql\"\ninputs = { t = \"tokens\" }\nquery = \"SELECT * FROM t\"\n";
+    let some =
+        "[stage.some]\nkind = \"sql\"\ninputs = { t = \"tokens\" }\nquery = \"SELECT * FROM t\"\n";
     lab.write("pipeline.toml", &format!("{PIPELINE}{without}{some}"));
     let said = with_fixture(&lab, &["plan"]).stderr;
     assert!(
