@@ -150,6 +150,17 @@ fn copies_along_seeds_are_one_execution() {
     };
     assert_eq!(cell("nb"), (json!(1), json!("wilson")), "{printed}");
     assert_eq!(cell("svm"), (json!(3), json!("student-t")), "{printed}");
+    // A claim about both rests on the three executions of the one that draws random numbers.
+    lab.write(
+        "claims.toml",
+        include_str!("pipelines/executions.claims.toml"),
+    );
+    let printed = lab
+        .ablate(&["claims", "--json", "--draws", "100"])
+        .good()
+        .stdout;
+    let judged: serde_json::Value = serde_json::from_str(printed.trim()).unwrap();
+    assert_eq!(judged["executions"], json!(3), "{printed}");
 }
 
 /// The message for a pipeline that cannot be planned.

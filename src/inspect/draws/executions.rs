@@ -67,6 +67,19 @@ fn collect(
     }
 }
 
+/// The outputs of an input that are behind a number with these values of axes.
+pub fn keys_behind(input: &Input, wanted: &AxisTexts) -> Vec<Key> {
+    match input {
+        Input::One(_) => input.keys().collect(),
+        Input::Collect { axes, parts } => {
+            let own = parts
+                .iter()
+                .filter(|(_, values, _)| is_behind(axes, values, wanted));
+            own.map(|(_, _, key)| *key).collect()
+        }
+    }
+}
+
 /// Whether a part has the values that are wanted of its axes.
 fn is_behind(axes: &[String], values: &[Value], wanted: &AxisTexts) -> bool {
     axes.iter().zip(values).all(|(axis, value)| {

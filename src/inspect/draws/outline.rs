@@ -22,7 +22,7 @@ pub struct Outline<'a> {
 }
 
 /// The version of what a draw is: another one makes kept draws void.
-const VERSION: &str = "draws/2";
+const VERSION: &str = "draws/3";
 
 /// Finds what must be recomputed to draw these outputs, which are all stored.
 pub fn outline<'a>(

@@ -8,7 +8,7 @@ use stages::item_local::row_filter;
 use store::{Digest, Store, Value};
 
 use super::columns::columns_read;
-use super::executions::{AxisTexts, representatives};
+use super::executions::{AxisTexts, keys_behind, representatives};
 use super::graph::{Graph, Key, Reached};
 use super::items::{self, ID, ItemTable, Population};
 use super::outline::Outline;
@@ -195,10 +195,11 @@ impl Prepared<'_> {
             let items_behind = keys.any(by_items);
             let behind = |port: &str, values: &AxisTexts| {
                 let (_, input) = inputs.iter().find(|(name, _)| name == port)?;
+                let keys = keys_behind(input, values);
                 Some(Behind {
                     representatives: representatives(&self.graph, &digest, input, values),
-                    seeded: input.keys().any(|key| seeded[key.0]),
-                    items: input.keys().any(by_items),
+                    seeded: keys.iter().any(|key| seeded[key.0]),
+                    items: keys.iter().any(|key| by_items(*key)),
                 })
             };
             // A term is added once: an evaluation of evaluations has it from those.
