@@ -70,7 +70,9 @@ fn every_paper_runs_small() {
         assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
         let again = lab.ablate(&[&smoke[..], &["run"]].concat());
         assert!(!again.stdout.contains("ran  "), "{}", again.stdout);
-        let claims = lab.ablate(&[&smoke[..], &["claims"]].concat());
+        // A tenth of the draws: in a build for tests all of them take minutes.
+        let few = ["claims", "--draws", "100"];
+        let claims = lab.ablate(&[&smoke[..], &few].concat());
         assert_eq!(claims.code, 0, "{}", claims.stderr);
         let expected = "not run";
         assert!(
@@ -81,7 +83,8 @@ fn every_paper_runs_small() {
         let report = lab.ablate(&[&smoke[..], &["report"]].concat()).good();
         // Only the warnings that toy data must give.
         let printed = |line: &&str| {
-            line.contains("the model predicts class") || line.contains("nothing was learnt")
+            let toys = ["the model predicts class", "nothing was learnt"];
+            toys.iter().any(|words| line.contains(words)) || line.contains("are not graded yet")
         };
         let other: Vec<&str> = report
             .stderr
