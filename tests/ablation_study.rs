@@ -75,7 +75,7 @@ fn the_study_of_the_docs_runs() {
         "{latex}"
     );
     assert!(
-        latex.contains("95% intervals of the difference to the base"),
+        latex.contains("95\\% intervals of the difference to the base"),
         "{latex}"
     );
 }

@@ -130,6 +130,18 @@ fn inputs_follow_the_victim() {
     );
 }
 
+/// What an overlay leaves out is not missed: an ablation without its variants, an input that only those points read.
+#[test]
+fn points_that_are_left_out_are_not_missed() {
+    let lab = Lab::new(ABLATION);
+    let planned = lab.ablate(&["plan", "--set", "axes.variant=[\"base\"]"]);
+    assert_eq!(planned.code, 0, "{}", planned.stderr);
+    assert!(planned.stdout.contains(" results: "), "{}", planned.stdout);
+    let lab = Lab::new(include_str!("pipelines/following.toml"));
+    let planned = lab.ablate(&["plan", "--set", "axes.adversary=[\"none\"]"]);
+    assert_eq!(planned.code, 0, "{}", planned.stderr);
+}
+
 /// Copies of what draws no random numbers are executed once, and count once, also in one table with others.
 #[test]
 fn copies_along_seeds_are_one_execution() {
@@ -264,6 +276,23 @@ case!(
     an_unknown_choice,
     &with_t("[choices]\nlarge = { \"t.rows\" = [{ x = 9 }] }\n"),
     &["--set", "choices.larg=true"]
+);
+case!(
+    a_key_of_a_point_that_no_stage_takes,
+    &with_t("[axes.p]\nbase = {}\na = { \"t.rows\" = [{ x = 2 }], columns = 3 }\n")
+);
+case!(
+    a_change_of_a_stage_that_picks,
+    &with_t(
+        "[axes]\nk = [1, 2]\n[axes.p]\nbase = {}\na = { \"best.rows\" = [{ x = 2 }] }\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT ${k} AS x FROM t\"\n[stage.best]\npick = \"q\"\nselect = { over = [\"k\"], metric = \"q\", column = \"x\", best = \"max\" }\n[stage.r]\nkind = \"sql\"\ninputs = { b = \"best\" }\nquery = \"SELECT * FROM b\"\n"
+    )
+);
+case!(
+    a_where_of_an_unknown_column_of_examples,
+    &format!(
+        "{}[stage.e]\nkind = \"evaluate\"\ncells = [{{ from = \"attacked\", where = {{ adversay = \"none\" }}, metric = \"accuracy\", table = \"t\", row = \"{{model}}\", col = \"{{adversary}}\" }}]\n",
+        include_str!("pipelines/following.toml")
+    )
 );
 case!(
     an_input_that_no_instance_reads,

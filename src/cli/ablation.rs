@@ -17,7 +17,7 @@ use crate::inspect::status::{InstanceStatus, instance_statuses, root_cause};
 use crate::inspect::stored;
 use crate::plan::{self, Plan};
 use crate::publish::claims::DRAWS;
-use crate::publish::report::export::Grid;
+use crate::publish::report::export::{Grid, in_latex};
 
 /// What `ablation` takes.
 #[derive(Args)]
@@ -89,7 +89,7 @@ pub fn ablation(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let stored = stored::now(&plan, &wanted, Some(&store));
     let mut found = Vec::new();
     for variants in &asked {
-        all_run(&plan, &statuses, variants)?;
+        all_run(global, &plan, &statuses, variants)?;
         let bar = bar(global, arguments.draws);
         let progress = |done: u64| bar.set_position(done);
         let draws = arguments.draws;
@@ -136,6 +136,7 @@ fn asked(plan: &Plan<'_>, arguments: &Arguments) -> Result<Vec<Variants>, Exit> 
 
 /// Refuses to compare what has not been run.
 fn all_run(
+    global: &Global,
     plan: &Plan<'_>,
     statuses: &[InstanceStatus],
     variants: &Variants,
@@ -148,7 +149,7 @@ fn all_run(
             let waits = (first != label).then(|| format!("it waits on `{first}`"));
             return Err(problem
                 .maybe_help(waits)
-                .help(format!("ablate run {}", variants.stage)));
+                .help(global.command(&format!("run {}", variants.stage))));
         }
     }
     Ok(())
@@ -211,7 +212,10 @@ fn print(global: &Global, arguments: &Arguments, ablation: &Ablation) -> Result<
                     _ => out!("{}", grid.markdown()),
                 }
             }
-            out!("{}", caption(ablation));
+            match format {
+                Format::Latex => out!("\\par\\footnotesize {}", in_latex(&caption(ablation))),
+                _ => out!("{}", caption(ablation)),
+            }
         }
     }
     Ok(())
@@ -271,9 +275,10 @@ fn caption(ablation: &Ablation) -> String {
     }
     format!(
         "Brackets: 95% intervals of the difference to the base, from {} draws over {}, paired. \
-         Marks: * p < 0.05, ** p < 0.01, *** p < 0.001, adjusted by Holm's method for all differences.",
+         Marks: * p < 0.05, ** p < 0.01, *** p < 0.001, adjusted by Holm's method for all differences; before that p is at least {:.4}, because of the number of draws.",
         thousands(ablation.draws as usize),
-        ablation.over
+        ablation.over,
+        2.0 / (ablation.draws + 1) as f64
     )
 }
 

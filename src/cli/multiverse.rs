@@ -100,15 +100,16 @@ fn print(global: &Global, worlds: &[World], claims: &[ClaimAcross]) -> Result<()
         out!("{:width$} {letters}  {turns}", claim.claim);
     }
     out!("R reproduced, U uncertain, N not reproduced, i reported, - not run");
-    let stable = claims
-        .iter()
-        .filter(|claim| claim.run > 0 && claim.turns_with.is_empty());
-    let (stable, run) = (
-        stable.count(),
-        claims.iter().filter(|claim| claim.run > 0).count(),
-    );
+    let judged = claims.iter().filter(|claim| claim.run > 0);
+    let ran = judged
+        .clone()
+        .map(|claim| claim.run)
+        .max()
+        .unwrap_or_default();
+    let stable = judged.clone().filter(|claim| claim.turns_with.is_empty());
+    let (stable, judged) = (stable.count(), judged.count());
     out!(
-        "multiverse: {stable} of {run} claims are stable in {} worlds",
+        "multiverse: {stable} of {judged} claims are stable; {ran} of {} worlds have been run",
         worlds.len()
     );
     Ok(())

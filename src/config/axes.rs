@@ -140,10 +140,37 @@ fn same_column(a: &Value, b: &Value) -> bool {
     (number(a) && number(b)) || a.type_name() == b.type_name()
 }
 
+/// Keys of points that no stage takes would have no effect.
+pub(super) fn untaken_points(axes: &[Axis], decls: &[StageDecl], problems: &mut Vec<Diagnostic>) {
+    for (n, axis) in axes.iter().enumerate() {
+        if decls
+            .iter()
+            .any(|decl| decl.with.iter().any(|(taken, _)| *taken == n))
+        {
+            continue;
+        }
+        let mut own = axis.points.iter().flatten().flat_map(|point| &point.own);
+        if let Some(entry) = own.next() {
+            let (name, key) = (&axis.name, &entry.key);
+            problems.push(
+                Diagnostic::new(format!(
+                    "`{key}` would have no effect: no stage takes axis `{name}` by `with`"
+                ))
+                .at(entry.key_span, "")
+                .help(format!(
+                    "name the stage that it changes: \"STAGE.{key}\"; or add with = [\"{name}\"] to a stage"
+                )),
+            );
+        }
+    }
+}
+
 /// An axis that no stage mentions is a mistake.
 pub(super) fn unused_axes(axes: &[Axis], decls: &[StageDecl], problems: &mut Vec<Diagnostic>) {
     for (n, axis) in axes.iter().enumerate() {
-        if !decls.iter().any(|decl| decl.axes.contains(&n)) {
+        // One whose other points an overlay has left out may have nothing left to say.
+        let left = axis.left_out.is_empty() || axis.points.is_none();
+        if left && !decls.iter().any(|decl| decl.axes.contains(&n)) {
             problems.push(
                 Diagnostic::new(format!("axis `{}` is never used", axis.name))
                     .at(axis.span, "")

@@ -25,7 +25,7 @@ mod tests;
 pub mod tree;
 
 pub use ablations::ablations;
-pub use axis::Axis;
+pub use axis::{Axis, Dotted};
 pub use effective::Effective;
 pub use input::{Input, Reference, reference};
 pub use params::{Bindings, check_params, fill};

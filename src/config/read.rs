@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use store::Value;
 
-use super::axes::{check_axes, unused_axes};
+use super::axes::{check_axes, untaken_points, unused_axes};
 use super::choices::{check_choices, chosen};
 use super::entries::{as_table, decoded, unknown_key, wrong_type};
 use super::overlay::Overlaid;
@@ -99,6 +99,7 @@ fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline,
     // A reference to a stage that is itself wrong would be reported twice: stop before.
     if problems.is_empty() {
         references::resolve(&mut decls, &axes, &mut problems);
+        untaken_points(&axes, &decls, &mut problems);
         unused_axes(&axes, &decls, &mut problems);
     }
     if problems.is_empty() {

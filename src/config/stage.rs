@@ -247,6 +247,15 @@ fn collect_axes(decl: &mut StageDecl, axes: &[Axis], problems: &mut Vec<Diagnost
 /// Keys that contradict each other.
 fn contradictions(decl: &StageDecl, axes: &[Axis], problems: &mut Vec<Diagnostic>) {
     let name = &decl.name;
+    if let (true, Some(change)) = (decl.picks, decl.changes.first()) {
+        let picked = decl.inputs.first().and_then(|input| input.node.as_text());
+        let picked = picked.unwrap_or("the stage that it picks from");
+        problems.push(
+            Diagnostic::new(format!("`{name}` only picks, and has no parameters"))
+                .at(change.entry.key_span, "")
+                .help(format!("change `{picked}`")),
+        );
+    }
     if let (Some(select), Some((_, span))) = (&decl.select, decl.over_listed().first()) {
         problems.push(
             Diagnostic::new(format!("`{name}` has both `over` and `select`"))

@@ -164,7 +164,7 @@ impl Expansion<'_> {
             });
         }
         let placed = Placed { axes: axes.own, at };
-        check_seen(decl, &seen)?;
+        check_seen(self.pipeline, decl, &seen)?;
         check_left(self.pipeline, decl, &placed)?;
         Ok(placed)
     }
@@ -295,7 +295,7 @@ fn check_exclusions(
 }
 
 /// What no instance of the stage has taken notice of.
-fn check_seen(decl: &StageDecl, seen: &Seen) -> Result<(), Diagnostic> {
+fn check_seen(pipeline: &Pipeline, decl: &StageDecl, seen: &Seen) -> Result<(), Diagnostic> {
     if let Some(n) = seen.excluded.iter().position(|hit| !hit) {
         return Err(Diagnostic::new("this exclusion leaves nothing out")
             .at(decl.except[n].span, "")
@@ -310,7 +310,9 @@ fn check_seen(decl: &StageDecl, seen: &Seen) -> Result<(), Diagnostic> {
         .at(entry.key_span, ""));
     }
     let unread = seen.unread.iter().find(|port| !seen.read.contains(port));
-    if let Some(port) = unread {
+    // Points that an overlay has left out may be those that read it.
+    let whole = |(axis, _): &(usize, _)| pipeline.axes[*axis].left_out.is_empty();
+    if let Some(port) = unread.filter(|_| decl.with.iter().all(whole)) {
         let input = decl.inputs.iter().find(|input| input.port == *port);
         let span = input.map_or(decl.span, |input| input.span);
         return Err(

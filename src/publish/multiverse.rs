@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::config::Pipeline;
+use crate::config::{Dotted, Pipeline};
 
 /// One way to decide what the paper leaves open.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,7 +30,17 @@ impl World {
 
 /// The file as it is, each choice alone and, if wanted, two at a time.
 pub fn worlds(pipeline: &Pipeline, pairs: bool) -> Vec<World> {
-    let names: Vec<&String> = pipeline.choices.iter().map(|choice| &choice.name).collect();
+    let choices = &pipeline.choices;
+    let names: Vec<&String> = choices.iter().map(|choice| &choice.name).collect();
+    // Two alternatives of one decision cannot be taken together.
+    let clash = |a: usize, b: usize| {
+        let key = |dotted: &Dotted| (dotted.stage.clone(), dotted.entry.key.clone());
+        let taken: Vec<_> = choices[a].changes.iter().map(key).collect();
+        choices[b]
+            .changes
+            .iter()
+            .any(|other| taken.contains(&key(other)))
+    };
     let mut worlds = vec![World {
         choices: Vec::new(),
     }];
@@ -39,8 +49,9 @@ pub fn worlds(pipeline: &Pipeline, pairs: bool) -> Vec<World> {
     }));
     if pairs {
         for (n, first) in names.iter().enumerate() {
-            worlds.extend(names[n + 1..].iter().map(|second| World {
-                choices: vec![(*first).clone(), (*second).clone()],
+            let others = (n + 1..names.len()).filter(|other| !clash(n, *other));
+            worlds.extend(others.map(|other| World {
+                choices: vec![(*first).clone(), names[other].clone()],
             }));
         }
     }

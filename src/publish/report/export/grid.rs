@@ -83,7 +83,8 @@ fn in_markdown(text: &str) -> String {
     safe
 }
 
-fn in_latex(text: &str) -> String {
+/// Text that LaTeX prints as it is.
+pub fn in_latex(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for sign in text.chars() {
         match sign {

@@ -15,7 +15,7 @@ use stages::tables::results;
 use super::tables::{Cell, PaperTable};
 use super::view::number_as;
 use crate::results::columns;
-pub use grid::Grid;
+pub use grid::{Grid, in_latex};
 
 /// A table as CSV; lists and the like are written as text.
 pub fn csv(table: &RecordBatch) -> Vec<u8> {
