@@ -51,11 +51,11 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
     assert_eq!(count(&mut browser, ".claims tbody tr"), 6.0);
     assert!(count(&mut browser, "table.paper") >= 4.0);
     assert!(count(&mut browser, ".chart svg") >= 4.0);
-    assert!(count(&mut browser, ".stage") >= 15.0, "stages of the graph");
+    assert!(count(&mut browser, ".stage") >= 13.0, "stages of the graph");
 
     let first = browser.text("document.querySelector('.figures .chart').textContent");
     assert!(
-        first.split_whitespace().any(|word| word == "attack"),
+        first.split_whitespace().any(|word| word == "adversary"),
         "{first}"
     );
 
@@ -156,8 +156,10 @@ fn on_paper_nothing_is_cut_in_silence() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    let lab = quick_start(&["--profile", "smoke"]);
-    report(&lab, &["--profile", "smoke"]);
+    // Without the variants of its ablation: of more than 200 steps a page prints the first 200, and says so.
+    let small = ["--profile", "smoke", "--set", "axes.variant=[\"base\"]"];
+    let lab = quick_start(&small);
+    report(&lab, &small);
     browser.media("dark", "print");
     browser.resize(700, 1000);
     browser.open_file(&lab.path("report.html"));

@@ -318,7 +318,7 @@ fn two_runs_are_compared_on_a_page_and_on_the_terminal() {
     assert_eq!(
         printed.stdout,
         "claim good: was reproduced, now not reproduced\n\
-         table accuracy, lstm, clean: was 0.850 ± 0.071, now 0.820 ± 0.028 (−0.030)\n\
+         table accuracy, lstm, clean: was 0.850 ± 0.071, now 0.820 ± 0.028 (−0.030 [−0.411, +0.351])\n\
          table accuracy, lstm, jsma: was 0.100, now 0.100; n was 10, now 5\n\
          ablate: 0 stages the same, 1 not in runs 1 and 2 (ablate diff 1 2)\n"
     );
