@@ -107,11 +107,11 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
     );
 
     // The graph, by keyboard; a folded stage shows its instances.
-    browser.ask("[...document.querySelectorAll('.stage')].find(e => e.getAttribute('aria-label').startsWith('svm-swap')).focus()");
+    browser.ask("[...document.querySelectorAll('.stage')].find(e => e.getAttribute('aria-label').startsWith('waves-attacked')).focus()");
     browser.press("Enter");
     browser.until("document.getElementById('panel').open");
     let title = browser.text("document.getElementById('panel-title').textContent");
-    assert_eq!(title, "svm-swap: 3 instances");
+    assert_eq!(title, "waves-attacked: 8 instances");
     browser.press("Escape");
     // Tab stops at one stage; arrows go on from there.
     let stops = "document.querySelectorAll('.stage[tabindex=\"0\"]').length";
@@ -132,7 +132,7 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
     assert_eq!(browser.text(include_str!("browser/basics.js")), "");
 
     // Provenance of any result.
-    browser.set("#prov-name", "accuracy");
+    browser.set("#prov-name", "accuracy[variant=base]");
     browser.click("#prov-find button");
     browser.until("document.querySelectorAll('#prov-tree details').length > 1");
 
