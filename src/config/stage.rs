@@ -294,7 +294,7 @@ fn contradictions(decl: &StageDecl, axes: &[Axis], problems: &mut Vec<Diagnostic
 
 /// A `--set` whose value no instance has, because every point of an axis sets the key.
 fn overridden_settings(decl: &StageDecl, axes: &[Axis], problems: &mut Vec<Diagnostic>) {
-    // The file is the first source; every `--set` is one of its own.
+    // The file is the first source; every `--set` is a separate one.
     let given = decl
         .params
         .iter()

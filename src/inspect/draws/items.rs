@@ -1,7 +1,7 @@
 //! Tables with a row, or several, for each item, and how they look when items are resampled.
 //!
 //! Tables that hold items of the same data share a population: an item is in a draw equally often in all of them. A
-//! repeated item gets an id of its own, the same everywhere, so that a join by id pairs each copy with itself.
+//! repeated item gets a new id, the same everywhere, so that a join by id pairs each copy with itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -56,7 +56,7 @@ impl Prepared<'_> {
         self.with_results(&stored, |cells, table| cells.of_seed(table, seed))
     }
 
-    /// What is stored, with results moved that have so many executions.
+    /// What is stored, with results moved that have this number of executions.
     pub fn nudged(&self, executions: usize, by: f64) -> Result<Tables, Failure> {
         let stored = Tables::default();
         self.with_results(&stored, |cells, table| cells.nudged(table, executions, by))

@@ -225,7 +225,7 @@ impl ResultCells {
         })
     }
 
-    /// Moves numbers with so many executions, to see what depends on them.
+    /// Moves numbers with this number of executions, to see what depends on them.
     pub fn nudged(&self, table: &RecordBatch, executions: usize, by: f64) -> RecordBatch {
         self.changed(table, |cell, _, _, value| {
             let cell = &self.cells[cell];
