@@ -304,3 +304,34 @@ case!(
         "[axes]\na = [\"u\", \"v\"]\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT x, '${a}' AS b FROM t\"\n[stage.e]\nkind = \"evaluate\"\ncells = [{ from = \"q\", where = { a = \"w\" }, metric = \"x\", table = \"t\", row = \"r\", col = \"c\" }]\n"
     )
 );
+case!(
+    profiles_that_are_like_each_other,
+    &with_t("[profile.a]\nlike = \"b\"\n[profile.b]\nlike = \"a\"\n"),
+    &["--profile", "a"]
+);
+case!(
+    a_point_that_a_setting_keeps_twice,
+    "[axes.p]\na = { rows = [{ x = 1 }] }\nb = { rows = [{ x = 2 }] }\n[stage.q]\nkind = \"table\"\nwith = [\"p\"]\n",
+    &["--set", "axes.p=[\"a\", \"a\"]"]
+);
+case!(
+    an_exclusion_that_is_listed_twice,
+    &with_t(
+        "[axes]\na = [1, 2]\nb = [1, 2]\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT ${a} AS a, ${b} AS b FROM t\"\nexcept = [{ a = 1, b = 1 }, { a = 1, b = 1 }]\n"
+    )
+);
+case!(
+    a_setting_that_a_choice_overrides,
+    &with_t("[choices]\nlarge = { \"t.rows\" = [{ x = 9 }] }\n"),
+    &["--set", "t.rows=[{ x = 3 }]", "--set", "choices.large=true"]
+);
+case!(
+    a_choice_that_cannot_be_taken,
+    &with_t("[choices]\nlarge = { \"t.rows\" = 9 }\n")
+);
+case!(
+    a_cell_from_a_misspelt_stage,
+    &with_t(
+        "[stage.e]\nkind = \"evaluate\"\ncells = [{ from = \"tt\", metric = \"x\", table = \"t\", row = \"r\", col = \"c\" }]\n"
+    )
+);

@@ -37,6 +37,7 @@ impl Tool for Ablate {
         let text = match dag.shape {
             Shape::Chain | Shape::Fan => stage_by_stage(dag, dial),
             Shape::Sweep => sweep(dag, dial),
+            Shape::Grid => grid(dag, dial),
         };
         fs::write(dir.join("pipeline.toml"), text)
     }
@@ -123,6 +124,29 @@ fn sweep(dag: &Dag, dial: i64) -> String {
         "\n[stage.{}]\nkind = \"sql\"\ninputs = {{ t = \"configured\" }}\nover = [\"config\"]\n\
          query = \"SELECT SUM(x) AS x FROM t\"\n",
         dag.last()
+    );
+    text
+}
+
+/// A grid as a user writes it: rows that are points with a query, columns that are values, and an axis that chooses
+/// the input.
+fn grid(dag: &Dag, dial: i64) -> String {
+    let side = dag.size.isqrt();
+    let columns: Vec<String> = (1..=side).map(|column| column.to_string()).collect();
+    let mut text = format!(
+        "{HEAD}\n[axes]\nfrom = [\"base\"]\ncolumn = [{}]\n\n[axes.row]\n",
+        columns.join(", ")
+    );
+    for row in 0..side {
+        let add = row * side;
+        let _ = writeln!(
+            text,
+            "r{row} = {{ query = \"SELECT x + {add} + ${{column}} AS x FROM t\" }}"
+        );
+    }
+    table(&mut text, "base", dial);
+    text.push_str(
+        "\n[stage.cell]\nkind = \"sql\"\ninputs = { t = \"${from}\" }\nwith = [\"row\"]\n",
     );
     text
 }

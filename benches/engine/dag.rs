@@ -15,6 +15,8 @@ pub enum Shape {
     Fan,
     /// A fan of configurations, and a last stage that reads them all.
     Sweep,
+    /// A fan of configurations: each row with each column.
+    Grid,
 }
 
 /// What a stage adds.
@@ -69,6 +71,11 @@ impl Dag {
     pub fn sweep(size: usize) -> Dag {
         let last = ((1..=size).collect(), Amount::Fixed(0));
         Dag::new(Shape::Sweep, size, fan(size + 1).chain([last]))
+    }
+
+    /// A first stage, and one that reads it for each of `side` rows and as many columns.
+    pub fn grid(side: usize) -> Dag {
+        Dag::new(Shape::Grid, side * side, fan(side * side + 1))
     }
 
     fn new(shape: Shape, size: usize, nodes: impl Iterator<Item = (Vec<usize>, Amount)>) -> Dag {
@@ -147,6 +154,7 @@ impl fmt::Display for Shape {
             Shape::Chain => "chain",
             Shape::Fan => "fan",
             Shape::Sweep => "sweep",
+            Shape::Grid => "grid",
         })
     }
 }

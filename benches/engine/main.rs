@@ -81,6 +81,7 @@ fn main() -> ExitCode {
     bench.sweep(&Dag::sweep(100));
     if !arguments.quick {
         bench.plan_only(&Dag::chain(100_000));
+        bench.plan_only(&Dag::grid(100));
     }
 
     println!(

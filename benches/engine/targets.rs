@@ -16,6 +16,7 @@ pub fn render(rows: &[Row]) -> String {
         verdicts.push(noop_in_50_ms(rows, shape));
         verdicts.push(noop_beside_ninja(rows, shape));
         verdicts.push(cold_in_2_ms_a_stage(rows, shape));
+        verdicts.push(cold_beside_ninja(rows, shape));
         verdicts.push(cold_is_linear(rows, shape));
         verdicts.push(noop_in_100_mb(rows, shape));
     }
@@ -23,6 +24,7 @@ pub fn render(rows: &[Row]) -> String {
     verdicts.push(change_planned_in_20_ms(rows));
     verdicts.push(revert_runs_nothing_in_100_ms(rows));
     verdicts.push(long_chain_planned_in_2_s(rows));
+    verdicts.push(grid_planned_in_200_ms(rows));
 
     let mut text = "Targets, by medians\n".to_owned();
     for (target, verdict) in verdicts {
@@ -58,6 +60,17 @@ fn cold_in_2_ms_a_stage(rows: &[Row], shape: Shape) -> Verdict {
     let target = format!("cold, {shape} of 1,000: at most 2 ms a stage");
     let each = wall(rows, "ablate", shape, 1_000, Step::Cold).map(|wall| wall / 1_000);
     (target, each.map(|each| at_most(each, 2.0)))
+}
+
+fn cold_beside_ninja(rows: &[Row], shape: Shape) -> Verdict {
+    let target = format!("cold, {shape} of 1,000: at most 1.2 x ninja's wall time");
+    let of = |tool| wall(rows, tool, shape, 1_000, Step::Cold);
+    let both = of("ablate").zip(of("ninja"));
+    let ratio = both.map(|(ours, theirs)| ours.as_secs_f64() / theirs.as_secs_f64());
+    (
+        target,
+        ratio.map(|ratio| (ratio <= 1.2, format!("{ratio:.2} x"))),
+    )
 }
 
 /// Linear: a stage among a thousand costs no more than one among a hundred, give or take noise.
@@ -114,6 +127,12 @@ fn long_chain_planned_in_2_s(rows: &[Row]) -> Verdict {
     let target = "chain of 100,000: planned in at most 2 s".to_owned();
     let wall = wall(rows, "ablate", Shape::Chain, 100_000, Step::PlanCold);
     (target, wall.map(|wall| at_most(wall, 2_000.0)))
+}
+
+fn grid_planned_in_200_ms(rows: &[Row]) -> Verdict {
+    let target = "grid of 10,000: planned in at most 200 ms".to_owned();
+    let wall = wall(rows, "ablate", Shape::Grid, 10_000, Step::PlanCold);
+    (target, wall.map(|wall| at_most(wall, 200.0)))
 }
 
 fn find<'a>(rows: &'a [Row], tool: &str, shape: Shape, size: usize, step: Step) -> Option<&'a Row> {

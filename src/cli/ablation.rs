@@ -16,7 +16,6 @@ use crate::inspect::ablation::{self, Ablation, Number, Outcome, Variants};
 use crate::inspect::status::{InstanceStatus, instance_statuses, root_cause};
 use crate::inspect::stored;
 use crate::plan::{self, Plan};
-use crate::publish::claims::DRAWS;
 use crate::publish::report::export::{Grid, in_latex};
 
 /// What `ablation` takes.
@@ -48,9 +47,9 @@ pub struct Arguments {
     /// Which end of a number is best, printed in bold in LaTeX and Markdown
     #[arg(long, value_enum, default_value_t = BestEnd::Max)]
     best: BestEnd,
-    /// How many draws the intervals rest on
-    #[arg(long, value_name = "N", default_value_t = DRAWS, value_parser = clap::value_parser!(u64).range(100..=100_000))]
-    draws: u64,
+    /// How many draws the intervals rest on [default: 400 per difference, from 1,000 to 20,000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=1_000_000))]
+    draws: Option<u64>,
 }
 
 /// How the table is printed.
@@ -90,8 +89,11 @@ pub fn ablation(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let mut found = Vec::new();
     for variants in &asked {
         all_run(global, &plan, &statuses, variants)?;
-        let bar = bar(global, arguments.draws);
-        let progress = |done: u64| bar.set_position(done);
+        let bar = bar(global);
+        let progress = |done: u64, of: u64| {
+            bar.set_length(of);
+            bar.set_position(done);
+        };
         let draws = arguments.draws;
         let ablation =
             ablation::compare(&plan, &store, &stored, &statuses, variants, draws, progress)?;
@@ -155,10 +157,10 @@ fn all_run(
     Ok(())
 }
 
-fn bar(global: &Global, draws: u64) -> ProgressBar {
+fn bar(global: &Global) -> ProgressBar {
     let watched = !global.json && !global.quiet && std::io::stderr().is_terminal();
     let bar = match watched {
-        true => ProgressBar::new(draws),
+        true => ProgressBar::new(0),
         false => ProgressBar::hidden(),
     };
     let style =

@@ -7,6 +7,7 @@ use store::Store;
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
+use super::worlds::all_can_be_taken;
 use crate::inspect::explain::{self};
 use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan::{self, Feed, Plan};
@@ -32,6 +33,7 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
+    all_can_be_taken(global, &pipeline)?;
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.targets))?;
     let store = global.existing_store()?;
     let (mut cached, mut will_run, mut waits) = (0, 0, 0);

@@ -17,6 +17,7 @@ use crate::inspect::ablation::{self, Ablation};
 use crate::inspect::stored;
 use crate::plan;
 use crate::publish::claims as judging;
+use crate::publish::multiverse::ClaimAcross;
 use crate::publish::report::figures::spec;
 use crate::publish::report::summary::invocation;
 use crate::publish::report::{self, ClaimRow, LostResult};
@@ -56,10 +57,7 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let request = report::ReportRequest {
         claims: judged(&global.file, &store, &run),
         ablations: ablations(&global.file, &store, &run),
-        worlds: super::claims::so_far(global)
-            .ok()
-            .flatten()
-            .unwrap_or_default(),
+        worlds: worlds(&global.file, &store, &run),
         run,
         figures: &figures,
         examples: arguments.examples,
@@ -182,12 +180,31 @@ pub fn ablations(file: &Path, store: &Store, run: &Run) -> Vec<Ablation> {
         return Vec::new();
     };
     let known = |variants: &ablation::Variants| {
-        ablation::compared_before(&plan, store, &stored, variants, judging::DRAWS)
+        ablation::compared_before(&plan, store, &stored, variants, None)
     };
     ablation::evaluations(&plan)
         .iter()
         .filter_map(known)
         .collect()
+}
+
+/// What claims say in the worlds of a run's profile and settings that have been run.
+pub fn worlds(file: &Path, store: &Store, run: &Run) -> Vec<ClaimAcross> {
+    let settings = run_selection::settings(run).into_iter();
+    let global = Global {
+        file: file.to_owned(),
+        directory: None,
+        store: Some(store.root().to_owned()),
+        profile: run.profile.clone(),
+        set: settings
+            .filter(|set| !set.starts_with("choices."))
+            .collect(),
+        memory: None,
+        json: false,
+        quiet: true,
+    };
+    let known = super::claims::so_far(&global).ok().flatten();
+    known.unwrap_or_default()
 }
 
 /// The headline of a rendered error.

@@ -33,6 +33,7 @@ pub fn serve(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         examples: arguments.examples,
         judge: report::judged,
         ablations: report::ablations,
+        worlds: report::worlds,
     };
     let at = SocketAddr::new(arguments.bind, arguments.port);
     let say = |at: SocketAddr| match (global.json, global.quiet) {

@@ -1,7 +1,10 @@
-//! The options of a command, with the choices of a world taken.
+//! The options of a command, with the choices of a world taken; and whether every choice can be taken.
 
-use super::global::Global;
-use crate::publish::multiverse::World;
+use super::exit::Exit;
+use super::global::{Global, in_pipeline};
+use crate::config::Pipeline;
+use crate::plan;
+use crate::publish::multiverse::{World, worlds};
 
 /// The same options, with the choices of a world taken.
 pub fn in_world(global: &Global, world: &World) -> Global {
@@ -9,4 +12,19 @@ pub fn in_world(global: &Global, world: &World) -> Global {
     own.set.extend(world.settings());
     own.quiet |= !world.choices.is_empty() && global.json;
     own
+}
+
+/// Plans the pipeline once with each of its choices: one that cannot be taken must not be found out after hours.
+/// Without `--set`, which may be about what a choice sets too.
+pub fn all_can_be_taken(global: &Global, pipeline: &Pipeline) -> Result<(), Exit> {
+    let written = Global {
+        set: Vec::new(),
+        quiet: true,
+        ..global.clone()
+    };
+    for world in worlds(pipeline, false).iter().skip(1) {
+        let pipeline = in_world(&written, world).pipeline()?;
+        in_pipeline(&pipeline, plan::build(&pipeline))?;
+    }
+    Ok(())
 }

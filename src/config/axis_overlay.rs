@@ -59,6 +59,10 @@ fn keep(axis: &str, points: &Table, names: &[Node]) -> Result<Table, Diagnostic>
     for name in names {
         let found = name.as_text().and_then(|text| points.get(text));
         match found {
+            Some(point) if kept.get(&point.key).is_some() => {
+                let message = format!("axis `{axis}` lists `{}` twice", point.key);
+                return Err(Diagnostic::new(message).at(name.span, "already listed"));
+            }
             Some(point) => kept.put(point.clone()),
             None => return Err(no_point(axis, points, name)),
         }

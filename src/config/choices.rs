@@ -4,7 +4,7 @@ use super::axis::Dotted;
 use super::entries::{as_table, bad_name, is_name};
 use super::points::check_point;
 use super::tree::Table;
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::{Diagnostic, Span, nearest};
 
 /// One alternative to what is written.
 #[derive(Debug)]
@@ -49,6 +49,24 @@ pub(super) fn check_choices(
         });
     }
     choices
+}
+
+/// Refuses a `--set` of a parameter that a choice sets too: the choice would win, and the setting have no effect.
+pub(super) fn set_twice(
+    settings: &[(String, String, Span)],
+    chosen: &[Dotted],
+    problems: &mut Vec<Diagnostic>,
+) {
+    for (stage, key, span) in settings {
+        let same = |dotted: &&Dotted| dotted.stage == *stage && dotted.entry.key == *key;
+        if let Some(dotted) = chosen.iter().find(same) {
+            problems.push(
+                Diagnostic::new(format!("--set {stage}.{key} would have no effect"))
+                    .at(*span, "")
+                    .at(dotted.entry.key_span, "this choice sets it too"),
+            );
+        }
+    }
 }
 
 /// What the named choices change.

@@ -1,8 +1,11 @@
 //! A stage's keys at one point of its axes: what is written, then what points set, then what is changed from outside.
 
+use std::borrow::Cow;
+
 use super::axis::Axis;
 use super::input::Input;
 use super::params::{Bindings, fill};
+use super::renamed;
 use super::stage::StageDecl;
 use super::tree::{Entry, Node};
 
@@ -59,17 +62,23 @@ impl StageDecl {
             let points = axes[*axis].points.as_ref();
             let point = points.and_then(|points| points.get(value(*axis)));
             for entry in point.into_iter().flat_map(|point| &point.own) {
-                effective.put(entry);
+                effective.put(&self.present(entry));
             }
         }
         for (n, change) in self.changes.iter().enumerate() {
             let here = change.point.is_none_or(|(axis, at)| value(axis) == at);
-            if here && self.applies(&change.entry.key, &effective.params, &bindings) {
-                effective.put(&change.entry);
+            let entry = self.present(&change.entry);
+            if here && self.applies(&entry.key, &effective.params, &bindings) {
+                effective.put(&entry);
                 effective.applied.push(n);
             }
         }
         effective
+    }
+
+    /// A key that a point or a choice sets, by its present name.
+    fn present<'a>(&self, entry: &'a Entry) -> Cow<'a, Entry> {
+        renamed::current(self.kind, entry).map_or(Cow::Borrowed(entry), Cow::Owned)
     }
 
     /// The values of its axes, by name.

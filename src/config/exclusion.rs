@@ -54,6 +54,10 @@ pub(super) fn read(entry: &Entry, axes: &[Axis], problems: &mut Vec<Diagnostic>)
         let parts = table.entries.iter().map(|entry| part(entry, axes));
         match parts.collect::<Result<Vec<_>, _>>() {
             Ok(parts) if parts.iter().any(|(_, values)| values.is_empty()) => {}
+            Ok(parts) if found.iter().any(|known: &Exclusion| known.parts == parts) => {
+                let problem = Diagnostic::new("an exclusion is listed twice");
+                problems.push(problem.at(item.span, "already listed"));
+            }
             Ok(parts) => found.push(Exclusion {
                 parts,
                 span: item.span,

@@ -8,7 +8,7 @@ use store::{Params, Value};
 use super::entries::{bad_name, is_name, wrong_type};
 use super::params::{Bindings, fill};
 use super::tree::{Entry, Node, Raw, Table};
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Diagnostic, Span, nearest};
 
 /// An input port and what it reads, as written.
 #[derive(Clone, Debug)]
@@ -72,6 +72,7 @@ pub(super) fn named_by_params(
     params: &[Entry],
     written: &[Input],
     stages: &Table,
+    problems: &mut Vec<Diagnostic>,
 ) -> Vec<Input> {
     let filled: Params = params
         .iter()
@@ -83,13 +84,21 @@ pub(super) fn named_by_params(
         let stage = name
             .split_once('.')
             .map_or(name.as_str(), |(stage, _)| stage);
-        if written.iter().chain(&inputs).any(known) || stages.get(stage).is_none() {
+        if written.iter().chain(&inputs).any(known) {
             continue;
         }
         let Some(entry) = params.iter().find(|entry| entry.key == param) else {
             continue;
         };
         let span = place_of(&entry.node, &name).unwrap_or(entry.node.span);
+        if stages.get(stage).is_none() {
+            let names = stages.entries.iter().map(|entry| entry.key.as_str());
+            let names = names.chain(written.iter().map(|input| input.port.as_str()));
+            let message = format!("`{name}` is neither a stage nor an input of this one");
+            let hint = nearest(stage, names).unwrap_or_default();
+            problems.push(Diagnostic::new(message).at(span, hint));
+            continue;
+        }
         inputs.push(Input {
             port: name.clone(),
             span,

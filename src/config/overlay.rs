@@ -23,6 +23,8 @@ pub struct Overlaid {
     pub left_out: LeftOut,
     /// The alternatives of `[choices]` that they take: `--set choices.NAME=true`.
     pub choices: Vec<String>,
+    /// The parameters that `--set` gives a value: stage, key, and where the value is.
+    pub settings: Vec<(String, String, Span)>,
 }
 
 /// Applies the profile and then the settings to the tree.
@@ -54,17 +56,19 @@ fn profile(root: &mut Table, name: &str, left_out: &mut LeftOut, problems: &mut 
         Some(Raw::Table(table)) => table,
         _ => Table::default(),
     };
-    apply_profile(root, &mut profiles, name, left_out, problems);
+    apply_profile(root, &mut profiles, &[name], left_out, problems);
 }
 
-/// Applies one profile, after the one that it is like. Each is taken out, so that none is applied twice.
+/// Applies the last profile of a path, after the one that it is like. Each is taken out, so that none is applied
+/// twice. `path`: the profiles that lead to it by `like`.
 fn apply_profile(
     root: &mut Table,
     profiles: &mut Table,
-    name: &str,
+    path: &[&str],
     left_out: &mut LeftOut,
     problems: &mut Vec<Diagnostic>,
 ) {
+    let name = path[path.len() - 1];
     let known: Vec<String> = profiles.entries.iter().map(|e| e.key.clone()).collect();
     let Some(Entry { node, .. }) = profiles.take(name) else {
         let list = match known.is_empty() {
@@ -89,14 +93,10 @@ fn apply_profile(
     if let Some(like) = overlay.take("like") {
         match like.node.as_text() {
             Some(other) if profiles.get(other).is_some() => {
-                apply_profile(root, profiles, other, left_out, problems);
+                let path: Vec<&str> = path.iter().copied().chain([other]).collect();
+                apply_profile(root, profiles, &path, left_out, problems);
             }
-            Some(other) => {
-                let names = profiles.entries.iter().map(|e| e.key.as_str());
-                let hint = nearest(other, names).unwrap_or_default();
-                let problem = Diagnostic::new(format!("no other profile `{other}`"));
-                problems.push(problem.at(like.node.span, hint));
-            }
+            Some(other) => problems.push(no_such_like(other, path, profiles, like.node.span)),
             None => problems.push(wrong_type(&like, "the name of a profile")),
         }
     }
@@ -135,6 +135,19 @@ fn apply_profile(
             table.entries.into_iter().for_each(|value| stage.put(value));
         }
     }
+}
+
+/// A profile that is like one that the file does not have, or like itself through others.
+fn no_such_like(other: &str, path: &[&str], profiles: &Table, span: Span) -> Diagnostic {
+    if let Some(at) = path.iter().position(|known| *known == other) {
+        let names: Vec<&str> = path[at..].iter().copied().chain([other]).collect();
+        let names = names.join(" -> ");
+        return Diagnostic::new(format!("profiles are like each other: {names}"))
+            .at(span, "one of them must not have `like`");
+    }
+    let names = profiles.entries.iter().map(|e| e.key.as_str());
+    Diagnostic::new(format!("no other profile `{other}`"))
+        .at(span, nearest(other, names).unwrap_or_default())
 }
 
 /// `stage.param=value`, also `pipeline.seed=8` and `axes.scale=[1, 2]`.
@@ -178,6 +191,9 @@ fn set(
             &path[..path.len() - 1]
         }
     };
+    overlaid
+        .settings
+        .push((path[0].to_owned(), path[1..].join("."), span));
     for part in parents {
         table = child(table, part, span);
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use store::Value;
 
 use super::axes::{check_axes, untaken_points, unused_axes};
-use super::choices::{check_choices, chosen};
+use super::choices::{check_choices, chosen, set_twice};
 use super::entries::{as_table, decoded, unknown_key, wrong_type};
 use super::overlay::Overlaid;
 use super::pipeline::{Data, Pipeline, PipelineRequest, UNNAMED};
@@ -76,6 +76,7 @@ fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline,
         problems.push(problem);
         Vec::new()
     });
+    set_twice(&overlaid.settings, &chosen, &mut problems);
     // What a stage copies from one that does not exist would be missed again below.
     if !problems.is_empty() {
         return Err(problems);

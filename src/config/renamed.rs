@@ -32,6 +32,56 @@ pub fn replace(kind: &dyn Stage, table: &mut Table, outdated: &mut Outdated) {
     }
 }
 
+/// A key that a point or a choice sets, under its present name and with its present value; none if it is not an old
+/// one.
+pub fn current(kind: &dyn Stage, entry: &Entry) -> Option<Entry> {
+    kind.renamed().iter().find_map(|renamed| {
+        let key = |new: String| Entry {
+            key: new,
+            ..entry.clone()
+        };
+        match *renamed {
+            Renamed::Param { old, new } => (entry.key == old).then(|| key(new.to_owned())),
+            Renamed::Input { old, new } => {
+                let port = entry.key.strip_prefix("inputs.")?;
+                (port == old).then(|| key(format!("inputs.{new}")))
+            }
+            Renamed::Value { param, old, new } => {
+                let is_old = entry.key == param && entry.node.as_text() == Some(old);
+                let mut entry = is_old.then(|| entry.clone())?;
+                entry.node.raw = Raw::Scalar(Value::Text(new.to_owned()));
+                Some(entry)
+            }
+        }
+    })
+}
+
+/// Warns of the old names that points and choices use for a stage.
+pub fn warn<'a>(
+    kind: &dyn Stage,
+    entries: impl Iterator<Item = &'a Entry>,
+    outdated: &mut Outdated,
+) {
+    for entry in entries {
+        let Some(now) = current(kind, entry) else {
+            continue;
+        };
+        let (message, new) = match now.key == entry.key {
+            true => (
+                format!("this value of `{}` has a new name", entry.key),
+                now.node.as_text().unwrap_or_default().to_owned(),
+            ),
+            false => (
+                format!("`{}` is now called `{}`", entry.key, now.key),
+                now.key.clone(),
+            ),
+        };
+        outdated
+            .warnings
+            .push(warning(message, entry.key_span, &new));
+    }
+}
+
 fn key(table: &mut Table, old: &str, new: &str, what: &str, outdated: &mut Outdated) {
     let current = table.get(new).map(|entry| entry.key_span);
     let Some(entry) = table.entries.iter_mut().find(|entry| entry.key == old) else {

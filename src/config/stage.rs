@@ -147,7 +147,7 @@ pub fn check(
         Some(entry) => inputs_of(entry, &mut problems),
         None => Vec::new(),
     };
-    let wired = named_by_params(kind, &table.entries, &inputs, stages);
+    let wired = named_by_params(kind, &table.entries, &inputs, stages, &mut problems);
     let over = match table.take("over") {
         Some(entry) => Over::Listed(axis_list(&entry, axes, &mut problems)),
         None if !wired.is_empty() && table.get("select").is_none() => Over::Rest,
@@ -184,6 +184,10 @@ pub fn check(
         reads: Vec::new(),
     };
     take_changes(&mut decl, axes, chosen);
+    let points = decl.with.iter().flat_map(|(axis, _)| &axes[*axis].points);
+    let own = points.flatten().flat_map(|point| &point.own);
+    let changed = decl.changes.iter().map(|change| &change.entry);
+    renamed::warn(decl.kind, own.chain(changed), outdated);
     collect_axes(&mut decl, axes, &mut problems);
     contradictions(&decl, axes, &mut problems);
     match problems.is_empty() {

@@ -46,11 +46,23 @@ impl Variants {
 }
 
 /// What decides an ablation's numbers.
-fn key(outline: &Digest, variants: &Variants, draws: u64) -> Digest {
+fn key(outline: &Digest, variants: &Variants, draws: Option<u64>) -> Digest {
     let Variants {
         stage, axis, names, ..
     } = variants;
-    Digest::of(format!("ablation/1 {outline} {stage} {axis} {names:?} {draws}").as_bytes())
+    Digest::of(format!("ablation/2 {outline} {stage} {axis} {names:?} {draws:?}").as_bytes())
+}
+
+/// The fewest draws, and the most that are made unless somebody asks for more.
+const DRAWS: [u64; 2] = [1_000, 20_000];
+/// For each difference: a probability is at least 2 / draws, and Holm's method multiplies the smallest by the number
+/// of differences, so with fewer no mark could appear.
+const DRAWS_FOR_EACH: u64 = 400;
+
+/// How many draws so many differences need.
+fn enough_draws(differences: usize) -> u64 {
+    let [least, most] = DRAWS;
+    (DRAWS_FOR_EACH * differences as u64).clamp(least, most)
 }
 
 /// The comparison of the variants as it was made before; none if it was not, or something has not been run.
@@ -59,7 +71,7 @@ pub fn compared_before(
     store: &Store,
     stored: &Stored,
     variants: &Variants,
-    draws: u64,
+    draws: Option<u64>,
 ) -> Option<Ablation> {
     let sources = variants.sources();
     let made = |source: &Source| stored.outputs[source.instance].is_some();
@@ -173,15 +185,16 @@ pub struct Outcome {
 /// Means by cell, and the numbers of the seeds.
 type Means = BTreeMap<CellName, Vec<f64>>;
 
-/// Compares the variants. `progress` is told how many draws are done.
+/// Compares the variants, by as many draws as their differences need if no number is given. `progress` is told how
+/// many draws are done, and of how many.
 pub fn compare(
     plan: &Plan<'_>,
     store: &Store,
     stored: &Stored,
     statuses: &[InstanceStatus],
     variants: &Variants,
-    draws: u64,
-    progress: impl Fn(u64) + Sync,
+    draws: Option<u64>,
+    progress: impl Fn(u64, u64) + Sync,
 ) -> Result<Ablation, store::Error> {
     let sources = variants.sources();
     let outline = outline(plan, store, stored, &sources);
@@ -195,22 +208,29 @@ pub fn compare(
         .map(|source| read(&prepared.table(&Default::default(), *source)));
     let tables: Vec<Means> = tables.collect();
     let (items, seeds) = (prepared.vary_items(), prepared.vary_seeds());
-    let draws = if items || seeds { draws } else { 0 };
-    let done = std::sync::atomic::AtomicU64::new(0);
-    let drawn: Vec<Option<Vec<Means>>> = (0..draws)
-        .into_par_iter()
-        .map(|draw| {
-            let found = one_draw(&prepared, &sources, draw).ok();
-            progress(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1);
-            found
-        })
-        .collect();
-    let drawn: Vec<Vec<Means>> = drawn.into_iter().flatten().collect();
     let (over, method) = match (items, seeds) {
         (true, true) => ("items and seeds", Method::Draws),
         (true, false) => ("items", Method::DrawnItems),
         _ => ("seeds", Method::DrawnSeeds),
     };
+    let known = numbers(variants, &tables, &[], method);
+    let differences = known.iter().flat_map(|number| &number.values);
+    let differences = differences.filter(|value| value.difference.is_some());
+    let draws = match items || seeds {
+        true => draws.unwrap_or_else(|| enough_draws(differences.count())),
+        false => 0,
+    };
+    let done = std::sync::atomic::AtomicU64::new(0);
+    let drawn: Vec<Option<Vec<Means>>> = (0..draws)
+        .into_par_iter()
+        .map(|draw| {
+            let found = one_draw(&prepared, &sources, draw).ok();
+            let made = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+            progress(made, draws);
+            found
+        })
+        .collect();
+    let drawn: Vec<Vec<Means>> = drawn.into_iter().flatten().collect();
     let mut numbers = numbers(variants, &tables, &drawn, method);
     adjust(&mut numbers);
     let order = in_order(variants);
@@ -403,6 +423,17 @@ fn about(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_smallest_probability_can_be_marked_whatever_the_number_of_differences() {
+        for differences in [1, 3, 26, 50] {
+            let draws = enough_draws(differences) as f64;
+            let least = 2.0 / (draws + 1.0) * differences as f64;
+            assert!(least < 0.01, "{differences} differences: {least}");
+        }
+        assert_eq!(enough_draws(1), 1_000);
+        assert_eq!(enough_draws(1_000_000), 20_000);
+    }
 
     #[test]
     fn a_difference_that_all_draws_have_is_rarely_chance() {

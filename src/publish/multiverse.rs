@@ -13,6 +13,13 @@ pub struct World {
 }
 
 impl World {
+    /// The file as it is.
+    pub fn written() -> World {
+        World {
+            choices: Vec::new(),
+        }
+    }
+
     /// As people call it.
     pub fn name(&self) -> String {
         match self.choices.is_empty() {
@@ -41,9 +48,7 @@ pub fn worlds(pipeline: &Pipeline, pairs: bool) -> Vec<World> {
             .iter()
             .any(|other| taken.contains(&key(other)))
     };
-    let mut worlds = vec![World {
-        choices: Vec::new(),
-    }];
+    let mut worlds = vec![World::written()];
     worlds.extend(names.iter().map(|name| World {
         choices: vec![(*name).clone()],
     }));

@@ -90,17 +90,14 @@ fn difference(outcome: &Outcome) -> String {
 }
 
 /// A line of a picture: a number with its interval.
-pub struct Row {
-    /// What it is of.
-    pub name: String,
-    /// The number.
-    pub value: f64,
-    /// The ends of its interval.
-    pub ends: Option<[f64; 2]>,
+struct Row {
+    name: String,
+    value: f64,
+    ends: Option<[f64; 2]>,
 }
 
 /// A picture with a line for each number: a dot, and its interval as a bar. `mark`: where a vertical line stands.
-pub fn intervals(rows: &[Row], mark: Option<f64>) -> String {
+fn intervals(rows: &[Row], mark: Option<f64>) -> String {
     let (width, names, line) = (560.0, 180.0, 22.0);
     let all = rows.iter().flat_map(|row| {
         let [low, high] = row.ends.unwrap_or([row.value; 2]);
@@ -155,7 +152,8 @@ pub fn intervals(rows: &[Row], mark: Option<f64>) -> String {
     svg + "</svg>"
 }
 
-fn escaped(text: &str) -> String {
+/// A text inside SVG.
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

@@ -11,6 +11,7 @@
 pub mod ablations;
 mod cell_source;
 pub mod compare;
+mod curve;
 mod data;
 pub mod examples;
 pub mod export;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::ablations::{Row, intervals};
-use crate::publish::multiverse::{ClaimAcross, ClaimInWorld};
+use super::curve::{CurvePoint, curve};
+use crate::publish::multiverse::{ClaimAcross, ClaimInWorld, World};
 
 /// A claim across worlds as the page shows it.
 #[derive(Serialize)]
@@ -14,7 +14,7 @@ pub struct WorldsView {
     /// What the picture shows.
     number: String,
     svg: String,
-    /// Each world with its verdict, in the order of the picture.
+    /// Each world with its verdict.
     rows: Vec<[String; 2]>,
 }
 
@@ -25,26 +25,12 @@ pub fn view(claims: &[ClaimAcross]) -> Vec<WorldsView> {
 }
 
 fn one(claim: &ClaimAcross) -> WorldsView {
-    let mut worlds: Vec<(&String, &ClaimInWorld)> = claim
-        .names
-        .iter()
-        .zip(&claim.worlds)
-        .filter(|(_, said)| said.run)
+    let worlds = claim.names.iter().zip(&claim.worlds);
+    let run = worlds.filter(|(_, said)| said.run);
+    let points: Vec<CurvePoint> = run
+        .clone()
+        .filter_map(|(name, said)| point(name, said))
         .collect();
-    let first = |said: &ClaimInWorld| {
-        let number = said.numbers.first()?;
-        Some((number.1?, number.2))
-    };
-    let size = |said: &ClaimInWorld| first(said).map_or(f64::NAN, |(value, _)| value);
-    worlds.sort_by(|a, b| size(a.1).total_cmp(&size(b.1)));
-    let rows = worlds.iter().filter_map(|(name, said)| {
-        let (value, ends) = first(said)?;
-        Some(Row {
-            name: (*name).clone(),
-            value,
-            ends,
-        })
-    });
     let number = claim.worlds.iter().find_map(|said| said.numbers.first());
     WorldsView {
         claim: claim.claim.clone(),
@@ -53,10 +39,23 @@ fn one(claim: &ClaimAcross) -> WorldsView {
             false => format!("turns with {}", claim.turns_with.join(", ")),
         },
         number: number.map_or(String::new(), |(name, ..)| name.clone()),
-        svg: intervals(&rows.collect::<Vec<_>>(), None),
-        rows: worlds
-            .iter()
-            .map(|(name, said)| [(*name).clone(), said.verdict.clone()])
+        svg: curve(&points),
+        rows: run
+            .map(|(name, said)| [name.clone(), said.verdict.clone()])
             .collect(),
     }
+}
+
+/// The claim's first number in a world.
+fn point(name: &str, said: &ClaimInWorld) -> Option<CurvePoint> {
+    let (_, value, ends) = said.numbers.first()?;
+    Some(CurvePoint {
+        choices: match name == World::written().name() {
+            true => Vec::new(),
+            false => name.split(" + ").map(str::to_owned).collect(),
+        },
+        value: (*value)?,
+        ends: *ends,
+        verdict: said.verdict.clone(),
+    })
 }

@@ -87,7 +87,7 @@ async fn report(
         let request = ReportRequest {
             claims: (site.judge)(&site.file, store, &run),
             ablations: (site.ablations)(&site.file, store, &run),
-            worlds: Vec::new(),
+            worlds: (site.worlds)(&site.file, store, &run),
             run,
             figures: &figures,
             examples: site.examples,

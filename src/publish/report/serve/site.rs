@@ -9,6 +9,7 @@ use store::{Run, Store};
 use tokio::sync::Semaphore;
 
 use crate::inspect::ablation::Ablation;
+use crate::publish::multiverse::ClaimAcross;
 use crate::publish::report::page;
 use crate::publish::report::summary::ClaimRow;
 
@@ -24,6 +25,8 @@ pub struct Site {
     pub judge: fn(&std::path::Path, &Store, &Run) -> Result<Vec<ClaimRow>, String>,
     /// The ablations of a run that have been compared.
     pub ablations: fn(&std::path::Path, &Store, &Run) -> Vec<Ablation>,
+    /// What claims say in the worlds of `[choices]` that have been run.
+    pub worlds: fn(&std::path::Path, &Store, &Run) -> Vec<ClaimAcross>,
 }
 
 /// Why a page cannot be shown.
