@@ -357,3 +357,74 @@ fn ten_thousand_examples_and_a_thousand_stages_stay_usable() {
     browser.screenshot("report-large");
     assert_eq!(browser.errors(), Vec::<String>::new());
 }
+
+/// How sure a number is can be seen: differences of an ablation, and a claim in every world, in a file and served.
+#[test]
+fn intervals_of_ablations_and_worlds_are_drawn() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let lab = Lab::new(include_str!("pipelines/worlds.toml"));
+    lab.write("claims.toml", include_str!("pipelines/worlds.claims.toml"));
+    lab.ablate(&["multiverse", "--quiet"]).good();
+    // As written last, so that it is the run that is shown.
+    lab.run();
+    lab.ablate(&["ablation"]).good();
+    report(&lab, &[]);
+    browser.media("light", "screen");
+    browser.open_file(&lab.path("report.html"));
+    let look = |browser: &mut Browser| {
+        let count = |browser: &mut Browser, selector: &str| {
+            browser.number(&format!("document.querySelectorAll('{selector}').length"))
+        };
+        // One number differs between the variants: a dot for each, an interval for those that are not the base.
+        assert_eq!(count(browser, "#ablations svg.intervals circle"), 3.0);
+        assert_eq!(
+            count(
+                browser,
+                "#ablations svg.intervals line:not([stroke-dasharray])"
+            ),
+            2.0
+        );
+        // Below, which is as written, above: from left to right, higher and higher, each in its colour.
+        let dots = "[...document.querySelectorAll('#worlds svg.curve .dot')]";
+        let titles = browser.text(&format!(
+            "{dots}.map(e => e.querySelector('title').textContent.split(':')[0]).join()"
+        ));
+        assert_eq!(titles, "low,as written,high");
+        let places = |browser: &mut Browser, at: &str| {
+            browser.ask(&format!(
+                "{dots}.map(e => Number(e.querySelector('circle').getAttribute('{at}')))"
+            ))
+        };
+        let (x, y) = (places(browser, "cx"), places(browser, "cy"));
+        let numbers = |v: &serde_json::Value| -> Vec<f64> {
+            v.as_array()
+                .unwrap()
+                .iter()
+                .map(|v| v.as_f64().unwrap())
+                .collect()
+        };
+        assert!(numbers(&x).is_sorted() && numbers(&y).iter().rev().is_sorted());
+        let colour =
+            |n: usize| format!("getComputedStyle({dots}[{n}].querySelector('circle')).fill");
+        let colours: Vec<String> = (0..3).map(|n| browser.text(&colour(n))).collect();
+        assert!(
+            colours[0] != colours[1] && colours[1] == colours[2],
+            "{colours:?}"
+        );
+        assert_eq!(count(browser, "#worlds svg.curve .taken"), 2.0);
+        assert_eq!(browser.errors(), Vec::<String>::new());
+    };
+    look(&mut browser);
+    browser.ask("document.getElementById('worlds').scrollIntoView()");
+    browser.screenshot("report-worlds");
+    let server = crate::serve::Server::start(&lab);
+    let last = lab
+        .ablate(&["runs", "--limit", "1", "--json"])
+        .good()
+        .stdout;
+    let last: serde_json::Value = serde_json::from_str(last.trim()).unwrap();
+    browser.open(&format!("http://{}/run/{}", server.host, last["run"]));
+    look(&mut browser);
+}

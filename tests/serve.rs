@@ -9,14 +9,14 @@ use crate::lab::Lab;
 use crate::report::{CLAIM, RESULTS};
 
 /// A server that ends with the test.
-struct Server {
+pub struct Server {
     child: Child,
     /// `127.0.0.1:40123`
-    host: String,
+    pub host: String,
 }
 
 impl Server {
-    fn start(lab: &Lab) -> Server {
+    pub fn start(lab: &Lab) -> Server {
         let mut child = lab
             .command(&["serve", "--port", "0"])
             .stdout(Stdio::piped())
