@@ -162,6 +162,10 @@ fn copies_along_seeds_are_one_execution() {
     };
     assert_eq!(cell("nb"), (json!(1), json!("wilson")), "{printed}");
     assert_eq!(cell("svm"), (json!(3), json!("student-t")), "{printed}");
+    // A recorded run tells the same of its numbers.
+    let past = lab.ablate(&["show", "results", "--run", "last", "--json"]);
+    let past: serde_json::Value = serde_json::from_str(&past.good().stdout).unwrap();
+    assert_eq!(past["cells"], shown["cells"]);
     // A claim about both rests on the three executions of the one that draws random numbers.
     lab.write(
         "claims.toml",

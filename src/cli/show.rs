@@ -157,19 +157,15 @@ fn show_past(global: &Global, arguments: &Arguments, store: &Store, run: Run) ->
             digest: output.digest,
         });
     }
-    let notes = || degenerate::behind_steps(store, &recorded, asked.into_iter());
-    print(
-        global,
-        arguments,
-        store,
-        &parts,
-        notes,
-        |_| None,
-        || {
-            let found = table::of_run(store, &recorded, &arguments.result);
-            found.map(|(table, _)| table).map_err(none)
-        },
-    )
+    let notes = || degenerate::behind_steps(store, &recorded, asked.iter().copied());
+    let cells = |table: &RecordBatch| match asked[..] {
+        [step] => summaries::of_recorded(&recorded, step, table),
+        _ => None,
+    };
+    print(global, arguments, store, &parts, notes, cells, || {
+        let found = table::of_run(store, &recorded, &arguments.result);
+        found.map(|(table, _)| table).map_err(none)
+    })
 }
 
 /// One instance of what is shown.
