@@ -28,8 +28,19 @@ fn points_set_keys_and_axes_choose_inputs() {
     // A reader that does not collect has the instances whose inputs exist; one that collects skips the rest.
     assert_eq!(count("again["), 5);
     assert_eq!(lab.rows("all").len(), 5);
-    // The best of the three, picked once for all readers.
+    // The best of the three, picked once for all readers; the plan says which it is.
     assert_eq!(lab.rows("from-best"), [json!({ "y": 20 })]);
+    let planned = lab.ablate(&["plan", "--wiring", "from-best"]).good().stdout;
+    assert!(
+        planned.contains("b <- again[table=big,how=twice], the best of 5\n"),
+        "{planned}"
+    );
+    // What a point sets is not a default.
+    let audit = lab.ablate(&["audit", "from-best", "--json"]).good().stdout;
+    let audit: serde_json::Value = serde_json::from_str(&audit).unwrap();
+    let steps = audit["steps"].as_array().unwrap();
+    let step = |label: &str| steps.iter().find(|step| step["stage"] == label).unwrap();
+    assert_eq!(step("rated[table=big,how=twice]")["defaults"], json!([]));
 }
 
 #[test]

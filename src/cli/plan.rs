@@ -9,8 +9,9 @@ use super::global::{Global, in_pipeline};
 use super::print::out;
 use super::worlds::all_can_be_taken;
 use crate::inspect::explain::{self};
-use crate::inspect::status::{InstanceStatus, instance_statuses};
+use crate::inspect::status::{InstanceStatus, instance_statuses, resolved};
 use crate::plan::{self, Feed, Plan};
+use crate::resolve::{Chosen, Resolved};
 use crate::results::find;
 
 /// What `plan` takes.
@@ -38,10 +39,8 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let store = global.existing_store()?;
     let (mut cached, mut will_run, mut waits) = (0, 0, 0);
     let mut lines = String::new();
-    for (n, status) in instance_statuses(&plan, &wanted, store.as_ref())
-        .iter()
-        .enumerate()
-    {
+    let statuses = instance_statuses(&plan, &wanted, store.as_ref());
+    for (n, status) in statuses.iter().enumerate() {
         let label = &plan.instances[n].label;
         let Some((status, why)) = in_words(&plan, n, status, store.as_ref())? else {
             continue;
@@ -52,7 +51,7 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             _ => will_run += 1,
         }
         let wiring = match arguments.wiring {
-            true => wiring(&plan, n),
+            true => wiring(&plan, n, resolved(&plan, &statuses, store.as_ref(), n)),
             false => Vec::new(),
         };
         let line = match global.json {
@@ -96,24 +95,35 @@ impl Read {
     }
 }
 
-/// What an instance reads: one output, the best of several, or several together.
-fn wiring(plan: &Plan<'_>, n: usize) -> Vec<Read> {
-    let each = plan.instances[n].wires.iter().map(|wire| {
-        let sources: Vec<String> = wire.from.sources().map(|s| plan.source_label(s)).collect();
-        let from = match (&wire.from, &sources[..]) {
-            (_, [one]) => one.clone(),
-            (Feed::One(_), [first, ..]) => format!("the best of {}: {first}, …", sources.len()),
-            (Feed::Collect { .. }, [first, ..]) => {
-                format!("{} together: {first}, …", sources.len())
+/// What an instance reads: one output, the best of several (which one, if that is known), or several together.
+fn wiring(plan: &Plan<'_>, n: usize, resolved: Option<Resolved>) -> Vec<Read> {
+    let each = plan.instances[n]
+        .wires
+        .iter()
+        .enumerate()
+        .map(|(at, wire)| {
+            let sources: Vec<String> = wire.from.sources().map(|s| plan.source_label(s)).collect();
+            let best = match resolved.as_ref().map(|resolved| &resolved.feeds[at]) {
+                Some(Chosen::One(source)) => Some(plan.source_label(*source)),
+                _ => None,
+            };
+            let from = match (&wire.from, &sources[..]) {
+                (_, [one]) => one.clone(),
+                (Feed::One(_), [first, ..]) => match best {
+                    Some(best) => format!("{best}, the best of {}", sources.len()),
+                    None => format!("the best of {}: {first}, …", sources.len()),
+                },
+                (Feed::Collect { .. }, [first, ..]) => {
+                    format!("{} together: {first}, …", sources.len())
+                }
+                (_, []) => String::new(),
+            };
+            Read {
+                port: wire.port.clone(),
+                from,
+                filled_in: wire.filled_in,
             }
-            (_, []) => String::new(),
-        };
-        Read {
-            port: wire.port.clone(),
-            from,
-            filled_in: wire.filled_in,
-        }
-    });
+        });
     each.collect()
 }
 

@@ -143,6 +143,26 @@ fn statuses_with(
     statuses
 }
 
+/// An instance with what it reads, selections made; none if something of that has not been run.
+pub fn resolved(
+    plan: &Plan<'_>,
+    statuses: &[InstanceStatus],
+    store: Option<&Store>,
+    n: usize,
+) -> Option<Resolved> {
+    let made = |source: Source| {
+        let outputs = statuses[source.instance].outputs()?;
+        outputs.get(source.output).copied()
+    };
+    let all = plan.instances[n].sources().all(|s| made(s).is_some());
+    all.then_some(())?;
+    let digest = |source| made(source).expect("all sources are made");
+    resolve(plan, n, digest, |source| {
+        read(store, source, &digest(source))
+    })
+    .ok()
+}
+
 fn status(store: Option<&Store>, resolved: Resolved) -> InstanceStatus {
     let digests = |found: &Found| found.outputs.iter().map(|output| output.digest).collect();
     match store.map_or(Recalled::Never, |store| recall(store, &resolved.digest)) {

@@ -73,12 +73,19 @@ impl Scheduler<'_> {
         self.committer.send(finished, used);
     }
 
-    /// The parameters in an instance's key that are defaults.
+    /// The parameters in an instance's key that are defaults: neither written, nor set by a point, a variant or a
+    /// choice.
     fn defaults(&self, n: usize) -> Vec<String> {
-        let decl = self.request.plan.decl(n);
-        let params = self.request.plan.instances[n].params.keys();
+        let plan = self.request.plan;
+        let (decl, instance) = (plan.decl(n), &plan.instances[n]);
+        let value = |axis: &usize| instance.point.iter().find(|(known, _)| known == axis);
+        let own = decl.axes.iter().filter_map(value).map(|(_, at)| *at);
+        let written = decl
+            .at(&plan.pipeline.axes, &own.collect::<Vec<_>>())
+            .params;
+        let params = instance.params.keys();
         params
-            .filter(|name| decl.params.iter().all(|entry| entry.key != **name))
+            .filter(|name| written.iter().all(|entry| entry.key != **name))
             .filter(|name| !decl.kind.limits().contains(&name.as_str()))
             .cloned()
             .collect()
