@@ -6,6 +6,7 @@ mod audit;
 mod axes;
 mod browser;
 mod cache;
+mod checkpoints;
 mod claims;
 mod command;
 mod crash;

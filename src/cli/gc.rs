@@ -45,6 +45,7 @@ pub fn gc(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             json!({
                 "dry_run": arguments.dry_run, "removed": removed, "removed_bytes": report.removed_bytes,
                 "kept": report.kept, "kept_bytes": report.kept_bytes,
+                "checkpoints": report.checkpoints, "checkpoint_bytes": report.checkpoint_bytes,
                 "damaged": damaged, "damaged_bytes": damaged_bytes, "left": report.left,
             })
         );
@@ -72,6 +73,10 @@ pub fn gc(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         report.kept_bytes,
         HumanBytes(report.kept_bytes)
     );
+    if report.checkpoints > 0 {
+        let (count, bytes) = (report.checkpoints, HumanBytes(report.checkpoint_bytes));
+        out!("ablate: {verb} {count} checkpoints of unfinished stages ({bytes})");
+    }
     if arguments.damaged {
         out!("ablate: {verb} {damaged} damaged objects, {damaged_bytes} bytes");
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::IsTerminal;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use store::{NewRun, RunId, RunOutcome, Status, Store};
@@ -11,7 +12,8 @@ use store::{NewRun, RunId, RunOutcome, Status, Store};
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::places::Places;
-use super::stop::stop_flag;
+use super::stop::{checkpoint_requests, stop_flag};
+use crate::engine::checkpoint::CheckpointTimes;
 use crate::engine::progress::{Bars, Event, Json, Lines, Quiet, Reporter, Tally};
 use crate::engine::scheduler;
 use crate::environment;
@@ -34,6 +36,9 @@ pub struct Arguments {
     /// Run programs of `command` stages without a sandbox
     #[arg(long)]
     no_sandbox: bool,
+    /// How often long stages save a checkpoint to resume from, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    checkpoint_every: u64,
     /// Name this run, which keeps its results from gc
     #[arg(long, value_name = "NAME")]
     tag: Option<String>,
@@ -84,6 +89,10 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         jobs,
         keep_going: arguments.keep_going,
         stop: &stop_flag(),
+        checkpoints: &CheckpointTimes {
+            every: Duration::from_secs(arguments.checkpoint_every),
+            requests: checkpoint_requests(),
+        },
         reporter: reporter.as_ref(),
     });
     let (outcome, code) = match &tally {

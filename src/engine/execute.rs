@@ -10,6 +10,7 @@ use arrow::record_batch::RecordBatch;
 use stages::{DataHome, Failure, Place, SourceFile, Stage, Task};
 use store::{Digest, RawFile, Staged, Store, Work};
 
+use super::checkpoint::{CheckpointFile, CheckpointTimes};
 use super::inputs::{InputError, TablesAtHand, load};
 use super::job::Job;
 use super::observer::Observer;
@@ -43,6 +44,8 @@ pub struct ExecutionRecord {
     pub raw: Vec<RawFile>,
     /// How its program was confined, if it had one.
     pub sandbox: Option<String>,
+    /// How often it was resumed from a checkpoint.
+    pub resumed: Option<u32>,
 }
 
 /// Why a stage made nothing.
@@ -92,6 +95,8 @@ pub struct ExecutionContext<'a> {
     pub data: &'a DataHome,
     /// Set from outside to stop.
     pub stop: &'a AtomicBool,
+    /// When stages save how far they have come; never if there is none.
+    pub checkpoints: Option<&'a CheckpointTimes>,
 }
 
 /// Runs a job to its end. Never panics on behalf of the stage.
@@ -105,8 +110,17 @@ pub fn execute(
     let started = SystemTime::now();
     let clock = Instant::now();
     let cpu_before = environment::thread_cpu();
-    let watch = Observer::new(context.stop, on_progress);
+    let checkpoint = context
+        .checkpoints
+        .map(|times| CheckpointFile::new(&context.outputs.checkpoints(), &job.key, times));
+    let watch = Observer::new(context.stop, on_progress, checkpoint.as_ref());
     let outcome = attempt(kind, job, at_hand, context, &watch);
+    // What failed by itself would fail again from there.
+    let goes_on = matches!(&outcome, Err(ExecutionError::Failed(failure)) if failure.stopped)
+        || matches!(&outcome, Err(ExecutionError::LostInput(..)));
+    if let (Some(file), false) = (&checkpoint, goes_on) {
+        file.remove();
+    }
     let cpu = environment::thread_cpu().saturating_sub(cpu_before);
     let children = watch.children.into_inner().unwrap_or_default();
     let record = ExecutionRecord {
@@ -121,6 +135,7 @@ pub fn execute(
         log: watch.log.into_inner().unwrap_or_default(),
         raw: watch.raw.into_inner().unwrap_or_default(),
         sandbox: watch.sandbox.into_inner().unwrap_or_default(),
+        resumed: watch.resumed.into_inner().unwrap_or_default(),
     };
     ExecutionReport { outcome, record }
 }
@@ -228,6 +243,7 @@ mod tests {
     fn job(seed: u64) -> Job {
         Job {
             record: Job::RECORD.to_owned(),
+            key: Digest::of(b"key"),
             kind: "broken".to_owned(),
             params: Params::new(),
             seed: Some(seed),
@@ -246,6 +262,7 @@ mod tests {
             outputs: &store,
             data: &DataHome::nowhere(),
             stop: &AtomicBool::new(false),
+            checkpoints: None,
         };
         let none = TablesAtHand::new();
         let report = execute(&Broken, &job(seed), &none, context, &|_, _| ());

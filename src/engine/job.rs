@@ -16,6 +16,8 @@ use crate::resolve::{Chosen, Resolved};
 pub struct Job {
     /// The type and version of this record.
     pub record: String,
+    /// The key of its result.
+    pub key: Digest,
     /// The kind, by name.
     pub kind: String,
     /// Checked parameters.
@@ -61,7 +63,7 @@ pub struct JobPart {
 
 impl Job {
     /// The tag of this version of the record.
-    pub const RECORD: &str = "job/1";
+    pub const RECORD: &str = "job/2";
 
     /// The job of an instance. `digest` gives the contents of each output that it reads.
     pub fn of(
@@ -89,6 +91,7 @@ impl Job {
         });
         Job {
             record: Job::RECORD.to_owned(),
+            key: resolved.digest,
             kind: plan.decl(n).kind.describe().kind.to_owned(),
             params: instance.params.as_ref().clone(),
             seed: instance.seed,
@@ -128,6 +131,7 @@ mod tests {
         ];
         let job = Job {
             record: Job::RECORD.to_owned(),
+            key: Digest::of(b"key"),
             kind: "sql".to_owned(),
             params: params.map(|(name, value)| (name.to_owned(), value)).into(),
             seed: Some(u64::MAX),

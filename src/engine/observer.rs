@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::checkpoint::CheckpointFile;
 use stages::{Usage, Watch};
 use store::{RawFile, Work};
 
@@ -15,12 +16,15 @@ pub(super) struct Observer<'a> {
     pub(super) children: Mutex<Usage>,
     pub(super) raw: Mutex<Vec<RawFile>>,
     pub(super) sandbox: Mutex<Option<String>>,
+    pub(super) resumed: Mutex<Option<u32>>,
+    checkpoint: Option<&'a CheckpointFile<'a>>,
 }
 
 impl<'a> Observer<'a> {
     pub(super) fn new(
         stop: &'a AtomicBool,
         on_progress: &'a (dyn Fn(u64, u64) + Sync),
+        checkpoint: Option<&'a CheckpointFile<'a>>,
     ) -> Observer<'a> {
         Observer {
             stop,
@@ -30,6 +34,8 @@ impl<'a> Observer<'a> {
             children: Mutex::default(),
             raw: Mutex::default(),
             sandbox: Mutex::default(),
+            resumed: Mutex::default(),
+            checkpoint,
         }
     }
 }
@@ -68,6 +74,26 @@ impl Watch for Observer<'_> {
     fn sandbox(&self, how: &str) {
         if let Ok(mut sandbox) = self.sandbox.lock() {
             *sandbox = Some(how.to_owned());
+        }
+    }
+
+    fn checkpoint(&self) -> Option<Vec<u8>> {
+        self.checkpoint?.find()
+    }
+
+    fn checkpoint_due(&self) -> bool {
+        self.checkpoint.is_some_and(CheckpointFile::is_due)
+    }
+
+    fn save_checkpoint(&self, bytes: &[u8]) {
+        if let Some(Err(error)) = self.checkpoint.map(|file| file.save(bytes)) {
+            self.log(&format!("a checkpoint could not be saved: {error}"));
+        }
+    }
+
+    fn resumed(&self, times: u32) {
+        if let Ok(mut resumed) = self.resumed.lock() {
+            *resumed = Some(times);
         }
     }
 

@@ -74,6 +74,27 @@ pub trait Watch: Sync {
         let _ = how;
     }
 
+    /// What an earlier execution of the same key saved before it was stopped or killed: go on from there. Whoever
+    /// does must end with the same bytes as an undisturbed execution.
+    fn checkpoint(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Whether it is time to save a checkpoint.
+    fn checkpoint_due(&self) -> bool {
+        false
+    }
+
+    /// Saves how far the stage has come, in place of what was saved before.
+    fn save_checkpoint(&self, bytes: &[u8]) {
+        let _ = bytes;
+    }
+
+    /// The stage has been resumed from a checkpoint, so often by now. For the provenance.
+    fn resumed(&self, times: u32) {
+        let _ = times;
+    }
+
     /// What a child process used, to be added to the execution's account.
     fn child(&self, usage: Usage);
 

@@ -239,6 +239,17 @@ pub fn run(
     given: &[(&str, Value)],
     seed: u64,
 ) -> Result<Outputs, Failure> {
+    run_watched(stage, inputs, given, seed, &Nobody)
+}
+
+/// The same, and somebody looks.
+pub fn run_watched(
+    stage: &dyn Stage,
+    inputs: &[(&str, &RecordBatch)],
+    given: &[(&str, Value)],
+    seed: u64,
+    watch: &dyn Watch,
+) -> Result<Outputs, Failure> {
     let params = completed(stage, given);
     let inputs = inputs.iter();
     stage.run(&Task {
@@ -250,7 +261,7 @@ pub fn run(
         files: Default::default(),
         data: &crate::DataHome::nowhere(),
         place: &crate::Place::default(),
-        watch: &Nobody,
+        watch,
     })
 }
 

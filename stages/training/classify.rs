@@ -6,6 +6,7 @@ use nn::training::{FitSpec, Keep, Metric};
 use super::adversarial;
 use super::data::TrainingData;
 use super::network::NoExtra;
+use super::resumable::Pause;
 use super::trained::Trained;
 use crate::models::entry::ModelKind;
 use crate::models::loaded::{Loaded, accuracy};
@@ -24,7 +25,10 @@ pub fn train(
 ) -> Result<Trained, Failure> {
     let kind = models::of(card)?;
     match kind.by_gradient() {
-        true => adversarial::train(card, data, spec, start, &mut NoExtra, watch),
+        true => {
+            let pause = Pause::AnyStep;
+            adversarial::train(card, data, spec, start, &mut NoExtra, pause, watch)
+        }
         false => at_once(kind, card, data),
     }
 }

@@ -16,15 +16,30 @@ pub struct Epochs<'a> {
     pub history: Vec<EpochRecord>,
 }
 
-impl Epochs<'_> {
+impl<'a> Epochs<'a> {
     /// Before the first step of `steps`.
-    pub fn new(watch: &dyn Watch, steps: usize) -> Epochs<'_> {
+    pub fn new(watch: &'a dyn Watch, steps: usize) -> Epochs<'a> {
         Epochs {
             watch,
             steps: steps as u64,
             attempt: 1,
             history: Vec::new(),
         }
+    }
+
+    /// Who watches.
+    pub fn watch(&self) -> &'a dyn Watch {
+        self.watch
+    }
+
+    /// Which attempt it is, from 1.
+    pub fn attempt(&self) -> i64 {
+        self.attempt
+    }
+
+    /// Goes on after the epochs of an earlier execution.
+    pub fn restore(&mut self, attempt: i64, history: Vec<EpochRecord>) {
+        (self.attempt, self.history) = (attempt, history);
     }
 
     /// Records an event; `shown` is what the log says of an epoch after its loss.

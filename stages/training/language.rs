@@ -1,14 +1,14 @@
 //! Language models: the next token of one long text, read in windows with carried states (Zaremba et al. 2014).
 
 use nn::batch::{Example, Sequence, Target};
-use nn::training::{Event, FitSpec, StreamSpec, fit_stream};
+use nn::training::{Event, FitSpec, StreamSpec, fit_stream, resume_stream};
 
 use super::data::TrainingData;
 use super::epochs::{Epochs, perplexity};
 use super::network;
+use super::resumable::{self, Pause, Paused};
 use super::trained::Trained;
 use crate::models::entry::not_a_model;
-use crate::models::failure;
 use crate::models::loaded::Loaded;
 use crate::tables::model_card::ModelCard;
 use crate::tables::sequences::SequenceTable;
@@ -63,13 +63,23 @@ pub fn train(
     };
     let windows = predicted.div_ceil(bptt);
     let mut epochs = Epochs::new(watch, windows * spec.epochs);
-    let mut tell = |event: &Event| epochs.record(&per_token(event, windows, predicted), perplexity);
+    let record = |epochs: &mut Epochs<'_>, event: &Event| {
+        epochs.record(&per_token(event, windows, predicted), perplexity)
+    };
     let start = network::initial(&model, data, start)?;
-    let fitted = fit_stream(&model, start, &text, &dev, &stream, &mut tell).map_err(failure)?;
-    if fitted.stopped {
-        return Err(Failure::stopped());
-    }
-    let tensors = network::tensors(card, &model, &fitted.params);
+    let params = resumable::run(&mut epochs, Pause::AnyStep, record, |from, tell| {
+        let start = start.clone();
+        let fitted = match from {
+            None => fit_stream(&model, start, &text, &dev, &stream, tell)?,
+            Some(from) => resume_stream(&model, start, &text, &dev, &stream, from, tell)?,
+        };
+        Ok(Paused {
+            outcome: fitted.params,
+            stopped: fitted.stopped,
+            checkpoint: fitted.checkpoint,
+        })
+    })?;
+    let tensors = network::tensors(card, &model, &params);
     Ok(Trained {
         card: card.clone(),
         weights: weights::table(card, &tensors),

@@ -13,6 +13,7 @@ mod epochs;
 pub mod language;
 mod network;
 mod params;
+mod resumable;
 mod schedule;
 mod spec;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub mod translate;
 pub use data::TrainingData;
 pub use effect::{expect_splits, idle, idle_all, needs_dev};
 pub use params::PARAMS;
+pub use resumable::Pause;
 pub use spec::fit_spec;
 pub use trained::{Trained, described};
 

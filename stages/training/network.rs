@@ -6,6 +6,7 @@ use nn::training::{ExtraExamples, FitSpec, fit_with};
 
 use super::data::TrainingData;
 use super::epochs::Epochs;
+use super::resumable::{self, Pause, Paused};
 use super::trained::Trained;
 use crate::models::entry::not_a_model;
 use crate::models::failure;
@@ -51,6 +52,8 @@ pub struct Fit<'a> {
     pub start: Option<&'a Loaded>,
     /// What the log says of an epoch.
     pub shown: fn(&EpochRecord) -> String,
+    /// Where it may pause to save a checkpoint.
+    pub pause: Pause,
     /// Who watches.
     pub watch: &'a dyn Watch,
 }
@@ -68,16 +71,19 @@ impl Fit<'_> {
         let start = initial(model, data, self.start)?;
         let steps = data.train.len().div_ceil(spec.batch) * spec.epochs;
         let mut epochs = Epochs::new(self.watch, steps);
-        let mut tell = |event: &_| epochs.record(event, shown);
+        let record = |epochs: &mut Epochs<'_>, event: &_| epochs.record(event, shown);
         let (train, dev) = (data.train, data.dev);
-        let fitted = fit_with(model, start, train, dev, spec, None, extra, &mut tell);
-        let fitted = fitted.map_err(failure)?;
-        if fitted.stopped {
-            return Err(Failure::stopped());
-        }
+        let params = resumable::run(&mut epochs, self.pause, record, |from, tell| {
+            let fitted = fit_with(model, start.clone(), train, dev, spec, from, extra, tell)?;
+            Ok(Paused {
+                outcome: fitted.params,
+                stopped: fitted.stopped,
+                checkpoint: fitted.checkpoint,
+            })
+        })?;
         Ok(Trained {
             card: card.clone(),
-            weights: weights::table(card, &tensors(card, model, &fitted.params)),
+            weights: weights::table(card, &tensors(card, model, &params)),
             history: epochs.history,
             keep: spec.keep,
             metric: spec.metric,

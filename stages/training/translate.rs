@@ -6,6 +6,7 @@ use nn::training::FitSpec;
 use super::data::TrainingData;
 use super::epochs::perplexity;
 use super::network::{self, Fit, NoExtra};
+use super::resumable::Pause;
 use super::trained::Trained;
 use crate::models::entry::not_a_model;
 use crate::models::loaded::Loaded;
@@ -66,6 +67,7 @@ pub fn train(
         spec,
         start,
         shown: perplexity,
+        pause: Pause::AnyStep,
         watch,
     };
     fit.run(card, &model, data, &mut NoExtra)

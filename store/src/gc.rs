@@ -14,6 +14,7 @@ use crate::digest::Digest;
 use crate::error::{At, Error};
 use crate::files::listing::{ObjectFile, list};
 use crate::files::{disk, scratch};
+use crate::objects::CHECKPOINTS;
 use crate::store::{alone, connections, database};
 
 /// What gc kept and removed, or would remove.
@@ -27,6 +28,10 @@ pub struct GcReport {
     pub removed: Vec<(Digest, u64)>,
     /// The size of all that goes.
     pub removed_bytes: u64,
+    /// How many checkpoints of unfinished executions go.
+    pub checkpoints: u64,
+    /// Their size.
+    pub checkpoint_bytes: u64,
     /// Temporary folders that could not be removed, each with the reason.
     pub left: Vec<String>,
 }
@@ -64,12 +69,31 @@ pub fn gc(root: &Path, keep_runs: usize, dry_run: bool) -> Result<GcReport, Erro
         report.removed.push((digest, bytes));
         report.removed_bytes += bytes;
     }
+    (report.checkpoints, report.checkpoint_bytes) = checkpoints(root, dry_run)?;
     if !dry_run {
         report.left = scratch::sweep(&root.join("tmp"));
         sync(&folders)?;
     }
     report.removed.sort();
     Ok(report)
+}
+
+/// Removes what unfinished executions have saved: how many, how many bytes. Nobody is running, so nobody is at it.
+fn checkpoints(root: &Path, dry_run: bool) -> Result<(u64, u64), Error> {
+    let folder = root.join(CHECKPOINTS);
+    if !folder.exists() {
+        return Ok((0, 0));
+    }
+    let (mut files, mut bytes) = (0, 0);
+    for entry in fs::read_dir(&folder).at("list", &folder)? {
+        let path = entry.at("list", &folder)?.path();
+        files += 1;
+        bytes += fs::metadata(&path).at("look at", &path)?.len();
+        if !dry_run {
+            disk::remove_file(&path).at("remove", &path)?;
+        }
+    }
+    Ok((files, bytes))
 }
 
 /// Removes damaged objects that were set aside longer ago than this: how many, how many bytes.

@@ -23,6 +23,9 @@ use crate::records::Staged;
 use crate::store::Store;
 use crate::tables::{canonical, decode, decode_columns, schema_text, write};
 
+/// The folder of checkpoints, within that of the store.
+pub(crate) const CHECKPOINTS: &str = "checkpoints";
+
 impl Store {
     /// Where the object with this digest is, once it is committed.
     pub fn object_path(&self, digest: &Digest) -> PathBuf {
@@ -229,6 +232,11 @@ impl Store {
     /// when the store is closed or, should this process be killed, by the next one.
     pub fn scratch_path(&self) -> Result<PathBuf, Error> {
         self.temporary()
+    }
+
+    /// The folder for what executions have saved of results that are not finished. It may not exist.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.root().join(CHECKPOINTS)
     }
 
     fn temporary(&self) -> Result<PathBuf, Error> {

@@ -250,9 +250,9 @@ fn insert_execution(
     rows.prepare_cached(
         "INSERT INTO executions (run, instance, kind, key, key_json, code, seed, started, wall, cpu,
              peak_memory, ok, message, log, work, defaults, determinism, raw, sandbox,
-             environment)
+             environment, resumed)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-             ?19, ?20)",
+             ?19, ?20, ?21)",
     )?
     .execute(params![
         one.run.0,
@@ -274,7 +274,8 @@ fn insert_execution(
         one.facts.determinism,
         (!one.facts.raw.is_empty()).then_some(Json(&one.facts.raw)),
         one.facts.sandbox,
-        environment
+        environment,
+        one.facts.resumed
     ])?;
     let execution = rows.last_insert_rowid();
     for input in &one.inputs {

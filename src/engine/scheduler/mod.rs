@@ -29,6 +29,7 @@ use stages::{DataHome, Failure};
 use store::{Digest, Environment, Found, Lease, RunId, Status, Store, Use};
 
 use crate::diagnostic;
+use crate::engine::checkpoint::CheckpointTimes;
 use crate::engine::execute::{ExecutionContext, ExecutionError, ExecutionReport};
 use crate::engine::executor::{Executor, FindKind, LocalExecutor};
 use crate::engine::inputs::TablesAtHand;
@@ -62,6 +63,8 @@ pub struct RunRequest<'a> {
     pub keep_going: bool,
     /// Set from outside to stop.
     pub stop: &'a AtomicBool,
+    /// When stages save how far they have come.
+    pub checkpoints: &'a CheckpointTimes,
     /// Receives the events.
     pub reporter: &'a dyn Reporter,
 }
@@ -87,6 +90,7 @@ pub fn run(request: &RunRequest<'_>) -> Result<Tally, store::Error> {
         outputs: request.store,
         data: request.data,
         stop: request.stop,
+        checkpoints: Some(request.checkpoints),
     };
     let progress = |n: usize, done, total| {
         let label = &request.plan.instances[n].label;

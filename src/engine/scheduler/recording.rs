@@ -66,6 +66,7 @@ impl Scheduler<'_> {
                 ),
                 raw: execution.raw,
                 sandbox: execution.sandbox,
+                resumed: execution.resumed,
                 ..Facts::default()
             },
             lease,

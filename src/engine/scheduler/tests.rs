@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
@@ -14,6 +15,7 @@ use store::{Digest, NewRun, Params, Status, Store, Work};
 
 use super::{FindKind, RunRequest, run};
 use crate::config;
+use crate::engine::checkpoint::CheckpointTimes;
 use crate::engine::progress::{Event, Quiet, Reporter, Tally};
 use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan::{self, Plan};
@@ -77,6 +79,10 @@ fn run_with(
         jobs,
         keep_going: false,
         stop: &AtomicBool::new(false),
+        checkpoints: &CheckpointTimes {
+            every: Duration::from_secs(3600),
+            requests: Default::default(),
+        },
         reporter,
     });
     tally.unwrap()

@@ -151,6 +151,9 @@ fn step(audit: &Audit, n: usize, link: &Link, text: &mut String) {
     }
     let promise = step.facts.determinism.as_deref();
     line("promise", promise.unwrap_or("not recorded"));
+    if let Some(times) = step.facts.resumed {
+        line("resumed", &format!("{times} times from a checkpoint"));
+    }
     if let Some(sandbox) = &step.facts.sandbox {
         line("sandbox", sandbox);
     }

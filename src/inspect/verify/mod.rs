@@ -103,6 +103,7 @@ pub fn re_execute(
         outputs: context.scratch,
         data: context.data,
         stop: context.stop,
+        checkpoints: None,
     };
     let none = TablesAtHand::new();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();

@@ -282,6 +282,7 @@ impl Retraining {
                 &self.spec,
                 start,
                 &mut mixing,
+                training::Pause::Epochs,
                 task.watch,
             );
             return trained.map_err(|failure| mixing.blame(failure));

@@ -20,6 +20,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/4.sql"),
     include_str!("migrations/5.sql"),
     include_str!("migrations/6.sql"),
+    include_str!("migrations/7.sql"),
 ];
 
 /// How long to wait for another process's transaction. They take milliseconds.

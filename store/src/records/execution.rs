@@ -67,6 +67,9 @@ pub struct Facts {
     /// `None`: recorded by a program that took it to be its run's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Digest>,
+    /// How often it was resumed from a checkpoint; `None` for never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<u32>,
 }
 
 /// A file of a data set, as it was read.

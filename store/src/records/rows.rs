@@ -32,7 +32,7 @@ pub(crate) fn one_execution(
             "SELECT coalesce((SELECT id FROM environments WHERE digest = x.environment), r.environment),
                  x.id, x.run, x.instance, x.key_json, x.key, x.started, x.wall,
                  x.cpu, x.peak_memory, x.message, x.log, x.work, x.defaults, x.determinism, x.raw,
-                 x.sandbox, x.environment
+                 x.sandbox, x.environment, x.resumed
              FROM executions x JOIN runs r ON r.id = x.run WHERE x.id = ?1",
         )?
         .query_row([id], |row| Ok((row.get(0)?, execution(row)?)))
@@ -108,6 +108,7 @@ fn execution(row: &Row<'_>) -> rusqlite::Result<Execution> {
                 .map_or_else(Vec::new, |Json(list)| list),
             sandbox: row.get(16)?,
             environment: row.get(17)?,
+            resumed: row.get(18)?,
         },
         inputs: Vec::new(),
         outputs: Vec::new(),
