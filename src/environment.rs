@@ -140,3 +140,12 @@ fn cpu_features() -> Vec<String> {
 fn cpu_features() -> Vec<String> {
     Vec::new()
 }
+
+/// The memory of this machine, or of the group of processes that we are held in, if that is less.
+pub fn machine_memory() -> u64 {
+    let machine = rustix::system::sysinfo();
+    let bytes = machine.totalram.saturating_mul(u64::from(machine.mem_unit));
+    let group = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+    let group = group.and_then(|text| text.trim().parse().ok());
+    bytes.min(group.unwrap_or(u64::MAX))
+}

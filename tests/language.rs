@@ -350,3 +350,11 @@ case!(
         "[stage.e]\nkind = \"evaluate\"\ncells = [{ from = \"tt\", metric = \"x\", table = \"t\", row = \"r\", col = \"c\" }]\n"
     )
 );
+case!(
+    resources_that_do_not_exist,
+    "[stage.t]\nkind = \"table\"\nrows = [{ x = 1 }]\nresources = { cpu = 2, memory = 4 }\n"
+);
+case!(
+    resources_of_no_size,
+    "[stage.t]\nkind = \"table\"\nrows = [{ x = 1 }]\nresources = { cpus = 0, memory = \"much\" }\n"
+);

@@ -19,6 +19,7 @@ mod points;
 mod read;
 mod references;
 mod renamed;
+mod resources;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -31,4 +32,5 @@ pub use input::{Input, Reference, reference};
 pub use params::{Bindings, check_params, fill};
 pub use pipeline::{Data, Pipeline, PipelineRequest, UNNAMED};
 pub use read::read;
+pub use resources::Resources;
 pub use stage::{Best, Over, Read, Select, StageDecl};

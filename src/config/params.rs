@@ -14,8 +14,17 @@ use crate::diagnostic::{Diagnostic, Span, nearest};
 pub type Bindings<'a> = BTreeMap<&'a str, &'a Value>;
 
 /// Keys that every stage has beside its kind's parameters.
-pub const COMMON: [&str; 9] = [
-    "kind", "inputs", "over", "select", "seed", "with", "except", "like", "pick",
+pub const COMMON: [&str; 10] = [
+    "kind",
+    "inputs",
+    "over",
+    "select",
+    "seed",
+    "with",
+    "except",
+    "like",
+    "pick",
+    "resources",
 ];
 
 /// Checks the parameters of one stage instance.

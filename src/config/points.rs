@@ -89,7 +89,16 @@ fn is_point(name: &str) -> bool {
 }
 
 /// Keys that say what a stage is: a point cannot change them.
-const FIXED: [&str; 7] = ["kind", "pick", "like", "with", "except", "over", "select"];
+const FIXED: [&str; 8] = [
+    "kind",
+    "pick",
+    "like",
+    "with",
+    "except",
+    "over",
+    "select",
+    "resources",
+];
 
 fn fixed(entry: &Entry, key: &str) -> Diagnostic {
     Diagnostic::new(format!("a point cannot set `{key}`"))

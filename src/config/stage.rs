@@ -9,6 +9,7 @@ use super::exclusion::{self, Exclusion};
 use super::input::{Input, Reference, inputs_of, named_by_params, reference_of};
 use super::params::mentions;
 use super::renamed::{self, Outdated};
+use super::resources::{self, Resources};
 use super::tree::{Entry, Node, Raw, Table};
 use crate::diagnostic::{Diagnostic, Span, nearest};
 
@@ -32,6 +33,8 @@ pub struct StageDecl {
     pub with: Vec<(usize, Span)>,
     /// Instances that it does not have.
     pub except: Vec<Exclusion>,
+    /// What it takes of the machine while it runs.
+    pub resources: Resources,
     /// Its own seed, as written.
     pub seed: Option<Node>,
     /// Its parameters, as written.
@@ -163,6 +166,10 @@ pub fn check(
     let except = except.map_or(Vec::new(), |entry| {
         exclusion::read(&entry, axes, &mut problems)
     });
+    let resources = table.take("resources");
+    let resources = resources.map_or(Resources::default(), |entry| {
+        resources::read(entry, &mut problems)
+    });
     let seed = table.take("seed").map(|entry| entry.node);
     if let Some(pick) = &picked {
         inputs = pick_only(&entry.key, pick, &table, select.is_some(), &mut problems);
@@ -177,6 +184,7 @@ pub fn check(
         select,
         with,
         except,
+        resources,
         seed,
         params: table.entries,
         changes: Vec::new(),

@@ -32,7 +32,17 @@ pub fn common() -> Map<String, Value> {
         "description": "Its own seed; default: that of [pipeline].",
         "anyOf": [{ "type": "integer", "minimum": 0 }, axis_value()],
     });
+    let resources = json!({
+        "description": "What it takes of the machine while it runs. Decides when it starts, and no result.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "cpus": { "description": "Places among the stages that run at once.", "type": "integer", "minimum": 1 },
+            "memory": string("Memory, such as 16GB: it does not start beside others that leave less."),
+        },
+    });
     let keys = [
+        ("resources", resources),
         (
             "inputs",
             tables("What each input reads: STAGE or STAGE.OUTPUT."),

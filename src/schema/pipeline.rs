@@ -104,7 +104,16 @@ fn axes() -> Value {
 }
 
 fn point() -> Value {
-    let fixed = ["kind", "pick", "like", "with", "except", "over", "select"];
+    let fixed = [
+        "kind",
+        "pick",
+        "like",
+        "with",
+        "except",
+        "over",
+        "select",
+        "resources",
+    ];
     json!({
         "description": "Parameters, `seed` and `inputs.PORT`, of the stages that take the axis by `with`; or \"STAGE.param\" of another stage.",
         "type": "object",

@@ -15,6 +15,7 @@
 mod inputs;
 mod rebuild;
 mod recording;
+mod room;
 #[cfg(test)]
 mod tests;
 
@@ -35,11 +36,14 @@ use crate::engine::executor::{Executor, FindKind, LocalExecutor};
 use crate::engine::inputs::TablesAtHand;
 use crate::engine::job::Job;
 use crate::engine::progress::{Event, Reporter, Tally, Worked};
+use crate::environment;
 use crate::plan::{Plan, Source};
 use crate::resolve::{Resolved, Unreadable, Unresolved, resolve};
 use crate::results::recall::{Fault, Recalled, recall};
 
 use super::committer::{self, Committer};
+use room::Room;
+use stages::isolated::in_words;
 
 /// What to run and how.
 pub struct RunRequest<'a> {
@@ -167,6 +171,7 @@ struct Scheduler<'a> {
     ready: BinaryHeap<Reverse<usize>>,
     runnable: BTreeMap<usize, Resolved>,
     running: HashMap<usize, InFlight>,
+    room: Room,
     elsewhere: BTreeMap<usize, Resolved>,
     /// Instances that wait for the execution of a key by another instance.
     joined: HashMap<Digest, Vec<usize>>,
@@ -198,6 +203,7 @@ impl<'a> Scheduler<'a> {
             ready: BinaryHeap::new(),
             runnable: BTreeMap::new(),
             running: HashMap::new(),
+            room: Room::new(0, 0),
             elsewhere: BTreeMap::new(),
             joined: HashMap::new(),
             by_key: HashMap::new(),
@@ -224,6 +230,7 @@ impl<'a> Scheduler<'a> {
         self.request
             .reporter
             .event(Event::Begin(self.wanted().count()));
+        self.room = Room::new(executor.slots(), environment::machine_memory());
         loop {
             self.halting |= self.request.stop.load(Ordering::Relaxed) || self.committer.failed();
             self.resolve_ready();
@@ -284,14 +291,23 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Runs what is runnable while there is room.
+    /// Runs what is runnable while there is room: the first that fits.
     fn start_runnable(&mut self, executor: &mut impl Executor) {
+        let resources = |n: &usize| self.request.plan.decl(*n).resources;
         while !self.halting
-            && self.running.len() < executor.slots()
-            && let Some((n, resolved)) = self.runnable.pop_first()
+            && !self.room.is_full()
+            && let Some(n) = self
+                .runnable
+                .keys()
+                .copied()
+                .find(|n| self.room.has(resources(n)))
+            && let Some(resolved) = self.runnable.remove(&n)
         {
             match self.start(n, resolved) {
-                Ok(Some((job, at_hand))) => executor.start(n, job, at_hand),
+                Ok(Some((job, at_hand))) => {
+                    self.take_room(n);
+                    executor.start(n, job, at_hand);
+                }
                 Ok(None) => {}
                 Err(error) => {
                     let failure = Failure::new(error.to_string());
@@ -299,6 +315,18 @@ impl<'a> Scheduler<'a> {
                 }
             }
         }
+    }
+
+    /// Notes what a stage takes of the machine.
+    fn take_room(&mut self, n: usize) {
+        let resources = self.request.plan.decl(n).resources;
+        if self.room.is_too_small_for(resources) {
+            let (label, asked) = (self.label(n), in_words(resources.memory));
+            let note =
+                format!("`{label}` asks for {asked}, more than this machine has: it runs alone");
+            self.request.reporter.event(Event::Note(&note));
+        }
+        self.room.take(resources);
     }
 
     /// Takes the lease of an instance and makes its job, unless somebody else is at it.
@@ -376,6 +404,7 @@ impl<'a> Scheduler<'a> {
     /// A worker has reported.
     fn finished(&mut self, n: usize, report: ExecutionReport) {
         let InFlight { resolved, lease } = self.running.remove(&n).expect("it was running");
+        self.room.give_back(self.request.plan.decl(n).resources);
         let key = resolved.digest;
         let joined = self.joined.remove(&key).unwrap_or_default();
         let wall = report.record.wall;

@@ -157,6 +157,59 @@ impl Reporter for Recorder {
     }
 }
 
+/// Follows how many stages run at once, and what is said beside.
+#[derive(Default)]
+struct AtOnce(Mutex<(usize, usize, Vec<String>)>);
+
+impl Reporter for AtOnce {
+    fn event(&self, event: Event<'_>) {
+        let (now, most, notes) = &mut *self.0.lock().unwrap();
+        match event {
+            Event::Started(_) => *now += 1,
+            Event::Stage { .. } => *now -= 1,
+            Event::Note(note) => notes.push(note.to_owned()),
+            _ => {}
+        }
+        *most = (*now).max(*most);
+    }
+}
+
+/// How many of six stages run at once on four places, and what is said.
+fn at_once(resources: &str) -> (usize, Vec<String>) {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pipeline.toml");
+    let stage = |n: usize| {
+        format!("[stage.s{n}]\nkind = \"table\"\nrows = [{{ x = {n} }}]\nresources = {resources}\n")
+    };
+    std::fs::write(&file, (0..6).map(stage).collect::<String>()).unwrap();
+    let request = config::PipelineRequest {
+        file,
+        ..Default::default()
+    };
+    let pipeline = config::read(&request).unwrap();
+    let plan = plan::build(&pipeline).unwrap();
+    let store = Store::open(&dir.path().join("store")).unwrap();
+    let seen = AtOnce::default();
+    assert_eq!(run_with(&plan, &store, 4, stages::find, &seen).ran, 6);
+    let (_, most, notes) = seen.0.into_inner().unwrap();
+    (most, notes)
+}
+
+#[test]
+fn stages_run_beside_each_other_only_where_there_is_room() {
+    assert_eq!(at_once("{ cpus = 1 }").0, 4);
+    assert_eq!(at_once("{ cpus = 2 }").0, 2);
+    assert_eq!(at_once("{ cpus = 9 }").0, 1);
+    let third = crate::environment::machine_memory() / 3;
+    assert_eq!(at_once(&format!("{{ memory = \"{third}\" }}")).0, 3);
+    let (most, notes) = at_once("{ memory = \"100000GB\" }");
+    assert_eq!((most, notes.len()), (1, 6));
+    assert_eq!(
+        notes[0],
+        "`s0` asks for 100000.0 GiB, more than this machine has: it runs alone"
+    );
+}
+
 #[test]
 fn what_a_stage_counts_is_told_recorded_and_told_again_when_cached() {
     let dir = tempfile::tempdir().unwrap();
