@@ -9,6 +9,7 @@ use nn::numeric::argmax;
 use nn::victim::Neural;
 use store::Params;
 
+use super::known_words::{KnownWords, PORT as KNOWN_WORDS};
 use crate::Failure;
 use crate::models::entry::Subject;
 use crate::params::settings::Settings;
@@ -29,6 +30,8 @@ pub struct AttackContext<'a> {
     pub bayes: Option<&'a NaiveBayes>,
     /// What words follow others, if connected.
     pub language: Option<&'a KneserNey>,
+    /// Words that attacks on characters must not make, if connected.
+    pub known_words: Option<&'a KnownWords>,
     /// Tokens that are not words: padding and unknown. Attacks put neither into a text.
     pub special: [u32; 2],
     /// Padding: where it stands there is no text to change.
@@ -84,12 +87,21 @@ impl<'a> AttackContext<'a> {
         })
     }
 
+    /// The words that must not be made, or what to connect.
+    pub fn known_words(&self, attack: &str) -> Result<&'a KnownWords, Failure> {
+        self.known_words
+            .ok_or_else(|| missing(attack, KNOWN_WORDS, KNOWN_WORDS_FROM))
+    }
+
     /// The language model, or what to connect.
     pub fn language(&self, attack: &str) -> Result<&'a KneserNey, Failure> {
         self.language
             .ok_or_else(|| missing(attack, "language", "an ngrams stage"))
     }
 }
+
+/// What makes the words that must not be made.
+pub const KNOWN_WORDS_FROM: &str = "the output `vocab` of a tokenize stage with scheme = \"words-punctuation\" and lowercase = false";
 
 fn missing(attack: &str, port: &str, from: &str) -> Failure {
     Failure::new(format!("the attack `{attack}` needs the input `{port}`"))

@@ -66,6 +66,8 @@ pub enum Budget {
     Characters(usize),
     /// Edits of this share of a row's characters, rounded down, and at least one.
     CharacterShare(f64),
+    /// Edits that change this share of a row's character slots, rounded down, and at least one.
+    SlotShare(f64),
     /// Each number by at most this.
     Linf(f64),
     /// Each word by one whose vector has a cosine above this with its own.
@@ -84,6 +86,9 @@ impl std::fmt::Display for Budget {
             Budget::Characters(most) => write!(f, "at most {most} characters"),
             Budget::CharacterShare(share) => {
                 write!(f, "at most {}% of the characters", share * 100.0)
+            }
+            Budget::SlotShare(share) => {
+                write!(f, "at most {}% of the character slots", share * 100.0)
             }
             Budget::Linf(most) => write!(f, "L-infinity at most {most}"),
             Budget::Similarity(cosine) => write!(f, "words with a cosine above {cosine}"),
@@ -160,6 +165,11 @@ pub trait Attack: Sync {
     /// Whether it draws random numbers, so that a second attack on a row is another one.
     fn draws(&self, _: Settings<'_>) -> bool {
         false
+    }
+
+    /// Whether it looks at the model's prediction for a row as it came. If not, adversarial training saves a pass.
+    fn asks_before(&self, _: Settings<'_>) -> bool {
+        true
     }
 
     /// What to do so that it draws some, if there is something.

@@ -3,7 +3,9 @@
 pub mod dynamic;
 mod fixed_point;
 mod gradient_sign;
+mod hotflip;
 mod jsma;
+mod key_star;
 mod none;
 mod optimal_control;
 mod swap;
@@ -28,6 +30,8 @@ pub static ATTACKS: &[&dyn Attack] = &[
     &dynamic::Dynamic,
     &optimal_control::OptimalControl,
     &word_mapping::WordMapping,
+    &hotflip::Hotflip,
+    &key_star::KeyStar,
 ];
 
 /// The attack of that name.

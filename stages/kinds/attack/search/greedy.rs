@@ -259,6 +259,7 @@ mod tests {
             vectors: Some(vectors),
             bayes: None,
             language: None,
+            known_words: None,
             special: [0, 1],
             pad: 0,
             classes: 2,

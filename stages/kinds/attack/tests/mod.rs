@@ -1,5 +1,6 @@
 //! Claims about attacks: exactly the definitions, the same row in any company, and true successes.
 
+pub mod characters;
 mod searches;
 mod signals;
 mod theory;
@@ -149,7 +150,13 @@ fn every_attack_of_the_list_is_tried_here() {
     let signals = signals::every_attack();
     let signals = signals.iter().map(|(name, _)| *name);
     // Word-mapping needs words that a tagger knows: `texts`.
-    let tried: BTreeSet<&str> = tried.chain(signals).chain(["word-mapping"]).collect();
+    let characters = characters::every_setting();
+    let characters = characters.iter().map(|(name, _)| *name);
+    let tried: BTreeSet<&str> = tried
+        .chain(signals)
+        .chain(characters)
+        .chain(["word-mapping"])
+        .collect();
     let known: BTreeSet<&str> = ATTACKS.iter().map(|attack| attack.entry().name).collect();
     assert_eq!(
         tried, known,

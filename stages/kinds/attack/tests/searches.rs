@@ -33,6 +33,7 @@ fn each(test: impl Fn(&AttackContext<'_>, &Item<'_>) -> Trace) -> Vec<Trace> {
         vectors: None,
         bayes: None,
         language: None,
+        known_words: None,
         special: rows.form.special().unwrap(),
         pad: 0,
         classes: 2,
