@@ -6,6 +6,7 @@ pub mod comparison;
 pub mod examples;
 pub mod foreign;
 pub mod history;
+pub mod lemmas;
 pub mod model;
 pub mod model_card;
 pub mod ngrams;
