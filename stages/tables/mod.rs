@@ -1,10 +1,12 @@
 //! The tables that stages hand to each other: one file per artifact, with its columns, how it is
 //! written and how it is read. Nobody else spells a column of these.
 
+pub mod by_confidence;
 pub mod comparison;
 pub mod examples;
 pub mod foreign;
 pub mod history;
+pub mod lemmas;
 pub mod model;
 pub mod model_card;
 pub mod ngrams;
@@ -31,6 +33,7 @@ pub static TABLES: &[&TableSchema] = &[
     &history::SCHEMA,
     &model::SCHEMA,
     &examples::SCHEMA,
+    &by_confidence::SCHEMA,
     &summary::SCHEMA,
     &traces::SCHEMA,
     &comparison::SCHEMA,

@@ -1,5 +1,6 @@
 //! Adversarial rows made during training, against the current weights.
 
+use nn::Stream;
 use nn::autodiff::Params;
 use nn::batch::{Example, Target};
 use nn::training::ExtraExamples;
@@ -60,13 +61,20 @@ impl<'a> AdversarialMixer<'a> {
         self.failure.take().unwrap_or(other)
     }
 
-    fn attack(&mut self, params: &Params<f32>, places: &[usize]) -> nn::Result<Vec<Example>> {
+    /// `time` names the random numbers of this attack: a row is not attacked in the same way each time.
+    fn attack(
+        &mut self,
+        params: &Params<f32>,
+        places: &[usize],
+        time: u64,
+    ) -> nn::Result<Vec<Example>> {
         let quiet = Quiet(self.task.watch);
-        let made =
-            self.inputs
-                .attack_with(params, places, self.task.params, self.task.seed, &quiet);
+        let seed = Stream::new(self.task.seed, "adversarial rows").bits(time);
+        let made = self
+            .inputs
+            .adversarial_with(params, places, self.task.params, seed, &quiet);
         match made {
-            Ok(outcomes) => Ok(outcomes.into_iter().map(adversarial).collect()),
+            Ok(examples) => Ok(examples),
             Err(failure) => {
                 let why = failure.message.clone();
                 self.failure = Some(failure);
@@ -77,24 +85,29 @@ impl<'a> AdversarialMixer<'a> {
 }
 
 impl ExtraExamples for AdversarialMixer<'_> {
-    fn epoch(&mut self, _: usize, params: &Params<f32>) -> nn::Result<Vec<Example>> {
+    fn epoch(&mut self, epoch: usize, params: &Params<f32>) -> nn::Result<Vec<Example>> {
         match self.mix {
             Mix::Epoch => {
                 let places = self.places.clone();
-                self.attack(params, &places)
+                self.attack(params, &places, epoch as u64)
             }
             _ => Ok(Vec::new()),
         }
     }
 
-    fn batch(&mut self, _: u64, params: &Params<f32>, batch: &[usize]) -> nn::Result<Vec<Example>> {
+    fn batch(
+        &mut self,
+        step: u64,
+        params: &Params<f32>,
+        batch: &[usize],
+    ) -> nn::Result<Vec<Example>> {
         if self.mix != Mix::Batch {
             return Ok(Vec::new());
         }
         // A share that is asked for is at least one row.
         let wanted = ((batch.len() as f64 * self.share).round() as usize).max(1);
         let places: Vec<usize> = batch.iter().take(wanted).map(|n| self.rows[*n]).collect();
-        self.attack(params, &places)
+        self.attack(params, &places, step)
     }
 }
 

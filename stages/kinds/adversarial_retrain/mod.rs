@@ -117,6 +117,8 @@ impl Stage for AdversarialRetrain {
                 port("vocab", "vocab", false),
                 port("bayes", "weights", false),
                 port("language", "ngrams", false),
+                port(attack::KNOWN_WORDS, "vocab", false),
+                port("lemmas", "pairs", false),
             ]),
             outputs: vec![
                 port("weights", "weights", true),

@@ -9,9 +9,11 @@ use nn::numeric::argmax;
 use nn::victim::Neural;
 use store::Params;
 
+use super::known_words::{KnownWords, PORT as KNOWN_WORDS};
 use crate::Failure;
 use crate::models::entry::Subject;
 use crate::params::settings::Settings;
+use crate::tables::lemmas::Lemmas;
 
 /// Everything but the items.
 pub struct AttackContext<'a> {
@@ -23,12 +25,18 @@ pub struct AttackContext<'a> {
     pub seed: u64,
     /// The words by id, if a vocabulary is connected.
     pub words: Option<&'a StringArray>,
-    /// The words' vectors, if connected.
+    /// The words' vectors as the model reads them.
     pub vectors: Option<&'a Vectors>,
+    /// The words' vectors that are connected, which the model may have trained on since.
+    pub connected: Option<&'a Vectors>,
+    /// Base forms of words, if connected.
+    pub lemmas: Option<&'a Lemmas>,
     /// Counts of words by class, if connected.
     pub bayes: Option<&'a NaiveBayes>,
     /// What words follow others, if connected.
     pub language: Option<&'a KneserNey>,
+    /// Words that attacks on characters must not make, if connected.
+    pub known_words: Option<&'a KnownWords>,
     /// Tokens that are not words: padding and unknown. Attacks put neither into a text.
     pub special: [u32; 2],
     /// Padding: where it stands there is no text to change.
@@ -67,6 +75,12 @@ impl<'a> AttackContext<'a> {
             .ok_or_else(|| missing(attack, "vectors", "an embed stage"))
     }
 
+    /// The base forms, or what to connect.
+    pub fn lemmas(&self, attack: &str) -> Result<&'a Lemmas, Failure> {
+        let from = "a dataset stage with name = \"wordnet-lemmas\"";
+        self.lemmas.ok_or_else(|| missing(attack, "lemmas", from))
+    }
+
     /// The words, or what to connect.
     pub fn words(&self, attack: &str) -> Result<&'a StringArray, Failure> {
         self.words
@@ -84,12 +98,21 @@ impl<'a> AttackContext<'a> {
         })
     }
 
+    /// The words that must not be made, or what to connect.
+    pub fn known_words(&self, attack: &str) -> Result<&'a KnownWords, Failure> {
+        self.known_words
+            .ok_or_else(|| missing(attack, KNOWN_WORDS, KNOWN_WORDS_FROM))
+    }
+
     /// The language model, or what to connect.
     pub fn language(&self, attack: &str) -> Result<&'a KneserNey, Failure> {
         self.language
             .ok_or_else(|| missing(attack, "language", "an ngrams stage"))
     }
 }
+
+/// What makes the words that must not be made.
+pub const KNOWN_WORDS_FROM: &str = "the output `vocab` of a tokenize stage with scheme = \"words-punctuation\" and lowercase = false";
 
 fn missing(attack: &str, port: &str, from: &str) -> Failure {
     Failure::new(format!("the attack `{attack}` needs the input `{port}`"))

@@ -6,7 +6,9 @@ use std::mem::discriminant;
 use store::{Params, Value};
 
 use super::attacks::{find, listed};
+use super::context::KNOWN_WORDS_FROM;
 use super::entry::{Attack, Changes, Victims};
+use super::known_words;
 use crate::contract::expected::{
     Blamed, Expected, ExpectedInputs, ExpectedModel, ExpectedOutputs, ExpectedRows, Mismatch,
     has_class,
@@ -15,7 +17,7 @@ use crate::contract::follow::{Follow, Takes};
 use crate::models;
 use crate::models::entry::ModelTask;
 use crate::params::settings::Settings;
-use crate::tables::{summary, traces};
+use crate::tables::{by_confidence, summary, traces};
 
 /// Refuses inputs that do not fit the attack or each other, and the lack of one that it needs.
 pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
@@ -24,7 +26,8 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
         return Ok(());
     };
     let entry = attack.entry();
-    if let Some(port) = entry.needs.iter().find(|port| !inputs.has(port)) {
+    let needed = entry.needed(Settings(params));
+    if let Some(port) = needed.into_iter().find(|port| !inputs.has(port)) {
         let message = format!("the attack `{name}` needs the input `{port}`");
         let help = format!(
             "connect it to {}: inputs = {{ {port} = \"STAGE\" }}",
@@ -175,17 +178,21 @@ pub fn check_traces(inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
 }
 
 /// What is known of the outputs.
-pub fn outputs() -> ExpectedOutputs {
+pub fn outputs(params: &Params) -> ExpectedOutputs {
     // Signals have more columns than words: metrics are what people take of examples.
     let examples = Expected {
         examples: true,
         ..Expected::default()
     };
-    vec![
-        examples,
-        summary::SCHEMA.expected(),
-        traces::SCHEMA.expected(),
-    ]
+    let by_confidence = Expected {
+        axes: vec![by_confidence::CONFIDENCE.to_owned()],
+        ..examples.clone()
+    };
+    let more = match by_confidence::is_made(Settings(params)) {
+        true => by_confidence,
+        false => traces::SCHEMA.expected(),
+    };
+    vec![examples, summary::SCHEMA.expected(), more]
 }
 
 fn model<'a>(inputs: &'a ExpectedInputs<'_>, port: &str) -> Option<&'a ExpectedModel> {
@@ -198,6 +205,9 @@ fn maker(port: &str) -> &'static str {
         "bayes" => "a train stage with model = \"naive-bayes\"",
         "vocab" => "the tokenize stage (its output `vocab`)",
         "language" => "an ngrams stage",
+        known_words::PORT => KNOWN_WORDS_FROM,
+        "lemmas" => "a dataset stage with name = \"wordnet-lemmas\"",
+        "vectors" => "an embed stage",
         _ => "the stage that makes it",
     }
 }
@@ -233,8 +243,8 @@ pub fn unread(params: &Params, inputs: &ExpectedInputs<'_>) -> Vec<&'static str>
     let Some(attack) = find(name) else {
         return Vec::new();
     };
-    let needs = attack.entry().needs;
-    let mut unread: Vec<&'static str> = ["bayes", "language"]
+    let needs = attack.entry().needed(Settings(params));
+    let mut unread: Vec<&'static str> = ["bayes", "language", "lemmas", known_words::PORT]
         .into_iter()
         .filter(|port| !needs.contains(port))
         .collect();

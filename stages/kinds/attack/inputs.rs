@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{AsArray, StringArray};
 use arrow::record_batch::RecordBatch;
-use nn::batch::Sequence;
+use nn::batch::{Example, Sequence, Target};
 use nn::linear::Vectors;
 use nn::models::Model;
 use nn::ngrams::KneserNey;
@@ -16,14 +16,17 @@ use store::Params;
 
 use super::attacks::find;
 use super::context::{AttackContext, Item};
-use super::entry::{Changes, PreparedAttack};
+use super::entry::{Attack, Changes, PreparedAttack};
 use super::goals::Goal;
+use super::known_words::{self, KnownWords};
 use super::outcome::Outcome;
 use super::trace::Trace;
 use crate::models::entry::Subject;
 use crate::models::loaded::{Loaded, accuracy, probabilities};
 use crate::params::settings::Settings;
+use crate::tables::by_confidence;
 use crate::tables::examples::{BACKWARD, FORWARD};
+use crate::tables::lemmas::Lemmas;
 use crate::tables::model_card::ModelCard;
 use crate::tables::pairs;
 use crate::tables::sequences::SequenceTable;
@@ -65,8 +68,10 @@ pub struct AttackInputs {
     loaded: Loaded,
     bayes: Option<Loaded>,
     language: Option<KneserNey>,
+    lemmas: Option<Lemmas>,
     /// The words by id, if a vocabulary is connected.
     pub words: Option<StringArray>,
+    known_words: Option<KnownWords>,
     vectors: Option<Vectors>,
     /// The word vectors that are connected, whatever the model reads.
     pub connected: Option<Vectors>,
@@ -76,7 +81,7 @@ pub struct AttackInputs {
 const GROUP: usize = 32;
 
 impl AttackInputs {
-    /// From the inputs `victim`, `rows`, `vectors`, `vocab`, `bayes` and `language`.
+    /// From the inputs `victim`, `rows`, `vectors`, `vocab`, `bayes`, `language` and `lemmas`.
     pub fn open(task: &Task<'_>) -> Result<AttackInputs, Failure> {
         let connected = task.inputs.get("vectors").map(vectors::read).transpose()?;
         let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?;
@@ -102,9 +107,16 @@ impl AttackInputs {
         let language = task.inputs.get("language").map(ngrams::read).transpose()?;
         let theirs = language.as_ref().map(|(_, words)| words.as_str());
         vocabulary::agree(ours, theirs, "language")?;
+        let known_words = known_words(task, &rows, words.as_ref())?;
+        let lemmas = task.inputs.get("lemmas");
+        let lemmas = lemmas
+            .map(|table| Lemmas::read(table, "lemmas"))
+            .transpose()?;
         Ok(AttackInputs {
+            known_words,
             rows,
             bayes,
+            lemmas,
             language: language.map(|(model, _)| model),
             words,
             vectors: read_by(&loaded, connected.as_ref()),
@@ -169,6 +181,11 @@ impl AttackInputs {
         &self.loaded
     }
 
+    /// The words that must not be made, if connected.
+    pub fn known_words(&self) -> Option<&KnownWords> {
+        self.known_words.as_ref()
+    }
+
     /// What the model is.
     pub fn card(&self) -> &ModelCard {
         &self.loaded.card
@@ -196,42 +213,55 @@ impl AttackInputs {
             vectors: self.vectors.as_ref(),
             before,
         };
-        self.attack_subject(victim, &selected.rows, params, seed, watch)
+        let rows = &selected.rows;
+        self.attack_subject(victim, rows, params, seed, watch, |items, traces| {
+            let goals = AttackInputs::goals(params, &items)?;
+            self.measure(&subject, items, traces, goals, watch)
+        })
     }
 
-    /// Attacks these rows of a network that has other weights by now.
-    pub fn attack_with(
+    /// Adversarial rows with their true classes, of a network that has other weights by now.
+    pub fn adversarial_with(
         &self,
         weights: &nn::autodiff::Params<f32>,
         places: &[usize],
         params: &Params,
         seed: u64,
         watch: &dyn Watch,
-    ) -> Result<Vec<Outcome>, Failure> {
+    ) -> Result<Vec<Example>, Failure> {
         let (model, _) = self
             .loaded
             .network()
             .ok_or_else(|| Failure::new("this model is not a network"))?;
         let subject = Subject::Network(Neural::new(model, weights).map_err(models::failure)?);
         let own = own_vectors(model, weights);
+        let attack = attack_of(params)?;
+        let asks = attack.asks_before(Settings(params));
         let victim = Attacked {
             subject: &subject,
             vectors: own.as_ref().or(self.vectors.as_ref()),
-            before: None,
+            before: (!asks).then(|| vec![Vec::new(); places.len()]),
         };
-        self.attack_subject(victim, places, params, seed, watch)
+        let example = |(item, trace): (&Item<'_>, Trace)| Example {
+            input: trace.input,
+            target: Target::Class(item.label),
+        };
+        self.attack_subject(victim, places, params, seed, watch, |items, traces| {
+            Ok(items.iter().zip(traces).map(example).collect())
+        })
     }
 
-    fn attack_subject(
+    /// Attacks rows, and makes something of what was done to them.
+    fn attack_subject<R>(
         &self,
         victim: Attacked<'_>,
         places: &[usize],
         params: &Params,
         seed: u64,
         watch: &dyn Watch,
-    ) -> Result<Vec<Outcome>, Failure> {
-        let name = Settings(params).text("attack").unwrap_or_default();
-        let attack = find(name).ok_or_else(|| Failure::new(format!("no attack `{name}`")))?;
+        then: impl FnOnce(Vec<Item<'_>>, Vec<Trace>) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let attack = attack_of(params)?;
         let examples = self.rows.examples(places)?;
         let texts: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
         let Attacked {
@@ -241,7 +271,10 @@ impl AttackInputs {
             Some(before) => before,
             None => probabilities(subject.victim(), &texts)?,
         };
-        let classes = before.first().map_or(0, Vec::len);
+        let classes = match subject {
+            Subject::Network(network) => network.parts().0.outputs(),
+            Subject::Classifier(_) => before.first().map_or(0, Vec::len),
+        };
         let repeats = Settings(params).maybe_int("repeats").unwrap_or(1);
         let ids = places.iter().flat_map(|row| {
             let id = &self.rows.ids[*row];
@@ -274,8 +307,11 @@ impl AttackInputs {
             seed,
             words: self.words.as_ref(),
             vectors,
+            connected: self.connected.as_ref(),
+            lemmas: self.lemmas.as_ref(),
             bayes: self.bayes.as_ref().and_then(Loaded::bayes),
             language: self.language.as_ref(),
+            known_words: self.known_words(),
             special,
             pad: special[0],
             classes,
@@ -285,9 +321,19 @@ impl AttackInputs {
             true => in_order(&items, ready.as_ref(), watch)?,
             false => in_groups(&items, ready.as_ref(), watch)?,
         };
-        let target = Settings(params).maybe_int("target");
-        let target = target.map(|class| class as u32);
-        self.measure(subject, items, traces, target, watch)
+        then(items, traces)
+    }
+
+    /// What each item was attacked for.
+    fn goals(params: &Params, items: &[Item<'_>]) -> Result<Vec<Goal>, Failure> {
+        let settings = Settings(params);
+        let confidence = settings.maybe_float(by_confidence::CONFIDENCE);
+        let goal = |item: &Item<'_>| {
+            let target = settings.maybe_int("target");
+            let goal = target.map_or(Goal::untargeted(item.label), |c| Goal::targeted(c as u32));
+            goal.with_confidence(confidence.unwrap_or_default() as f32)
+        };
+        items.iter().map(goal).collect()
     }
 
     /// What the model says of what the attack left, asked afresh.
@@ -296,11 +342,9 @@ impl AttackInputs {
         subject: &Subject<'_>,
         items: Vec<Item<'_>>,
         traces: Vec<Trace>,
-        target: Option<u32>,
+        goals: Vec<Goal>,
         watch: &dyn Watch,
     ) -> Result<Vec<Outcome>, Failure> {
-        let texts: Vec<&Sequence> = traces.iter().map(|trace| &trace.input).collect();
-        let after = probabilities(subject.victim(), &texts)?;
         let sum = |name: &str| traces.iter().filter_map(|t| t.counters.get(name)).sum();
         let done = [
             ("items", items.len() as u64),
@@ -310,26 +354,73 @@ impl AttackInputs {
         for (unit, amount) in done.into_iter().filter(|(_, amount)| *amount > 0) {
             watch.work(unit, amount);
         }
-        let outcome = |((item, trace), after): ((Item<'_>, Trace), Vec<f32>)| Outcome {
-            id: item.id.to_owned(),
-            label: item.label,
-            original: item.input.clone(),
-            before: item.before,
-            after,
-            goal: target.map_or(Goal::untargeted(item.label), Goal::targeted),
-            trace,
-        };
-        Ok(items
-            .into_iter()
-            .zip(traces)
-            .zip(after)
-            .map(outcome)
-            .collect())
+        let mut left: Vec<Left> = Vec::with_capacity(traces.len());
+        for (n, (trace, goal)) in traces.into_iter().zip(goals).enumerate() {
+            for lower in goal.milestones() {
+                let trace = at_confidence(&trace, lower.confidence());
+                left.push((n, lower, trace, Level::Lower));
+            }
+            left.push((n, goal, trace, Level::Wanted));
+        }
+        let texts: Vec<&Sequence> = left.iter().map(|(_, _, trace, _)| &trace.input).collect();
+        let after = probabilities(subject.victim(), &texts)?;
+        let (mut outcomes, mut lower) = (Vec::with_capacity(items.len()), Vec::new());
+        for ((n, goal, trace, level), after) in left.into_iter().zip(after) {
+            let item = &items[n];
+            let outcome = Outcome {
+                id: item.id.to_owned(),
+                label: item.label,
+                original: item.input.clone(),
+                before: item.before.clone(),
+                after,
+                goal,
+                trace,
+                lower: Vec::new(),
+            };
+            match level {
+                Level::Lower => lower.push(outcome),
+                // It comes after the lower ones.
+                Level::Wanted => outcomes.push(Outcome {
+                    lower: std::mem::take(&mut lower),
+                    ..outcome
+                }),
+            }
+        }
+        Ok(outcomes)
+    }
+}
+
+/// The place of an item, a goal, and the text that is to reach it.
+type Left = (usize, Goal, Trace, Level);
+
+/// Which confidence a goal has.
+enum Level {
+    /// A lower one than is wanted.
+    Lower,
+    /// The one that is wanted.
+    Wanted,
+}
+
+/// The first text that reached the goal with some confidence, or where the attack ended.
+fn at_confidence(trace: &Trace, confidence: f32) -> Trace {
+    let first = trace.firsts.iter().find(|f| f.confidence == confidence);
+    match first {
+        Some(first) => Trace {
+            input: first.input.clone(),
+            edits: first.edits.clone(),
+            counters: first.counters.clone(),
+            attacked: trace.attacked,
+            firsts: Vec::new(),
+        },
+        None => Trace {
+            firsts: Vec::new(),
+            ..trace.clone()
+        },
     }
 }
 
 /// The vectors that a model reads, also when they were trained with it.
-fn read_by(loaded: &Loaded, connected: Option<&Vectors>) -> Option<Vectors> {
+pub fn read_by(loaded: &Loaded, connected: Option<&Vectors>) -> Option<Vectors> {
     let own = loaded.network();
     let own = own.and_then(|(model, params)| own_vectors(model, params));
     own.or_else(|| connected.cloned())
@@ -342,6 +433,12 @@ fn own_vectors(model: &Model, params: &nn::autodiff::Params<f32>) -> Option<Vect
         dim: span.cols,
         data: params.view(span).iter().copied().collect(),
     })
+}
+
+/// The attack that parameters choose.
+fn attack_of(params: &Params) -> Result<&'static dyn Attack, Failure> {
+    let name = Settings(params).text("attack").unwrap_or_default();
+    find(name).ok_or_else(|| Failure::new(format!("no attack `{name}`")))
 }
 
 /// The model under attack.
@@ -424,6 +521,22 @@ pub fn rows(task: &Task<'_>, model: &ModelCard) -> Result<SequenceTable, Failure
     };
     pairs::agree(rows.separator, model.separator())?;
     Ok(rows)
+}
+
+/// The words that must not be made, spelt in the characters of the rows.
+fn known_words(
+    task: &Task<'_>,
+    rows: &SequenceTable,
+    letters: Option<&StringArray>,
+) -> Result<Option<KnownWords>, Failure> {
+    let (Some(table), Some(letters)) = (task.inputs.get(known_words::PORT), letters) else {
+        return Ok(None);
+    };
+    let words = vocabulary::words(table, known_words::PORT)?;
+    let known = KnownWords::new(&words, letters, &rows.form)?;
+    let train = Settings(task.params).text("train").unwrap_or("train");
+    known.check(rows, train, letters)?;
+    Ok(Some(known))
 }
 
 /// The words by id, from the output `vocab` of a tokenize stage.

@@ -7,12 +7,15 @@
 
 pub mod attacks;
 pub mod candidates;
+mod constraints;
 mod context;
 pub mod edit;
 pub mod entry;
 mod expect;
 pub mod goals;
 mod inputs;
+mod known_words;
+mod lexicon;
 mod online;
 mod outcome;
 mod replay;
@@ -35,11 +38,13 @@ use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
 use crate::params::complete::union;
 use crate::params::settings::{self, Settings, failure};
+use crate::tables::by_confidence;
 use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, models};
 use attacks::{check, find};
 use entry::{AttackEntry, Changes};
 pub use expect::{follows, inputs as expect_inputs, unread};
 pub use inputs::{Among, AttackInputs, note_fewer};
+pub use known_words::PORT as KNOWN_WORDS;
 pub use outcome::Outcome;
 pub use stream::{AttackStream, StreamRun, has_target};
 
@@ -159,6 +164,9 @@ impl Stage for AttackStage {
         if Settings(params).maybe_int("traces").unwrap_or_default() > 0 {
             outputs.push(port("traces", "traces", true));
         }
+        if by_confidence::is_made(Settings(params)) {
+            outputs.push(port("by_confidence", "by_confidence", true));
+        }
         Ports {
             inputs: Inputs::Named(vec![
                 port("victim", "weights", true),
@@ -167,6 +175,8 @@ impl Stage for AttackStage {
                 port("vocab", "vocab", false),
                 port("bayes", "weights", false),
                 port("language", "ngrams", false),
+                port(known_words::PORT, "vocab", false),
+                port("lemmas", "pairs", false),
             ]),
             outputs,
         }
@@ -201,7 +211,7 @@ impl Stage for AttackStage {
         if settings.int("traces")? > 0 {
             expect::check_traces(inputs)?;
         }
-        Ok(expect::outputs())
+        Ok(expect::outputs(params))
     }
 
     fn follows(&self, params: &Params) -> Vec<Follow> {
@@ -239,6 +249,8 @@ impl Stage for AttackStage {
             within("examples", "p_after", 1e-2),
             within("examples", "original", 1e-6),
             within("examples", "adversarial", 1e-3),
+            within("by_confidence", "p_before", 1e-2),
+            within("by_confidence", "p_after", 1e-2),
             within("summary", "*", 3e-2),
         ];
         Determinism::Rounding(ROUNDED)
@@ -264,6 +276,10 @@ impl Stage for AttackStage {
             ("examples".to_owned(), examples),
             ("summary".to_owned(), summary),
         ]);
+        if by_confidence::is_made(settings) {
+            let table = outcome::by_confidence(&entry, &outcomes, stage.words.as_ref());
+            outputs.insert("by_confidence".to_owned(), table);
+        }
         let traced = settings.int("traces").map_err(failure)?;
         note_fewer(traced, "traces", outcomes.len(), task.watch);
         if traced > 0 {

@@ -9,6 +9,7 @@ use super::edit::{Change, Edit};
 use super::entry::AttackEntry;
 use super::goals::{Answer, Goal};
 use super::trace::Trace;
+use crate::tables::by_confidence;
 use crate::tables::examples::{self, EditRow, ExampleRow, Layout};
 use crate::tables::summary::{self, Summary};
 
@@ -28,6 +29,8 @@ pub struct Outcome {
     pub goal: Goal,
     /// What the attack did.
     pub trace: Trace,
+    /// The same with each lower confidence, if one was wanted.
+    pub lower: Vec<Outcome>,
 }
 
 impl Outcome {
@@ -80,7 +83,29 @@ pub fn examples(
     outcomes: &[Outcome],
     symbols: Option<&StringArray>,
 ) -> RecordBatch {
-    let rows = outcomes.iter().map(|outcome| row(outcome, symbols));
+    table(entry, outcomes.iter(), symbols)
+}
+
+/// The table `by_confidence`.
+pub fn by_confidence(
+    entry: &AttackEntry,
+    outcomes: &[Outcome],
+    symbols: Option<&StringArray>,
+) -> RecordBatch {
+    let all: Vec<&Outcome> = outcomes
+        .iter()
+        .flat_map(|o| o.lower.iter().chain([o]))
+        .collect();
+    let confidences: Vec<f32> = all.iter().map(|o| o.goal.confidence()).collect();
+    by_confidence::write(&table(entry, all.into_iter(), symbols), &confidences)
+}
+
+fn table<'a>(
+    entry: &AttackEntry,
+    outcomes: impl Iterator<Item = &'a Outcome>,
+    symbols: Option<&StringArray>,
+) -> RecordBatch {
+    let rows = outcomes.map(|outcome| row(outcome, symbols));
     let rows: Vec<ExampleRow<'_>> = rows.collect();
     let layout = Layout {
         edits: entry.changes.edited(),

@@ -4,6 +4,7 @@ use nn::batch::Sequence;
 
 use super::context::Item;
 use super::edit::Edit;
+use super::goals::{Answer, Goal};
 use crate::Failure;
 use crate::tables::examples::{BACKWARD, Counters, FORWARD};
 
@@ -23,6 +24,53 @@ pub struct Trace {
     pub attacked: bool,
     /// What it counted.
     pub counters: Counters,
+    /// The first text that reached the goal with each lower confidence, on the way.
+    pub firsts: Vec<First>,
+}
+
+/// The first text that reached the goal with some confidence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct First {
+    /// The confidence.
+    pub confidence: f32,
+    /// What the model reads then.
+    pub input: Sequence,
+    /// What was changed until then.
+    pub edits: Vec<Edit>,
+    /// What was counted until then.
+    pub counters: Counters,
+}
+
+/// Confidences below the one that is wanted, and which of them were reached.
+#[derive(Clone, Debug)]
+pub struct Milestones {
+    open: Vec<Goal>,
+    /// Those that were reached, from the lowest upwards.
+    pub reached: Vec<First>,
+}
+
+impl Milestones {
+    /// On the way to a goal.
+    pub fn of(goal: &Goal) -> Milestones {
+        Milestones {
+            open: goal.milestones(),
+            reached: Vec::new(),
+        }
+    }
+
+    /// Looks at a text that the model was asked about, in the order of asking.
+    pub fn see(&mut self, answer: Answer<'_>, trace: &Trace, counters: &Counters) {
+        // Who is sure enough for a confidence is sure enough for all lower ones.
+        while self.open.first().is_some_and(|goal| goal.reached(answer)) {
+            let goal = self.open.remove(0);
+            self.reached.push(First {
+                confidence: goal.confidence(),
+                input: trace.input.clone(),
+                edits: trace.edits.clone(),
+                counters: counters.clone(),
+            });
+        }
+    }
 }
 
 impl Trace {
@@ -33,6 +81,7 @@ impl Trace {
             edits: Vec::new(),
             attacked: false,
             counters: Counters::default(),
+            firsts: Vec::new(),
         }
     }
 

@@ -8,7 +8,8 @@ use super::walk::Ground;
 use crate::Stage;
 use crate::kinds::attack::attacks::ATTACKS;
 use crate::kinds::attack::entry::Changes;
-use crate::kinds::attack::tests::words;
+use crate::kinds::attack::tests::characters::Characters;
+use crate::kinds::attack::tests::{hotflip_words, words};
 use crate::kinds::ngrams::Ngrams;
 use crate::kinds::table::Table;
 use crate::kinds::train::Train;
@@ -80,12 +81,19 @@ pub fn attacks(
     walks: fn(&str) -> fn(&str) -> bool,
 ) -> Vec<(&'static str, Ground)> {
     let (words, moving) = (Words::new(), moving());
+    let characters = Characters::new(150, 6).inputs();
     let mut grounds = Vec::new();
     for entry in ATTACKS.iter().map(|attack| attack.entry()) {
         let mut base = vec![("attack", text(entry.name))];
         base.extend(more.clone());
         if entry.name == "optimal-control" {
             base.push(("iterations", int(4)));
+        }
+        if entry.changes == Changes::Characters {
+            base.push(("budget", float(0.4)));
+        }
+        if entry.name == "hotflip-words" {
+            base.push(("similarity", float(0.2)));
         }
         let mut add = |name: String, inputs| {
             let (base, walks) = (base.clone(), walks(entry.name));
@@ -100,7 +108,17 @@ pub fn attacks(
                 },
             ));
         };
-        if entry.changes != Changes::Numbers {
+        if entry.changes == Changes::Characters {
+            add(entry.name.to_owned(), characters.clone());
+            continue;
+        }
+        if entry.name == "hotflip-words" {
+            // Vectors that the model has trained on, and words that are alike enough.
+            let mut inputs = words.inputs();
+            inputs[0].1 = hotflip_words::victim(&words.rows, &words.vectors);
+            inputs.push(("lemmas", hotflip_words::lemmas()));
+            add(entry.name.to_owned(), inputs);
+        } else if entry.changes != Changes::Numbers {
             add(entry.name.to_owned(), words.inputs());
         }
         if entry.changes != Changes::Words {

@@ -133,6 +133,20 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         (_, "nearest_to") => other(text("original")),
         (_, "candidates") => other(int(1)),
         (_, "similarity") => other(float(0.9)),
+        (_, "edits") => other(Value::List(vec![text("flip")])),
+        (_, "beam") => other(int(1)),
+        (_, "budget") => other(float(0.1)),
+        (_, "confidence") => other(float(0.9)),
+        (_, "mode") => other(text("one-shot")),
+        (_, "unit") => other(text("slots")),
+        (_, "cumulative") => other(text("raw")),
+        (_, "keep_last_pad") => other(yes()),
+        (_, "queries") => other(int(3)),
+        (_, "max_flips") => other(int(1)),
+        (_, "cosine_of") => other(text("pretrained")),
+        (_, "same_part_of_speech" | "keep_stop_words" | "other_lexeme") => {
+            other(Value::Bool(false))
+        }
         ("train", "tie_layers") => {
             let mut all = other(yes());
             all.extend(under(yes(), vec![("layers", int(2))]));

@@ -3,7 +3,10 @@
 pub mod dynamic;
 mod fixed_point;
 mod gradient_sign;
+mod hotflip;
+mod hotflip_words;
 mod jsma;
+mod key_star;
 mod none;
 mod optimal_control;
 mod swap;
@@ -23,11 +26,14 @@ pub static ATTACKS: &[&dyn Attack] = &[
     &tack_on::TackOn,
     &swap::Swap,
     &jsma::Jsma,
+    &hotflip_words::HotflipWords,
     &gradient_sign::GradientSign,
     &fixed_point::FixedPoint,
     &dynamic::Dynamic,
     &optimal_control::OptimalControl,
     &word_mapping::WordMapping,
+    &hotflip::Hotflip,
+    &key_star::KeyStar,
 ];
 
 /// The attack of that name.

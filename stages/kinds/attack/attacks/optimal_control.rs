@@ -187,6 +187,7 @@ impl PreparedAttack for Prepared<'_> {
                 edits: Vec::new(),
                 attacked: true,
                 counters: passes(steps, steps),
+                firsts: Vec::new(),
             }
         };
         Ok(items.iter().zip(plans).map(trace).collect())

@@ -26,6 +26,9 @@ pub struct Goal {
     confidence: f32,
 }
 
+/// The confidences at which the first text is recorded on the way to a higher one.
+const MILESTONES: [f32; 6] = [0.0, 0.5, 0.6, 0.7, 0.8, 0.9];
+
 /// What a model gives.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer<'a> {
@@ -43,6 +46,14 @@ impl Goal {
     /// Any class but this one.
     pub fn untargeted(label: u32) -> Goal {
         Goal::to(Aim::Untargeted(label))
+    }
+
+    /// Any class but this one, with at least this probability.
+    pub fn confident(label: u32, confidence: f32) -> Goal {
+        Goal {
+            confidence,
+            ..Goal::untargeted(label)
+        }
     }
 
     /// This class.
@@ -77,6 +88,21 @@ impl Goal {
             )
             .help("leave it out, or choose a targeted or untargeted goal")),
         }
+    }
+
+    /// The probability that the predicted class must have; 0 = any.
+    pub fn confidence(&self) -> f32 {
+        self.confidence
+    }
+
+    /// The same with each lower confidence that is recorded on the way, from none upwards.
+    pub fn milestones(&self) -> Vec<Goal> {
+        let lower = MILESTONES.into_iter().filter(|c| *c < self.confidence);
+        let same = |confidence| Goal {
+            aim: self.aim.clone(),
+            confidence,
+        };
+        lower.map(same).collect()
     }
 
     /// The class to reach, if only one will do.
@@ -161,6 +187,18 @@ mod tests {
             assert!(!sure(Goal::untargeted(0), most));
             assert!(!sure(Goal::untargeted(1), 0.01));
         }
+    }
+
+    #[test]
+    fn lower_confidences_are_passed_on_the_way() {
+        let passed = |confidence: f32| {
+            let goal = Goal::untargeted(0).with_confidence(confidence).unwrap();
+            let passed = goal.milestones().into_iter().map(|goal| goal.confidence());
+            passed.collect::<Vec<f32>>()
+        };
+        assert!(passed(0.0).is_empty());
+        assert_eq!(passed(0.65), [0.0, 0.5, 0.6]);
+        assert_eq!(passed(0.9), [0.0, 0.5, 0.6, 0.7, 0.8]);
     }
 
     #[test]

@@ -258,6 +258,7 @@ impl<'a> Pursuit<'a> {
                 edits: Vec::new(),
                 attacked: true,
                 counters,
+                firsts: Vec::new(),
             };
         }
         Ok(traces)

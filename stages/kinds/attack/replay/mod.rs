@@ -4,7 +4,9 @@
 //! read from its weights, asked about the original and the adversarial row, and flags, changes,
 //! budgets and the summary are worked out here. Decides no result, so it is in no key.
 
+mod constraints;
 mod edits;
+mod legality;
 mod row;
 #[cfg(test)]
 mod tests;
@@ -16,24 +18,29 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
+use nn::linear::Vectors;
 use nn::numeric::argmax;
 
 use crate::kinds::attack::attacks::find;
 use crate::kinds::attack::entry::Budget;
+use crate::models::entry::Subject;
 use crate::models::loaded::{Loaded, probabilities};
 use crate::params::settings::Settings;
+use crate::tables::by_confidence::{self, CONFIDENCE};
 use crate::tables::examples::{
     ADVERSARIAL, ATTACKED, Examples, ID, LABEL, OPERATIONS, ORIGINAL, P_AFTER, P_BEFORE,
     PREDICTED_AFTER, PREDICTED_BEFORE, SUCCESS, WANTED, WORDS_CHANGED,
 };
 use crate::tables::pairs;
-use crate::tables::sequences::Form;
+use crate::tables::sequences::{Form, SequenceTable};
 use crate::tables::summary;
 use crate::tables::vectors;
 use crate::{Disagreement, Failure, Outputs, Replayed, Task};
+use constraints::Rules;
+use legality::Legality;
 use row::{Report, Row};
 
-/// Recomputes what `examples` and `summary` say. `exact`: probabilities must have the same bits,
+/// Recomputes what `examples`, `by_confidence` and `summary` say. `exact`: probabilities must have the same bits,
 /// because they were computed on the same instruction sets.
 pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replayed, Failure> {
     let table = Examples::read(&outputs["examples"])?;
@@ -41,74 +48,181 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
     let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?;
     let rows = pairs::read_joined(&task.inputs["rows"])?;
     pairs::agree(rows.separator, loaded.card.separator())?;
-    let subject = loaded.subject()?;
     let settings = Settings(task.params);
-    let mut report = Report::default();
-
     let split = settings.text("split").unwrap_or("test");
     let places: BTreeMap<&str, usize> = rows
         .split(split)
         .into_iter()
         .map(|row| (rows.ids[row].as_str(), row))
         .collect();
-    let repeated = settings.maybe_int("repeats").unwrap_or(1) > 1;
-    selection(&table, &places, settings, task.seed, &mut report);
-    let mut pairs: Vec<(usize, &Sequence, Sequence)> = Vec::with_capacity(table.len());
-    for n in 0..table.len() {
-        let id = table.id(n);
-        // `wave/3#7` is the eighth attack on `wave/3`.
-        let named = id.rsplit_once('#').filter(|_| repeated);
-        let Some(row) = places.get(named.map_or(id, |(row, _)| row)) else {
-            report.add(n, id, ID, id, &format!("no row of the split `{split}`"));
-            continue;
-        };
-        let original = &rows.examples[*row].input;
-        let label = rows
-            .label(*row)
-            .map_or("none".to_owned(), |l| l.to_string());
-        report.same(n, id, LABEL, &table.int(LABEL, n)?.to_string(), &label);
-        match (
-            table.sequence(ORIGINAL, n, original),
-            table.sequence(ADVERSARIAL, n, original),
-        ) {
-            (Some(stored), Some(adversarial)) => {
-                if stored != *original {
-                    report.add(n, id, ORIGINAL, "another text", "the row that it names");
-                }
-                pairs.push((n, original, adversarial));
-            }
-            _ => report.add(
-                n,
-                id,
-                ADVERSARIAL,
-                "cannot be read",
-                "a row of the same shape as the original",
-            ),
-        }
-    }
-    let before: Vec<&Sequence> = pairs.iter().map(|(_, original, _)| *original).collect();
-    let before = probabilities(subject.victim(), &before)?;
-    let after: Vec<&Sequence> = pairs
-        .iter()
-        .map(|(_, _, adversarial)| adversarial)
-        .collect();
-    let after = probabilities(subject.victim(), &after)?;
-
     let attack = settings.text("attack").and_then(find);
-    let budget = attack.map_or(Budget::Unlimited, |attack| {
-        (attack.entry().budget)(settings)
-    });
-    let mut tally = Tally::default();
-    for ((n, original, adversarial), (before, after)) in pairs.iter().zip(before.iter().zip(&after))
-    {
-        let mut one = Row {
-            table: &table,
-            n: *n,
-            id: table.id(*n),
-            report: &mut report,
+    let rules = attack.and_then(|attack| (attack.entry().constraints)(settings));
+    let rules = rules.map(|rules| Rules::open(rules, task, &loaded, connected.as_ref()));
+    let all = Replay {
+        task,
+        rows: &rows,
+        subject: loaded.subject()?,
+        places,
+        split,
+        budget: attack.map_or(Budget::Unlimited, |attack| {
+            (attack.entry().budget)(settings)
+        }),
+        legality: Legality::new(task, &rows)?,
+        rules: rules.transpose()?,
+        connected: connected.as_ref(),
+        exact,
+    };
+    let mut report = Report::default();
+    selection(&table, &all.places, settings, task.seed, &mut report);
+    let wanted = settings.maybe_float(CONFIDENCE).unwrap_or_default();
+    let (tally, mut asked) = all.check(&table, |_| wanted, &mut report)?;
+    if by_confidence::is_made(settings) {
+        asked += all.levels(&table, outputs, wanted, &mut report)?;
+    }
+    if report.list.is_empty() {
+        let worded = !matches!(rows.form, Form::Signals { .. });
+        tally.compare(&outputs["summary"], worded, &mut report);
+    }
+    Ok(Replayed {
+        rows: table.len(),
+        successes: tally.successes,
+        asked,
+        budget: all.budget.to_string(),
+        disagreements: report.list,
+    })
+}
+
+/// What tables of examples are compared with.
+struct Replay<'a> {
+    task: &'a Task<'a>,
+    rows: &'a SequenceTable,
+    subject: Subject<'a>,
+    /// The rows of the split, by their ids.
+    places: BTreeMap<&'a str, usize>,
+    split: &'a str,
+    budget: Budget,
+    legality: Option<Legality>,
+    rules: Option<Rules>,
+    connected: Option<&'a Vectors>,
+    exact: bool,
+}
+
+/// A row of the table, the row that it names, and what the attack left of it.
+type Pair<'a> = (usize, &'a Sequence, Sequence);
+
+impl Replay<'_> {
+    /// That there is a row for each item and confidence, and that each is true.
+    fn levels(
+        &self,
+        examples: &Examples<'_>,
+        outputs: &Outputs,
+        wanted: f64,
+        report: &mut Report,
+    ) -> Result<usize, Failure> {
+        let Some(stored) = outputs.get("by_confidence") else {
+            report.add(0, "", CONFIDENCE, "missing", "the output `by_confidence`");
+            return Ok(0);
         };
-        one.probabilities(P_BEFORE, before, exact);
-        one.probabilities(P_AFTER, after, exact);
+        let table = Examples::read(stored)?;
+        let lower = [0.0, 0.5, 0.6, 0.7, 0.8, 0.9].into_iter();
+        let levels: Vec<f64> = lower.filter(|c| *c < wanted).chain([wanted]).collect();
+        let confidences = stored.column_by_name(CONFIDENCE);
+        let confidences = confidences.and_then(|c| c.as_primitive_opt::<Float64Type>());
+        for n in 0..table.len().max(examples.len() * levels.len()) {
+            let item = n / levels.len();
+            let expected = (item < examples.len()).then(|| examples.id(item));
+            let expected = expected.map(|id| (id, levels[n % levels.len()]));
+            let confidence = confidences.filter(|_| n < table.len()).map(|c| c.value(n));
+            let found = confidence.map(|confidence| (table.id(n), confidence));
+            if found != expected {
+                let text = |x: Option<(&str, f64)>| format!("{x:?}");
+                report.add(n, "", CONFIDENCE, &text(found), &text(expected));
+                return Ok(0);
+            }
+        }
+        let of = |n: usize| confidences.map_or(wanted, |c| c.value(n));
+        self.check(&table, of, report).map(|(_, asked)| asked)
+    }
+
+    /// Compares every row, which succeeds with the confidence that `least` says; gives the counts, and how many rows
+    /// the model was asked about.
+    fn check(
+        &self,
+        table: &Examples<'_>,
+        least: impl Fn(usize) -> f64,
+        report: &mut Report,
+    ) -> Result<(Tally, usize), Failure> {
+        let pairs = self.pairs(table, report)?;
+        let before: Vec<&Sequence> = pairs.iter().map(|(_, original, _)| *original).collect();
+        let before = probabilities(self.subject.victim(), &before)?;
+        let after = pairs.iter().map(|(_, _, adversarial)| adversarial);
+        let after: Vec<&Sequence> = after.collect();
+        let after = probabilities(self.subject.victim(), &after)?;
+        let mut tally = Tally::default();
+        for (pair, (before, after)) in pairs.iter().zip(before.iter().zip(&after)) {
+            let mut row = Row {
+                table,
+                n: pair.0,
+                id: table.id(pair.0),
+                report,
+            };
+            let least = least(pair.0);
+            self.row(&mut row, pair, [before, after], least, &mut tally)?;
+        }
+        Ok((tally, 2 * pairs.len()))
+    }
+
+    /// The rows that can be compared. What names no row, or cannot be read, is told.
+    fn pairs(&self, table: &Examples<'_>, report: &mut Report) -> Result<Vec<Pair<'_>>, Failure> {
+        let repeats = Settings(self.task.params).maybe_int("repeats");
+        let repeated = repeats.unwrap_or(1) > 1;
+        let mut pairs = Vec::with_capacity(table.len());
+        for n in 0..table.len() {
+            let id = table.id(n);
+            // `wave/3#7` is the eighth attack on `wave/3`.
+            let named = id.rsplit_once('#').filter(|_| repeated);
+            let Some(row) = self.places.get(named.map_or(id, |(row, _)| row)) else {
+                let split = format!("no row of the split `{}`", self.split);
+                report.add(n, id, ID, id, &split);
+                continue;
+            };
+            let original = &self.rows.examples[*row].input;
+            let label = self.rows.label(*row);
+            let label = label.map_or("none".to_owned(), |l| l.to_string());
+            report.same(n, id, LABEL, &table.int(LABEL, n)?.to_string(), &label);
+            match (
+                table.sequence(ORIGINAL, n, original),
+                table.sequence(ADVERSARIAL, n, original),
+            ) {
+                (Some(stored), Some(adversarial)) => {
+                    if stored != *original {
+                        report.add(n, id, ORIGINAL, "another text", "the row that it names");
+                    }
+                    pairs.push((n, original, adversarial));
+                }
+                _ => report.add(
+                    n,
+                    id,
+                    ADVERSARIAL,
+                    "cannot be read",
+                    "a row of the same shape as the original",
+                ),
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// Compares one row.
+    fn row(
+        &self,
+        one: &mut Row<'_>,
+        (n, original, adversarial): &Pair<'_>,
+        [before, after]: [&Vec<f32>; 2],
+        least: f64,
+        tally: &mut Tally,
+    ) -> Result<(), Failure> {
+        one.probabilities(P_BEFORE, before, self.exact);
+        one.probabilities(P_AFTER, after, self.exact);
         let label = one.table.int(LABEL, *n)?;
         let said = [argmax(before) as i64, argmax(after) as i64];
         one.number(PREDICTED_BEFORE, said[0])?;
@@ -119,19 +233,16 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
             Some(wanted) => attacked && said[1] == wanted,
             None => said[1] != label,
         };
-        let success = right && there;
+        let sure = after.iter().copied().fold(0.0, f32::max) >= least as f32;
+        let success = right && there && sure;
         let stored = one.table.flag(SUCCESS, *n)?;
-        one.report.same(
-            *n,
-            one.id,
-            SUCCESS,
-            &stored.to_string(),
-            &success.to_string(),
-        );
+        let (stored, found) = (stored.to_string(), success.to_string());
+        one.report.same(*n, one.id, SUCCESS, &stored, &found);
+        let form = &self.rows.form;
         let changed = match (original, adversarial) {
-            _ if table.has(OPERATIONS) => one.edits(original, adversarial, task, &rows.form)?,
+            _ if one.table.has(OPERATIONS) => one.edits(original, adversarial, self.task, form)?,
             (Sequence::Tokens(old), Sequence::Tokens(new)) => {
-                [one.words(old, new, task, &rows.form)?; 2]
+                [one.words(old, new, self.task, form)?; 2]
             }
             _ => {
                 // Numbers are not words, and none are changed.
@@ -139,29 +250,25 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
                 [0, 0]
             }
         };
-        let moved = *original != adversarial;
-        if !attacked && moved {
+        if !attacked && *original != adversarial {
             one.report
                 .add(*n, one.id, ATTACKED, "false", "the row was changed");
         }
-        let pad = rows.form.special().unwrap_or_default()[0];
-        one.budget(&budget, changed, pad, original, adversarial);
-        if let (Budget::Similarity(cosine), Some(vectors)) = (&budget, &connected) {
-            one.likeness(*cosine, &budget, vectors, original, adversarial);
+        let pad = form.special().unwrap_or_default()[0];
+        one.budget(&self.budget, changed, pad, original, adversarial);
+        if let Some(legality) = &self.legality {
+            let settings = Settings(self.task.params);
+            legality.check(one, original, &self.budget, settings);
+        }
+        if let (Budget::Similarity(cosine), Some(vectors)) = (&self.budget, self.connected) {
+            one.likeness(*cosine, &self.budget, vectors, original, adversarial);
+        }
+        if let Some(rules) = &self.rules {
+            one.constraints(rules, pad, original, adversarial);
         }
         tally.count(right, said[1] == label, success, attacked, changed[0]);
+        Ok(())
     }
-    if report.list.is_empty() {
-        let worded = !matches!(rows.form, Form::Signals { .. });
-        tally.compare(&outputs["summary"], worded, &mut report);
-    }
-    Ok(Replayed {
-        rows: table.len(),
-        successes: tally.successes,
-        asked: 2 * pairs.len(),
-        budget: budget.to_string(),
-        disagreements: report.list,
-    })
 }
 
 /// Whether these are the rows that were to be attacked, each once: leaving failures out, or

@@ -9,7 +9,8 @@
 //! look at the last beam in the same way
 //! ```
 //!
-//! All items go in step, so that a look is one batch. A width of 1 is greedy.
+//! All items go in step, so that a look is one batch. A width of 1 is greedy. A goal with a confidence is reached by
+//! way of lower ones: the first text at each of them is kept.
 
 use nn::batch::Sequence;
 
@@ -17,8 +18,7 @@ use crate::Failure;
 use crate::kinds::attack::context::Item;
 use crate::kinds::attack::edit::Edit;
 use crate::kinds::attack::goals::{Answer, Goal};
-use crate::kinds::attack::trace::Trace;
-use crate::tables::examples::{BACKWARD, FORWARD};
+use crate::kinds::attack::trace::{Milestones, Trace, passes};
 
 /// How far to look.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub struct Beam {
 pub struct Look {
     /// The model's logits.
     pub logits: Vec<f32>,
-    /// Edits with their scores, in any order; more is better.
+    /// Edits with their scores, in any order; more is better. Those beyond the best `width` are not looked at.
     pub edits: Vec<(f64, Edit)>,
 }
 
@@ -49,6 +49,7 @@ struct Search {
     beam: Vec<Candidate>,
     /// Texts looked at.
     looks: u64,
+    milestones: Milestones,
     /// The text that reached the goal, or the best of the last ones.
     best: Trace,
 }
@@ -68,8 +69,10 @@ impl Beam {
                 attacked: true,
                 ..Trace::untouched(item)
             };
+            let goal = goal(item);
             Search {
-                goal: goal(item),
+                milestones: Milestones::of(&goal),
+                goal,
                 steps: steps(item),
                 best: trace.clone(),
                 beam: vec![Candidate { score: 0.0, trace }],
@@ -104,6 +107,11 @@ impl Search {
     fn step(&mut self, looks: Vec<Look>, width: usize) -> Result<(), Failure> {
         self.looks += looks.len() as u64;
         let beam = std::mem::take(&mut self.beam);
+        let so_far = passes(self.looks, self.looks);
+        for (candidate, look) in beam.iter().zip(&looks) {
+            let answer = Answer::Logits(&look.logits);
+            self.milestones.see(answer, &candidate.trace, &so_far);
+        }
         let reached = |look: &Look| self.goal.reached(Answer::Logits(&look.logits));
         let first = looks.iter().position(reached);
         self.best = beam[first.unwrap_or(0)].trace.clone();
@@ -111,34 +119,35 @@ impl Search {
         if first.is_some() || self.best.edits.len() >= self.steps {
             return Ok(());
         }
-        let mut pool: Vec<Candidate> = Vec::new();
-        for (candidate, look) in beam.iter().zip(looks) {
+        let mut pool: Vec<(f64, usize, Edit)> = Vec::new();
+        for (n, (candidate, look)) in beam.iter().zip(looks).enumerate() {
             let mut edits = look.edits;
             // Stable: of equals the first, as the attack lists them.
             edits.sort_by(|a, b| b.0.total_cmp(&a.0));
-            for (score, edit) in edits.into_iter().take(width) {
-                let mut trace = candidate.trace.clone();
-                trace.edit(edit)?;
-                pool.push(Candidate {
-                    score: candidate.score + score,
-                    trace,
-                });
-            }
+            let best = edits.into_iter().take(width);
+            pool.extend(best.map(|(score, edit)| (candidate.score + score, n, edit)));
         }
-        pool.sort_by(|a, b| b.score.total_cmp(&a.score));
-        for candidate in pool {
-            let same = |other: &Candidate| other.trace.input == candidate.trace.input;
-            if self.beam.len() < width && !self.beam.iter().any(same) {
-                self.beam.push(candidate);
+        pool.sort_by(|a, b| b.0.total_cmp(&a.0));
+        for (score, n, edit) in pool {
+            if self.beam.len() == width {
+                break;
+            }
+            let mut trace = beam[n].trace.clone();
+            trace.edit(edit)?;
+            let same = |other: &Candidate| other.trace.input == trace.input;
+            if !self.beam.iter().any(same) {
+                self.beam.push(Candidate { score, trace });
             }
         }
         Ok(())
     }
 
-    fn end(mut self) -> Trace {
-        self.best.count(FORWARD, self.looks);
-        self.best.count(BACKWARD, self.looks);
-        self.best
+    fn end(self) -> Trace {
+        Trace {
+            counters: passes(self.looks, self.looks),
+            firsts: self.milestones.reached,
+            ..self.best
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Claims about attacks: exactly the definitions, the same row in any company, and true successes.
 
+pub mod characters;
+pub mod hotflip_words;
 mod searches;
 mod signals;
 mod theory;
@@ -131,6 +133,15 @@ fn every_attack() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
                 ("direction", text("gradient")),
             ],
         ),
+        (
+            "hotflip-words",
+            // No tagger and no dictionary knows these words.
+            vec![
+                ("similarity", Value::Float(0.1)),
+                ("same_part_of_speech", Value::Bool(false)),
+                ("other_lexeme", Value::Bool(false)),
+            ],
+        ),
     ];
     for entry in ATTACKS.iter().map(|attack| attack.entry()) {
         let words = matches!(entry.changes, Changes::Words | Changes::Nothing);
@@ -149,7 +160,13 @@ fn every_attack_of_the_list_is_tried_here() {
     let signals = signals::every_attack();
     let signals = signals.iter().map(|(name, _)| *name);
     // Word-mapping needs words that a tagger knows: `texts`.
-    let tried: BTreeSet<&str> = tried.chain(signals).chain(["word-mapping"]).collect();
+    let characters = characters::every_setting();
+    let characters = characters.iter().map(|(name, _)| *name);
+    let tried: BTreeSet<&str> = tried
+        .chain(signals)
+        .chain(characters)
+        .chain(["word-mapping"])
+        .collect();
     let known: BTreeSet<&str> = ATTACKS.iter().map(|attack| attack.entry().name).collect();
     assert_eq!(
         tried, known,

@@ -7,6 +7,7 @@ mod changed_share;
 mod class_counts;
 mod confusion;
 mod ece;
+mod edited_share;
 pub mod entry;
 mod f1;
 mod kept_share;
@@ -56,6 +57,7 @@ pub static METRICS: &[&dyn Metric] = &[
     &mean_words::MeanWords,
     &words::Words,
     &changed_share::ChangedShare,
+    &edited_share::EditedShare,
     &kept_share::KeptShare,
     &mean_characters::MeanCharacters,
     &mean_queries::MeanQueries,
