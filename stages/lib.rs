@@ -33,7 +33,7 @@ pub use contract::follow::{Follow, Takes};
 pub use contract::replayed::{Disagreement, Replayed};
 pub use contract::role::Role;
 pub use contract::stage::Stage;
-pub use contract::task::{Outputs, Place, SourceFile, Task, Usage, Watch};
+pub use contract::task::{Outputs, Place, SourceFile, Task, Usage, Watch, WithoutCheckpoints};
 pub use fingerprint::Code;
 pub use kinds::{STAGES, find};
 pub use params::complete::{common, complete};

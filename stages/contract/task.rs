@@ -110,3 +110,31 @@ pub struct Usage {
     /// Largest resident set, in bytes.
     pub peak_memory: u64,
 }
+
+/// A watch for work that saves no checkpoints: a stage that does several things in a row saves the long one only, and
+/// must not have its checkpoint replaced by another's.
+pub struct WithoutCheckpoints<'a>(pub &'a dyn Watch);
+
+impl Watch for WithoutCheckpoints<'_> {
+    fn progress(&self, done: u64, total: u64) {
+        self.0.progress(done, total);
+    }
+    fn work(&self, unit: &'static str, amount: u64) {
+        self.0.work(unit, amount);
+    }
+    fn log(&self, line: &str) {
+        self.0.log(line);
+    }
+    fn raw(&self, file: RawFile) {
+        self.0.raw(file);
+    }
+    fn sandbox(&self, how: &str) {
+        self.0.sandbox(how);
+    }
+    fn child(&self, usage: Usage) {
+        self.0.child(usage);
+    }
+    fn stopped(&self) -> bool {
+        self.0.stopped()
+    }
+}

@@ -175,6 +175,7 @@ mod tests {
     use store::Value;
 
     use crate::kinds::adversarial_retrain::AdversarialRetrain;
+    use crate::kinds::attack::AttackStage;
     use crate::kinds::train::Train;
     use crate::tests::trial::{reversals, reviews, run, run_watched, text, tokens};
     use crate::{Stage, Usage, Watch};
@@ -221,25 +222,24 @@ mod tests {
     ) {
         let whole = run(stage, inputs, given, 3).unwrap();
         let saved = Mutex::new(None);
-        let mut times = 0;
         for patience in 1.. {
             let watch = Restless {
                 saved: &saved,
-                left: AtomicU64::new(3 * patience),
+                left: AtomicU64::new(patience),
                 resumed: AtomicU64::new(0),
             };
             let outcome = run_watched(stage, inputs, given, 3, &watch);
             match outcome {
                 Ok(outputs) => {
                     assert_eq!(outputs, whole);
-                    times = watch.resumed.into_inner();
-                    break;
+                    let times = watch.resumed.into_inner();
+                    assert!(times > 1, "it was resumed {times} times");
+                    return;
                 }
                 Err(failure) => assert!(failure.stopped, "{}", failure.message),
             }
             assert!(patience < 1_000, "it never ends");
         }
-        assert!(times > 1, "it was resumed {times} times");
     }
 
     fn learning(model: &str, more: &[(&'static str, Value)]) -> Vec<(&'static str, Value)> {
@@ -277,6 +277,22 @@ mod tests {
     fn so_does_a_translation() {
         let rows = reversals(80);
         same_when_stopped(&Train, &[("rows", &rows)], &learning("seq2seq", &[]));
+    }
+
+    /// An attack goes on behind the groups that are finished.
+    #[test]
+    fn so_does_an_attack() {
+        let rows = tokens(&reviews());
+        let vocab = crate::tests::trial::vocab();
+        let trained = run(&Train, &[("rows", &rows)], &learning("lstm", &[]), 3).unwrap();
+        let inputs = [
+            ("victim", &trained["weights"]),
+            ("rows", &rows),
+            ("vocab", &vocab),
+        ];
+        let given = [("attack", text("jsma")), ("split", text("train"))];
+        let one = |work: &(dyn Fn() + Sync)| crate::tests::trial::on_threads(1, work);
+        one(&|| same_when_stopped(&AttackStage, &inputs, &given));
     }
 
     #[test]

@@ -29,7 +29,9 @@ use crate::params::settings::{Settings, failure};
 use crate::tables::comparison::{self, ComparisonRow};
 use crate::tables::history;
 use crate::training::{Trained, TrainingData};
-use crate::{Failure, Outputs, ParamError, Stage, Task, fingerprint, models, training};
+use crate::{
+    Failure, Outputs, ParamError, Stage, Task, WithoutCheckpoints, fingerprint, models, training,
+};
 use mixing::{AdversarialMixer, Mix, adversarial};
 
 /// The kind `adversarial-retrain`.
@@ -185,6 +187,7 @@ impl Stage for AdversarialRetrain {
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
         let old = AttackInputs::open(task)?;
         let plan = Retraining::read(task, &old)?;
+        let attacking = WithoutCheckpoints(task.watch);
         let settings = Settings(task.params);
         let test = settings.text("test").unwrap_or("test");
         let limit = settings.int("test_items").map_err(failure)?;
@@ -194,7 +197,7 @@ impl Stage for AdversarialRetrain {
         let before = Side {
             name: "before",
             clean: old.accuracy(&all.rows)?,
-            attacked: old.attack(&chosen, task.params, task.seed, task.watch)?,
+            attacked: old.attack(&chosen, task.params, task.seed, &attacking)?,
         };
         let trained = plan.train(task, &old)?;
         let new = Loaded::open(&trained.weights, old.connected.as_ref())?;
@@ -206,7 +209,7 @@ impl Stage for AdversarialRetrain {
                 &chosen.of_another_model(),
                 task.params,
                 task.seed,
-                task.watch,
+                &attacking,
             )?,
         };
         let data = TrainingData {
@@ -291,7 +294,8 @@ impl Retraining {
         }
         let split = Settings(task.params).text("train").unwrap_or("train");
         let chosen = old.select((split, "train"), self.items, task.seed, Among::default())?;
-        let outcomes = old.attack(&chosen, task.params, task.seed, task.watch)?;
+        let attacking = WithoutCheckpoints(task.watch);
+        let outcomes = old.attack(&chosen, task.params, task.seed, &attacking)?;
         let mut train = self.train.clone();
         train.extend(outcomes.into_iter().map(adversarial));
         training::classify::train(old.card(), &data(&train), &self.spec, start, task.watch)

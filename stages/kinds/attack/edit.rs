@@ -2,11 +2,12 @@
 
 use ndarray::Array2;
 use nn::batch::Sequence;
+use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 
 /// What becomes of one thing.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Change<T> {
     /// Another takes its place.
     Replace {
@@ -83,7 +84,7 @@ impl<T> Change<T> {
 
 /// A change and its place. Places are those of the row at the time of the edit: an inserted word moves the ones
 /// behind it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Edit {
     /// Of a token of a text.
     Word {

@@ -2,7 +2,6 @@
 //! loop that attacks groups of rows in parallel and measures what is left of them.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{AsArray, StringArray};
 use arrow::record_batch::RecordBatch;
@@ -11,7 +10,6 @@ use nn::linear::Vectors;
 use nn::models::Model;
 use nn::ngrams::KneserNey;
 use nn::victim::Neural;
-use rayon::prelude::*;
 use store::Params;
 
 use super::attacks::find;
@@ -20,6 +18,7 @@ use super::entry::{Attack, Changes, PreparedAttack};
 use super::goals::Goal;
 use super::known_words::{self, KnownWords};
 use super::outcome::Outcome;
+use super::resumable::in_groups;
 use super::trace::Trace;
 use crate::models::entry::Subject;
 use crate::models::loaded::{Loaded, accuracy, probabilities};
@@ -76,9 +75,6 @@ pub struct AttackInputs {
     /// The word vectors that are connected, whatever the model reads.
     pub connected: Option<Vectors>,
 }
-
-/// Items that share batches: two groups of 16, one for each of two classes.
-const GROUP: usize = 32;
 
 impl AttackInputs {
     /// From the inputs `victim`, `rows`, `vectors`, `vocab`, `bayes`, `language` and `lemmas`.
@@ -319,7 +315,7 @@ impl AttackInputs {
         let ready = attack.prepare(&context)?;
         let traces = match attack.entry().ordered {
             true => in_order(&items, ready.as_ref(), watch)?,
-            false => in_groups(&items, ready.as_ref(), watch)?,
+            false => in_groups(&items, ready.as_ref(), &attack.entry(), watch)?,
         };
         then(items, traces)
     }
@@ -461,29 +457,6 @@ fn nothing_to_attack(split: &str, among: Among) -> Failure {
         "the split `{split}` has no row{class}{which}: there is nothing to attack"
     ))
     .help("sample from other rows: see `split`, `label` and `among`")
-}
-
-/// Groups of items in parallel, in the order of items.
-fn in_groups(
-    items: &[Item<'_>],
-    ready: &dyn PreparedAttack,
-    watch: &dyn Watch,
-) -> Result<Vec<Trace>, Failure> {
-    let done = AtomicU64::new(0);
-    let group = |group: &[Item<'_>]| {
-        if watch.stopped() {
-            return Err(Failure::stopped());
-        }
-        let traces = ready.attack(group)?;
-        let done = done.fetch_add(group.len() as u64, Ordering::Relaxed) + group.len() as u64;
-        watch.progress(done, items.len() as u64);
-        Ok(traces)
-    };
-    let groups: Vec<Vec<Trace>> = items
-        .par_chunks(GROUP)
-        .map(group)
-        .collect::<Result<_, _>>()?;
-    Ok(groups.into_iter().flatten().collect())
 }
 
 /// One item after the other.

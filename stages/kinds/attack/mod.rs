@@ -19,6 +19,7 @@ mod lexicon;
 mod online;
 mod outcome;
 mod replay;
+mod resumable;
 pub mod search;
 mod stream;
 #[cfg(test)]
