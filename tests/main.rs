@@ -6,6 +6,7 @@ mod audit;
 mod axes;
 mod browser;
 mod cache;
+mod characters;
 mod claims;
 mod command;
 mod crash;

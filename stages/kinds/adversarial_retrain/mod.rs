@@ -28,6 +28,7 @@ use crate::params::complete::union;
 use crate::params::settings;
 use crate::params::settings::{Settings, failure};
 use crate::tables::comparison::{self, ComparisonRow};
+use crate::tables::estimates;
 use crate::tables::history;
 use crate::tables::model_card::ModelCard;
 use crate::training::{Trained, TrainingData};
@@ -161,6 +162,11 @@ impl Stage for AdversarialRetrain {
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         attack::attacks::check(params)?;
+        if estimates::is_made(Settings(params)) {
+            let message = "`probes` would have no effect here".to_owned();
+            let help = "leave it out: the output `estimates` is one of attack stages";
+            return Err(settings::wrong(estimates::PROBES, message, help));
+        }
         training::fit_spec(params, 0, Metric::Accuracy).map(drop)
     }
 

@@ -118,6 +118,10 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         ("evaluate", "split") => other(text("test")),
         ("evaluate", "table") => other(text("fig")),
         ("evaluate", "strongest") => other(int(2)),
+        ("evaluate", "pairs") => {
+            let pair = entries(&[("word", text("film")), ("edited", text("fjlm"))]);
+            other(Value::List(vec![pair]))
+        }
         ("attack", "split") => other(text("dev")),
         ("attack", "items") => other(int(3)),
         ("attack", "among") => other(text("correct")),
@@ -140,8 +144,12 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         (_, "mode") => other(text("one-shot")),
         (_, "unit") => under(text("slots"), vec![("budget", float(0.12))]),
         (_, "cumulative") => other(text("raw")),
-        (_, "keep_last_pad") => other(yes()),
+        (_, "keep_last_pad") => {
+            let inserts = Value::List(vec![text("insert")]);
+            under(yes(), vec![("edits", inserts)])
+        }
         (_, "queries") => other(int(3)),
+        (_, "probes") => other(int(2)),
         ("train", "tie_layers") => {
             let mut all = other(yes());
             all.extend(under(yes(), vec![("layers", int(2))]));

@@ -3,6 +3,7 @@
 mod accuracy;
 mod accuracy_before;
 mod auc;
+mod changed_characters;
 mod changed_share;
 mod class_counts;
 mod confusion;
@@ -18,6 +19,7 @@ mod median_queries;
 mod median_words;
 mod micro_f1;
 mod miss_rate;
+mod operation_share;
 pub mod option;
 mod precision;
 mod recall;
@@ -56,6 +58,8 @@ pub static METRICS: &[&dyn Metric] = &[
     &mean_words::MeanWords,
     &words::Words,
     &changed_share::ChangedShare,
+    &changed_characters::ChangedCharacters,
+    &operation_share::OperationShare,
     &kept_share::KeptShare,
     &mean_characters::MeanCharacters,
     &mean_queries::MeanQueries,
