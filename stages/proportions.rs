@@ -115,8 +115,9 @@ mod tests {
     /// What a new metric's author decides here.
     #[test]
     fn every_metric_is_a_proportion_or_known_not_to_be_one() {
-        const OTHERS: [&str; 14] = [
+        const OTHERS: [&str; 16] = [
             "auc",
+            "changed_characters",
             "changed_share",
             "confusion",
             "ece",
@@ -128,6 +129,7 @@ mod tests {
             "mean_words",
             "median_queries",
             "median_words",
+            "operation_share",
             "success_queries",
             "words",
         ];

@@ -7,6 +7,7 @@ mod axes;
 mod browser;
 mod cache;
 mod checkpoints;
+mod characters;
 mod claims;
 mod command;
 mod crash;

@@ -122,6 +122,8 @@ pub struct Batch<T> {
     pub targets: Targets,
     /// States to start from instead of the model's own.
     pub carry: Option<Carry<T>>,
+    /// What is added to the vectors that ids are read as, in their shape: perturbed embeddings. Empty = nothing.
+    pub noise: Vec<T>,
 }
 
 impl<T: Real> Batch<T> {
@@ -167,7 +169,36 @@ impl<T: Real> Batch<T> {
             lens,
             targets: targets(examples)?,
             carry: None,
+            noise: Vec::new(),
         })
+    }
+
+    /// The same with noise for some items, (steps * slots, dim) each: a row for each vector that they are read as.
+    pub fn with_noise(mut self, noise: &[Option<&Array2<f32>>]) -> Result<Self> {
+        same("noises", self.items(), noise.len())?;
+        let Some(first) = noise.iter().flatten().next() else {
+            return Ok(self);
+        };
+        let slots = match &self.input {
+            Input::Chars(_, width) => *width,
+            _ => 1,
+        };
+        let step = slots * first.ncols();
+        let mut added = vec![T::ZERO; self.time() * self.items() * step];
+        for (b, noise) in noise.iter().enumerate() {
+            let Some(noise) = noise else { continue };
+            same("values of a noise", self.lens[b] * step, noise.len())?;
+            let numbers = noise.as_standard_layout();
+            let numbers = numbers.as_slice().expect("the standard layout");
+            for (t, row) in numbers.chunks_exact(step).enumerate() {
+                let to = &mut added[(t * self.items() + b) * step..][..step];
+                for (to, x) in to.iter_mut().zip(row) {
+                    *to = T::of(f64::from(*x));
+                }
+            }
+        }
+        self.noise = added;
+        Ok(self)
     }
 
     /// Items.

@@ -5,7 +5,8 @@ use crate::common::easy::{classifier, easy, go_on, spec};
 use nn::autodiff::{Params, Shard, Want, reduce};
 use nn::batch::{Batch, Example, Sequence, Target};
 use nn::models::{
-    GRU, LSTM, LanguageSpec, Model, NetworkSpec, RNN, Seq2seqSpec, TransformerSeq2seqSpec,
+    GRU, LSTM, LanguageSpec, Model, NetworkSpec, RNN, Reads, RecurrentSpec, Seq2seqSpec,
+    TransformerSeq2seqSpec,
 };
 use nn::numeric::simd::{Isa, isa};
 use nn::objectives::Objective;
@@ -443,4 +444,130 @@ fn shards_that_share_packed_weights_get_the_bits_of_shards_that_do_not() {
         );
         assert!(trainer.params.trained == alone.trained);
     }
+}
+
+/// Follows gradients of the current weights in every step, and adds nothing.
+struct Attacked<'m>(&'m Model, &'m [Example]);
+
+impl ExtraExamples for Attacked<'_> {
+    fn batch(&mut self, _: u64, params: &Params<f32>, batch: &[usize]) -> nn::Result<Vec<Example>> {
+        let network = Neural::new(self.0, params)?;
+        let examples: Vec<&Example> = batch.iter().map(|n| &self.1[*n]).collect();
+        let gradients = network.gradients(&examples, &Objective::CrossEntropy)?;
+        assert!(gradients.iter().all(|g| g.input.iter().any(|x| *x != 0.0)));
+        Ok(Vec::new())
+    }
+}
+
+/// Attacks inside training read the weights and change nothing: neither them, nor the optimiser, nor the dropout.
+#[test]
+fn attacks_inside_training_leave_its_state_untouched() {
+    let train = easy(60, 20);
+    let spec_of = RecurrentSpec {
+        dropout: 0.3,
+        ..RecurrentSpec::new(
+            &LSTM,
+            Reads::Tokens {
+                vocabulary: 20,
+                dim: 6,
+                frozen: false,
+            },
+            5,
+            2,
+        )
+    };
+    let model = Model::new(&spec_of).unwrap();
+    let start = || model.init(1);
+    let alone = fit(&model, start(), &train, &[], &spec(), None, &mut go_on).unwrap();
+    let mut attacked = Attacked(&model, &train);
+    let beside = fit_with(
+        &model,
+        start(),
+        &train,
+        &[],
+        &spec(),
+        None,
+        &mut attacked,
+        &mut go_on,
+    );
+    assert_eq!(alone, beside.unwrap());
+}
+
+/// A copy with noise learns as the vectors that it is read as, and the embeddings learn from it.
+#[test]
+fn noise_is_added_to_embeddings_and_they_learn_from_it() {
+    struct Noise(f32);
+    impl ExtraExamples for Noise {
+        fn noise(
+            &mut self,
+            _: u64,
+            _: &Params<f32>,
+            batch: &[&Example],
+        ) -> nn::Result<Vec<ndarray::Array2<f32>>> {
+            let shape = |e: &&Example| (e.input.len() * 3, 4);
+            Ok(batch
+                .iter()
+                .map(|e| ndarray::Array2::from_elem(shape(e), self.0))
+                .collect())
+        }
+    }
+    let spelt = |n: usize| Example {
+        input: Sequence::Chars {
+            width: 3,
+            ids: vec![1 + (n % 4) as u32, 2, 0, 3, 1 + (n % 3) as u32, 0],
+        },
+        target: Target::Class((n % 2) as u32),
+    };
+    let train: Vec<Example> = (0..24).map(spelt).collect();
+    let network = nn::models::CharCnnSpec {
+        characters: 6,
+        dim: 4,
+        width: 2,
+        kernels: 5,
+        highways: 1,
+        units: 4,
+        layers: 1,
+        dropout: 0.0,
+        classes: 2,
+        normalise: false,
+    };
+    let model = Model::new(&network).unwrap();
+    let fitted = |noise: Option<f32>| {
+        let start = model.init(1);
+        let fitted = match noise {
+            None => fit(&model, start, &train, &[], &spec(), None, &mut go_on),
+            Some(size) => fit_with(
+                &model,
+                start,
+                &train,
+                &[],
+                &spec(),
+                None,
+                &mut Noise(size),
+                &mut go_on,
+            ),
+        };
+        fitted.unwrap().params
+    };
+    let size = |params: &Params<f32>| {
+        let table = params.view(model.layout().find("characters").unwrap());
+        table.iter().map(|x| f64::from(x * x)).sum::<f64>()
+    };
+    // Copies without noise weigh as much as the rows themselves: the mean is the same up to rounding.
+    let (plain, twice) = (fitted(None), fitted(Some(0.0)));
+    assert!((size(&plain) - size(&twice)).abs() < 1e-3 * size(&plain));
+    assert!((size(&plain) - size(&fitted(Some(2.0)))).abs() > 1e-3 * size(&plain));
+    // A model that cannot take it says so.
+    let other = classifier(&GRU);
+    let error = fit_with(
+        &other,
+        other.init(1),
+        &easy(40, 20),
+        &[],
+        &spec(),
+        None,
+        &mut Noise(1.0),
+        &mut go_on,
+    );
+    assert!(error.is_err());
 }

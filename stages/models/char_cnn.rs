@@ -2,7 +2,7 @@
 //!
 //! Paper: Kim et al. 2016, "Character-aware neural language models", with a classifier on top.
 
-use nn::models::{CharCnnSpec, NetworkSpec};
+use nn::models::{CharCnnSpec, Model, NetworkSpec};
 
 use super::embedding::{DIM, vocabulary};
 use super::entry::{Data, ModelEntry, ModelKind, ModelTask, VectorUse, network_card};
@@ -55,8 +55,29 @@ impl ModelKind for CharCnn {
             layers: s.int("layers")?,
             dropout: s.float("dropout")?,
             classes: data.classes,
+            normalise: false,
         };
         network_card(&spec, data, None)
+    }
+
+    fn takes_noise(&self) -> bool {
+        true
+    }
+
+    fn normalised(&self, card: &ModelCard) -> Option<Result<ModelCard, String>> {
+        let normalised = || {
+            let spec = CharCnnSpec {
+                normalise: true,
+                ..card.spec()?
+            };
+            let model = Model::new(&spec).map_err(|error| error.to_string())?;
+            Ok(ModelCard::network(
+                model.spec(),
+                card.words(),
+                card.vectors(),
+            ))
+        };
+        Some(normalised())
     }
 
     fn network(&self, card: &ModelCard) -> Option<Result<Box<dyn NetworkSpec>, String>> {

@@ -141,6 +141,17 @@ pub trait ModelKind: Sync {
         false
     }
 
+    /// The same model with normalised embeddings, if noise can be added to them.
+    fn normalised(&self, card: &ModelCard) -> Option<Result<ModelCard, String>> {
+        let _ = card;
+        None
+    }
+
+    /// Whether noise can be added to its embeddings.
+    fn takes_noise(&self) -> bool {
+        false
+    }
+
     /// Whether it can be read one step after the other.
     fn steps(&self, settings: Settings<'_>) -> bool {
         let _ = settings;

@@ -42,6 +42,15 @@ table!("examples", "attack", "A row for each attacked item.", {
     HALVED = "halved": "int64", "For fixed-point: at how many samples alpha was halved.", only "signals";
 });
 
+/// What an edit does, as the column `operations` has it.
+pub const OPERATION_NAMES: [&str; 3] = ["replace", "insert", "delete"];
+
+/// The name of an operation by its place in that list.
+pub fn operation_name(n: i64) -> &'static str {
+    let name = usize::try_from(n).ok().and_then(|n| OPERATION_NAMES.get(n));
+    name.copied().unwrap_or_default()
+}
+
 /// What an attack counts on an item, by name.
 pub type Counters = BTreeMap<&'static str, u64>;
 

@@ -3,6 +3,7 @@
 
 pub mod by_confidence;
 pub mod comparison;
+pub mod estimates;
 pub mod examples;
 pub mod foreign;
 pub mod history;
@@ -34,6 +35,7 @@ pub static TABLES: &[&TableSchema] = &[
     &model::SCHEMA,
     &examples::SCHEMA,
     &by_confidence::SCHEMA,
+    &estimates::SCHEMA,
     &summary::SCHEMA,
     &traces::SCHEMA,
     &comparison::SCHEMA,

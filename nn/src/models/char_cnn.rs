@@ -5,7 +5,7 @@
 
 use crate::autodiff::{Init, Layout, Params, Shape, Tape};
 use crate::batch::{Batch, Input, Side};
-use crate::error::{Error, Result, setting};
+use crate::error::{Error, Result, same, setting};
 use crate::layers::{
     Activation, ConvMax, Dense, Direction, Embedding, Highway, Lstm, RecurrentCell, Windows,
     dropout, last,
@@ -41,6 +41,10 @@ pub struct CharCnnSpec {
     pub dropout: f64,
     /// Classes.
     pub classes: usize,
+    /// Whether every dimension of the character embeddings has mean 0 and variance 1 over the characters, at the start
+    /// and after every update (Miyato et al. 2017, who weigh characters by frequency and differentiate through it).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub normalise: bool,
 }
 
 /// The network.
@@ -107,7 +111,10 @@ impl NetworkSpec for CharCnnSpec {
 
 impl Network for CharCnn {
     fn info(&self) -> NetworkInfo {
-        NetworkInfo::new("char_cnn", &self.spec, TargetKind::Class, self.spec.classes)
+        NetworkInfo {
+            takes_noise: true,
+            ..NetworkInfo::new("char_cnn", &self.spec, TargetKind::Class, self.spec.classes)
+        }
     }
 }
 
@@ -154,6 +161,13 @@ impl<T: Real> Forward<T> for CharCnn {
             }
         };
         setting("characters in a word", width > 0, "above 0", width)?;
+        if !batch.noise.is_empty() {
+            let mut vectors = tape.take(input);
+            same("noise", vectors.len(), batch.noise.len())?;
+            let pairs = vectors.iter_mut().zip(&batch.noise);
+            pairs.for_each(|(x, noise)| *x += *noise);
+            tape.put(input, vectors);
+        }
         let mut x = self
             .windows
             .forward(tape, params, input, Windows::Words(width));
@@ -179,5 +193,28 @@ impl<T: Real> Forward<T> for CharCnn {
             hidden,
             ..Output::new(input, logits)
         })
+    }
+
+    fn adjust(&self, params: &mut Params<T>) {
+        self.constrain(params);
+    }
+
+    fn constrain(&self, params: &mut Params<T>) {
+        if !self.spec.normalise {
+            return;
+        }
+        for mut column in params.view_mut(self.table.table).columns_mut() {
+            let count = column.len() as f64;
+            let mean = column.iter().map(|x| x.to_f64()).sum::<f64>() / count;
+            let squares = column.iter().map(|x| (x.to_f64() - mean).powi(2));
+            let deviation = (squares.sum::<f64>() / count).sqrt();
+            // A single character, or equal ones, cannot be scaled.
+            let scale = if deviation > 0.0 {
+                1.0 / deviation
+            } else {
+                1.0
+            };
+            column.mapv_inplace(|x| T::of((x.to_f64() - mean) * scale));
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::output::Output;
 use super::step_by_step::StepByStep;
 use crate::autodiff::{Layout, Params, Tape, Var};
 use crate::batch::{Batch, Carry};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::numeric::{PerPrecision, Real};
 use std::any::Any;
 use std::marker::PhantomData;
@@ -77,6 +77,11 @@ impl Model {
         params.check(&self.layout)?;
         check::sizes(batch)?;
         check::targets(self.info.targets, batch)?;
+        if !batch.noise.is_empty() && !self.info.takes_noise {
+            return Err(Error::Missing {
+                what: "embedding that takes noise",
+            });
+        }
         self.of().forward(tape, params, batch)
     }
 

@@ -76,6 +76,8 @@ pub struct NetworkInfo {
     pub reads_forward: bool,
     /// Whether padding changes nothing. If it is read like text, an item depends on the rest of its batch.
     pub ignores_padding: bool,
+    /// Whether noise can be added to its embeddings.
+    pub takes_noise: bool,
 }
 
 impl NetworkInfo {
@@ -94,6 +96,7 @@ impl NetworkInfo {
             carried_states: Vec::new(),
             reads_forward: false,
             ignores_padding: true,
+            takes_noise: false,
         }
     }
 }

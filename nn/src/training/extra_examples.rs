@@ -3,6 +3,7 @@
 use crate::autodiff::Params;
 use crate::batch::Example;
 use crate::error::Result;
+use ndarray::Array2;
 
 /// Brings examples beyond those that a fit was given. By default none.
 pub trait ExtraExamples: Send {
@@ -15,6 +16,18 @@ pub trait ExtraExamples: Send {
     /// More examples for this step, beside those of its batch. `batch` has their positions among the
     /// training examples; what [`ExtraExamples::epoch`] brought is counted on from the last of these.
     fn batch(&mut self, step: u64, params: &Params<f32>, batch: &[usize]) -> Result<Vec<Example>> {
+        let _ = (step, params, batch);
+        Ok(Vec::new())
+    }
+
+    /// Noise for this step: each of the first examples of the batch is read once more with it added to its vectors,
+    /// (steps * slots, dim) each. Its gradient goes to the embeddings, and not to what the noise was made of.
+    fn noise(
+        &mut self,
+        step: u64,
+        params: &Params<f32>,
+        batch: &[&Example],
+    ) -> Result<Vec<Array2<f32>>> {
         let _ = (step, params, batch);
         Ok(Vec::new())
     }

@@ -13,6 +13,7 @@ use crate::training::{
     Best, Checkpoint, Classes, Evaluation, Event, ExtraExamples, FitIdentity, FitSpec, Flow, Keep,
     Loss, Metric, Position, Trainer, batches, evaluate,
 };
+use ndarray::Array2;
 
 /// The outcome.
 #[derive(Clone, Debug, PartialEq)]
@@ -186,11 +187,17 @@ impl Fit<'_> {
                 let mut examples: Vec<&Example> = batch.iter().map(|&i| example(i)).collect();
                 let step = trainer.memory.updates;
                 let beside = extra.batch(step, &trainer.params, batch)?;
+                let noise = extra.noise(step, &trainer.params, &examples)?;
+                let mut noises: Vec<Option<&Array2<f32>>> = vec![None; examples.len()];
+                noises.extend(beside.iter().map(|_| None));
+                noises.extend(noise.iter().map(Some));
+                let again: Vec<&Example> = examples.iter().copied().take(noise.len()).collect();
                 examples.extend(&beside);
+                examples.extend(again);
                 let factor = spec
                     .schedule
                     .factor(at.epoch, trainer.memory.updates, at.failures);
-                let step = trainer.step_on(&examples, &objective, spec.rate * factor)?;
+                let step = trainer.step_with(&examples, &noises, &objective, spec.rate * factor)?;
                 at.batch += 1;
                 at.loss += step.loss;
                 let event = Event::Step {

@@ -10,6 +10,7 @@ use crate::models::Model;
 use crate::numeric::{Real, Stream, scaled_softmax};
 use crate::objectives::Objective;
 use crate::training::{Clip, Memory, Optimiser, norm};
+use ndarray::Array2;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
@@ -86,9 +87,20 @@ impl<'m> Trainer<'m> {
         objective: &Objective,
         rate: f64,
     ) -> Result<Step> {
+        self.step_with(examples, &vec![None; examples.len()], objective, rate)
+    }
+
+    /// The same with noise added to the vectors that some examples are read as.
+    pub fn step_with(
+        &mut self,
+        examples: &[&Example],
+        noise: &[Option<&Array2<f32>>],
+        objective: &Objective,
+        rate: f64,
+    ) -> Result<Step> {
         let batches: Vec<Batch<f32>> = shards(examples.len())
             .into_iter()
-            .map(|r| Batch::new(&examples[r]))
+            .map(|r| Batch::new(&examples[r.clone()])?.with_noise(&noise[r]))
             .collect::<Result<_>>()?;
         self.step(&batches, objective, rate)
     }

@@ -112,6 +112,7 @@ pub fn cases() -> Vec<Case> {
                 layers: 2,
                 dropout: 0.3,
                 classes: 3,
+                normalise: false,
             }),
             dim: 3,
             kind: Kind::Characters,

@@ -1,10 +1,12 @@
 //! Adversarial rows made during training, against the current weights.
 
+use ndarray::Array2;
 use nn::Stream;
 use nn::autodiff::Params;
 use nn::batch::{Example, Target};
 use nn::training::ExtraExamples;
 
+use super::noise::EmbeddingNoise;
 use crate::kinds::attack::{Among, AttackInputs, Outcome};
 use crate::params::settings::Settings;
 use crate::{Failure, Task};
@@ -18,6 +20,8 @@ pub enum Mix {
     Batch,
     /// For every epoch.
     Epoch,
+    /// Never: copies of every batch are read with noise in their embeddings.
+    Noise,
 }
 
 /// Adds adversarial rows to the training of a network, made against its current weights.
@@ -30,6 +34,7 @@ pub struct AdversarialMixer<'a> {
     /// For `batch`: the row of each training example, by its position.
     rows: Vec<usize>,
     share: f64,
+    noise: Option<EmbeddingNoise>,
     failure: Option<Failure>,
 }
 
@@ -41,6 +46,7 @@ impl<'a> AdversarialMixer<'a> {
         mix: Mix,
         items: usize,
         share: f64,
+        noise: Option<EmbeddingNoise>,
     ) -> Result<AdversarialMixer<'a>, Failure> {
         let split = Settings(task.params).text("train").unwrap_or("train");
         Ok(AdversarialMixer {
@@ -52,6 +58,7 @@ impl<'a> AdversarialMixer<'a> {
                 .rows,
             rows: inputs.rows.split(split),
             share,
+            noise,
             failure: None,
         })
     }
@@ -108,6 +115,18 @@ impl ExtraExamples for AdversarialMixer<'_> {
         let wanted = ((batch.len() as f64 * self.share).round() as usize).max(1);
         let places: Vec<usize> = batch.iter().take(wanted).map(|n| self.rows[*n]).collect();
         self.attack(params, &places, step)
+    }
+
+    fn noise(
+        &mut self,
+        _: u64,
+        params: &Params<f32>,
+        batch: &[&Example],
+    ) -> nn::Result<Vec<Array2<f32>>> {
+        match (&self.noise, self.inputs.loaded().network()) {
+            (Some(noise), Some((model, _))) => noise.of(model, params, batch),
+            _ => Ok(Vec::new()),
+        }
     }
 }
 

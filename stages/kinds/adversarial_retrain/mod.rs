@@ -5,6 +5,7 @@
 //! Attacks by the code of `attack`, trains by the code of `train`.
 
 mod mixing;
+mod noise;
 #[cfg(test)]
 mod tests;
 
@@ -27,12 +28,15 @@ use crate::params::complete::union;
 use crate::params::settings;
 use crate::params::settings::{Settings, failure};
 use crate::tables::comparison::{self, ComparisonRow};
+use crate::tables::estimates;
 use crate::tables::history;
+use crate::tables::model_card::ModelCard;
 use crate::training::{Trained, TrainingData};
 use crate::{
     Failure, Outputs, ParamError, Stage, Task, WithoutCheckpoints, fingerprint, models, training,
 };
 use mixing::{AdversarialMixer, Mix, adversarial};
+use noise::EmbeddingNoise;
 
 /// The kind `adversarial-retrain`.
 pub struct AdversarialRetrain;
@@ -41,6 +45,7 @@ const MIXES: &[(&str, Mix)] = &[
     ("append", Mix::Append),
     ("batch", Mix::Batch),
     ("epoch", Mix::Epoch),
+    ("noise", Mix::Noise),
 ];
 
 static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
@@ -49,8 +54,8 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
         Param::text("attack", "", names.leak()).required(),
         Param::choice(
             "mix",
-            &["append", "epoch", "batch"],
-            "append (once, against the old model), epoch or batch (against the current model).",
+            &["append", "epoch", "batch", "noise"],
+            "append (once, against the old model), epoch or batch (against the current model), or noise (perturbed embeddings in the loss, and no adversarial rows).",
         ),
         Param::int(
             "items",
@@ -66,6 +71,25 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
             "For batch: the fraction of a batch's rows that are attacked and added to it.",
         )
         .when("mix", &["batch"]),
+        Param::float(
+            "epsilon",
+            1.0,
+            (1e-9, 1e9),
+            "For noise: the norm of the noise in the character embeddings of a word.",
+        )
+        .when("mix", &["noise"]),
+        Param::choice(
+            "scale",
+            &["absolute", "embedding"],
+            "For noise: whether `epsilon` is absolute, or relative to the norm of the word's embeddings.",
+        )
+        .when("mix", &["noise"]),
+        Param::flag(
+            "normalise",
+            true,
+            "For noise: whether every dimension of the embeddings has mean 0 and variance 1.",
+        )
+        .when("mix", &["noise"]),
         Param::choice(
             "from",
             &["scratch", "weights"],
@@ -141,6 +165,11 @@ impl Stage for AdversarialRetrain {
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         attack::attacks::check(params)?;
+        if estimates::is_made(Settings(params)) {
+            let message = "`probes` would have no effect here".to_owned();
+            let help = "leave it out: the output `estimates` is one of attack stages";
+            return Err(settings::wrong(estimates::PROBES, message, help));
+        }
         training::fit_spec(params, 0, Metric::Accuracy).map(drop)
     }
 
@@ -240,6 +269,9 @@ struct Retraining {
     mix: Mix,
     items: usize,
     share: f64,
+    noise: Option<EmbeddingNoise>,
+    /// What the new model is.
+    card: ModelCard,
     goes_on: bool,
 }
 
@@ -258,14 +290,18 @@ impl Retraining {
         training::needs_dev(task.params, !dev.is_empty(), split("dev")).map_err(failure)?;
         let model = old.card().model();
         check_model(task.params, &model).map_err(failure)?;
+        let goes_on = settings.text("from") == Some("weights");
+        let mix = settings.one_of("mix", MIXES).map_err(failure)?;
         Ok(Retraining {
+            noise: noise(settings, mix)?,
+            card: card(old.card(), settings, goes_on)?,
             train,
             dev,
             spec: training::fit_spec(task.params, task.seed, Metric::Accuracy).map_err(failure)?,
-            mix: settings.one_of("mix", MIXES).map_err(failure)?,
+            mix,
             items: settings.maybe_int("items").unwrap_or_default(),
             share: settings.maybe_float("share").unwrap_or_default(),
-            goes_on: settings.text("from") == Some("weights"),
+            goes_on,
         })
     }
 
@@ -280,9 +316,10 @@ impl Retraining {
         note_fewer(self.items, "items", self.train.len(), task.watch);
         let start = self.goes_on.then_some(old.loaded());
         if self.mix != Mix::Append {
-            let mut mixing = AdversarialMixer::new(task, old, self.mix, self.items, self.share)?;
+            let (items, share) = (self.items, self.share);
+            let mut mixing = AdversarialMixer::new(task, old, self.mix, items, share, self.noise)?;
             let trained = training::adversarial::train(
-                old.card(),
+                &self.card,
                 &data(&self.train),
                 &self.spec,
                 start,
@@ -302,15 +339,48 @@ impl Retraining {
     }
 }
 
+/// The noise that is added, if any.
+fn noise(s: Settings<'_>, mix: Mix) -> Result<Option<EmbeddingNoise>, Failure> {
+    if mix != Mix::Noise {
+        return Ok(None);
+    }
+    Ok(Some(EmbeddingNoise {
+        epsilon: s.float("epsilon").map_err(failure)?,
+        relative: s.text("scale") == Some("embedding"),
+    }))
+}
+
+/// The card of the new model: the old one's, perhaps with normalised embeddings.
+fn card(old: &ModelCard, s: Settings<'_>, goes_on: bool) -> Result<ModelCard, Failure> {
+    if s.flag("normalise").ok() != Some(true) {
+        return Ok(old.clone());
+    }
+    let new = models::of(old)?.normalised(old).transpose();
+    let new = new.map_err(Failure::new)?.unwrap_or_else(|| old.clone());
+    match goes_on && new != *old {
+        true => Err(Failure::new(
+            "`normalise` would change the weights that training is to continue from",
+        )
+        .help("write normalise = false, or from = \"scratch\"")
+        .at("normalise")),
+        false => Ok(new),
+    }
+}
+
 /// Refuses settings that the model has no use for.
 fn check_model(params: &Params, model: &str) -> Result<(), ParamError> {
     let Some(kind) = models::find(model) else {
         return Ok(());
     };
+    let s = Settings(params);
+    if s.one_of("mix", MIXES)? == Mix::Noise && !kind.takes_noise() {
+        let message = format!("`{model}` has no character embeddings to add noise to");
+        let help = "choose another `mix`, or retrain a \"char-cnn\"";
+        return Err(settings::wrong("mix", message, help));
+    }
     if kind.by_gradient() {
         return training::idle(params, kind);
     }
-    let s = Settings(params);
     if s.one_of("mix", MIXES)? != Mix::Append {
         let message = format!("`{model}` is fitted in one call, not batch by batch");
         return Err(settings::wrong("mix", message, "choose mix = \"append\""));

@@ -17,7 +17,7 @@ use crate::contract::follow::{Follow, Takes};
 use crate::models;
 use crate::models::entry::ModelTask;
 use crate::params::settings::Settings;
-use crate::tables::{by_confidence, summary, traces};
+use crate::tables::{by_confidence, estimates, summary, traces};
 
 /// Refuses inputs that do not fit the attack or each other, and the lack of one that it needs.
 pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
@@ -188,11 +188,18 @@ pub fn outputs(params: &Params) -> ExpectedOutputs {
         axes: vec![by_confidence::CONFIDENCE.to_owned()],
         ..examples.clone()
     };
-    let more = match by_confidence::is_made(Settings(params)) {
-        true => by_confidence,
-        false => traces::SCHEMA.expected(),
-    };
-    vec![examples, summary::SCHEMA.expected(), more]
+    // In the order of the ports.
+    let settings = Settings(params);
+    let traced = settings.maybe_int("traces").unwrap_or_default() > 0;
+    let more = [
+        (traced, traces::SCHEMA.expected()),
+        (by_confidence::is_made(settings), by_confidence),
+        (estimates::is_made(settings), estimates::SCHEMA.expected()),
+    ];
+    let more = more.into_iter().filter(|(made, _)| *made);
+    let mut outputs = vec![examples, summary::SCHEMA.expected()];
+    outputs.extend(more.map(|(_, table)| table));
+    outputs
 }
 
 fn model<'a>(inputs: &'a ExpectedInputs<'_>, port: &str) -> Option<&'a ExpectedModel> {

@@ -407,9 +407,11 @@ fn at_confidence(trace: &Trace, confidence: f32) -> Trace {
             counters: first.counters.clone(),
             attacked: trace.attacked,
             firsts: Vec::new(),
+            probes: Vec::new(),
         },
         None => Trace {
             firsts: Vec::new(),
+            probes: Vec::new(),
             ..trace.clone()
         },
     }

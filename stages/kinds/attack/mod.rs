@@ -39,7 +39,7 @@ use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
 use crate::params::complete::union;
 use crate::params::settings::{self, Settings, failure};
-use crate::tables::by_confidence;
+use crate::tables::{by_confidence, estimates};
 use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, models};
 use attacks::{check, find};
 use entry::{AttackEntry, Changes};
@@ -168,6 +168,9 @@ impl Stage for AttackStage {
         if by_confidence::is_made(Settings(params)) {
             outputs.push(port("by_confidence", "by_confidence", true));
         }
+        if estimates::is_made(Settings(params)) {
+            outputs.push(port("estimates", "estimates", true));
+        }
         Ports {
             inputs: Inputs::Named(vec![
                 port("victim", "weights", true),
@@ -250,6 +253,7 @@ impl Stage for AttackStage {
             within("examples", "p_after", 1e-2),
             within("examples", "original", 1e-6),
             within("examples", "adversarial", 1e-3),
+            within("estimates", "*", 1e-2),
             within("by_confidence", "p_before", 1e-2),
             within("by_confidence", "p_after", 1e-2),
             within("summary", "*", 3e-2),
@@ -277,6 +281,10 @@ impl Stage for AttackStage {
             ("examples".to_owned(), examples),
             ("summary".to_owned(), summary),
         ]);
+        if estimates::is_made(settings) {
+            let table = outcome::estimates(&outcomes, stage.words.as_ref());
+            outputs.insert("estimates".to_owned(), table);
+        }
         if by_confidence::is_made(settings) {
             let table = outcome::by_confidence(&entry, &outcomes, stage.words.as_ref());
             outputs.insert("by_confidence".to_owned(), table);

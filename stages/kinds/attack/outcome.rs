@@ -10,6 +10,7 @@ use super::entry::AttackEntry;
 use super::goals::{Answer, Goal};
 use super::trace::Trace;
 use crate::tables::by_confidence;
+use crate::tables::estimates::{self, ProbeRow};
 use crate::tables::examples::{self, EditRow, ExampleRow, Layout};
 use crate::tables::summary::{self, Summary};
 
@@ -159,6 +160,25 @@ fn edit_row(edit: &Edit, symbols: Option<&StringArray>) -> EditRow {
             change,
         } => row(position, slot, change.map(|number| number.to_string())),
     }
+}
+
+/// The table `estimates`.
+pub fn estimates(outcomes: &[Outcome], symbols: Option<&StringArray>) -> RecordBatch {
+    let mut rows = Vec::new();
+    for outcome in outcomes {
+        rows.extend(outcome.trace.probes.iter().map(|probe| {
+            let edit = edit_row(&probe.edit, symbols);
+            ProbeRow {
+                id: &outcome.id,
+                probe: probe.number,
+                place: [edit.position, edit.slot],
+                letters: [edit.old, edit.new],
+                estimate: probe.estimate,
+                change: probe.change,
+            }
+        }));
+    }
+    estimates::write(&rows)
 }
 
 /// The table `summary`.

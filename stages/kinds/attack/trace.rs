@@ -26,6 +26,21 @@ pub struct Trace {
     pub counters: Counters,
     /// The first text that reached the goal with each lower confidence, on the way.
     pub firsts: Vec<First>,
+    /// What was expected of single edits, and what they did.
+    pub probes: Vec<Probe>,
+}
+
+/// What was expected of an edit of the row as it came, and what it did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Probe {
+    /// Which of the random ones; none for the one that was expected to do most.
+    pub number: Option<usize>,
+    /// The edit.
+    pub edit: Edit,
+    /// The change of the loss that was expected.
+    pub estimate: f64,
+    /// The true one.
+    pub change: f64,
 }
 
 /// The first text that reached the goal with some confidence.
@@ -82,6 +97,7 @@ impl Trace {
             attacked: false,
             counters: Counters::default(),
             firsts: Vec::new(),
+            probes: Vec::new(),
         }
     }
 

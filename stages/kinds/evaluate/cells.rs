@@ -282,6 +282,7 @@ fn measured(cell: &Cell, table: &RecordBatch, labels: &[&str]) -> Result<Vec<Res
             for (placeholder, n) in &number.about {
                 let text = match *placeholder {
                     "words" => n.to_string(),
+                    "operation" => examples::operation_name(*n).to_owned(),
                     _ => class_name(labels, *n)?,
                 };
                 values.insert((*placeholder).to_owned(), text);

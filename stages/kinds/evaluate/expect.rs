@@ -169,6 +169,20 @@ pub fn pca(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutpu
     Ok(vec![results::SCHEMA.expected(), scatter])
 }
 
+/// For `measure = "neighbours"`.
+pub fn neighbours(inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
+    let victim = inputs
+        .of("victim")
+        .and_then(|weights| weights.model.as_ref());
+    if let Some(other) = victim.filter(|model| model.name != "char-cnn") {
+        let message = format!("the input `victim` is the model `{}`", other.name);
+        let help = "connect a train stage with model = \"char-cnn\"";
+        let at = Blamed::Input("victim".to_owned());
+        return Err(Mismatch::new(at, message, help));
+    }
+    Ok(vec![Expected::of_columns(&super::neighbours::COLUMNS)])
+}
+
 /// For `measure = "words"`.
 pub fn words(inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
     let bayes = inputs

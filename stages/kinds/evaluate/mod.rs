@@ -1,11 +1,13 @@
 //! `evaluate`: from what models and attacks left to numbers a paper prints.
 //!
 //! `cells` turns tables into tidy results, one number per row ([`cells`]); `pca` projects texts on
-//! two principal components ([`pca`]); `words` lists the strongest words of each class ([`words`]).
+//! two principal components ([`pca`]); `words` lists the strongest words of each class ([`words`]); `neighbours` the
+//! words nearest to edited ones ([`neighbours`]).
 
 mod cells;
 mod expect;
 pub mod metrics;
+mod neighbours;
 mod pca;
 mod template;
 #[cfg(test)]
@@ -34,7 +36,7 @@ static DESCRIPTION: Description = Description {
             name: "measure",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("cells".to_owned())),
-            help: "cells (numbers from tables), pca (texts on two principal components) or words (the strongest of each class).",
+            help: "cells (numbers from tables), pca (texts on two principal components), words (the strongest of each class) or neighbours (the words nearest to edited ones).",
             ..Param::PLAIN
         },
         Param {
@@ -79,7 +81,19 @@ static DESCRIPTION: Description = Description {
             help: "For pca: the table that its results belong to.",
             ..Param::PLAIN
         },
-        Param::int("strongest", 5, 1, "For words: how many per class."),
+        Param::int(
+            "strongest",
+            5,
+            1,
+            "For words: how many per class; for neighbours: how many per word.",
+        ),
+        Param {
+            name: "pairs",
+            ty: Type::Rows,
+            presence: Presence::Optional,
+            help: "For neighbours: words with their edited forms.",
+            ..Param::PLAIN
+        },
     ],
     seeded: false,
     role: Role::Results,
@@ -91,12 +105,14 @@ enum Measure {
     Cells,
     Pca,
     Words,
+    Neighbours,
 }
 
 const MEASURES: &[(&str, Measure)] = &[
     ("cells", Measure::Cells),
     ("pca", Measure::Pca),
     ("words", Measure::Words),
+    ("neighbours", Measure::Neighbours),
 ];
 
 impl Stage for Evaluate {
@@ -119,6 +135,14 @@ impl Stage for Evaluate {
                 inputs: Inputs::Named(vec![port("bayes", "weights"), port("vocab", "vocab")]),
                 outputs: vec![port("words", "words")],
             },
+            Ok(Measure::Neighbours) => Ports {
+                inputs: Inputs::Named(vec![
+                    port("victim", "weights"),
+                    port("vocab", "vocab"),
+                    port("words", "vocab"),
+                ]),
+                outputs: vec![port("neighbours", "neighbours")],
+            },
             _ => Ports {
                 inputs: Inputs::Any(Vec::new()),
                 outputs: vec![port("results", "results")],
@@ -129,10 +153,16 @@ impl Stage for Evaluate {
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         let measure = Settings(params).one_of("measure", MEASURES)?;
         let (name, idle): (_, &[&str]) = match measure {
-            Measure::Cells => ("cells", &["split", "table", "strongest"]),
-            Measure::Pca => ("pca", &["cells", "labels", "strongest"]),
+            Measure::Cells => ("cells", &["split", "table", "strongest", "pairs"]),
+            Measure::Pca => ("pca", &["cells", "labels", "strongest", "pairs"]),
             Measure::Words => (
                 "words",
+                &[
+                    "cells", "labels", "paper", "profile", "split", "table", "pairs",
+                ],
+            ),
+            Measure::Neighbours => (
+                "neighbours",
                 &["cells", "labels", "paper", "profile", "split", "table"],
             ),
         };
@@ -143,6 +173,7 @@ impl Stage for Evaluate {
         }
         match measure {
             Measure::Cells => cells::check(params),
+            Measure::Neighbours => neighbours::pairs(params).map(drop),
             Measure::Pca | Measure::Words => Ok(()),
         }
     }
@@ -152,7 +183,7 @@ impl Stage for Evaluate {
     }
 
     fn code(&self, params: &Params, inputs: &ExpectedInputs<'_>) -> Code {
-        let mut chosen = models::files(inputs, &["bayes"]);
+        let mut chosen = models::files(inputs, &["bayes", "victim"]);
         let cells = cells::read(params).unwrap_or_default();
         let metrics = cells.iter().filter_map(|cell| metrics::find(&cell.metric));
         chosen.extend(metrics.map(|metric| metric.entry().file));
@@ -170,6 +201,7 @@ impl Stage for Evaluate {
             Measure::Cells => expect::cells(params, inputs),
             Measure::Pca => expect::pca(params, inputs),
             Measure::Words => expect::words(inputs),
+            Measure::Neighbours => expect::neighbours(inputs),
         }
     }
 
@@ -184,6 +216,7 @@ impl Stage for Evaluate {
             Measure::Cells => cells::run(task),
             Measure::Pca => pca::run(task),
             Measure::Words => words::run(task),
+            Measure::Neighbours => neighbours::run(task),
         }
     }
 }

@@ -14,7 +14,7 @@ use store::Value;
 use super::Evaluate;
 use crate::tables::weights::with_metadata;
 use crate::tests::trial;
-use crate::tests::trial::{run, text, tokens, vocab};
+use crate::tests::trial::{params, run, text, tokens, vocab};
 
 /// Examples of two instances of an axis: (n, label, before, after, words).
 fn examples() -> RecordBatch {
@@ -62,7 +62,17 @@ fn examples() -> RecordBatch {
         }
         Arc::new(list.finish())
     };
+    // Edits are replacements, inserts and deletes in turn.
+    let mut operations = ListBuilder::new(StringBuilder::new());
+    for row in &rows {
+        for k in 0..row.4 as usize {
+            let operation = ["replace", "insert", "delete"][k % 3];
+            operations.values().append_value(operation);
+        }
+        operations.append(true);
+    }
     let columns = vec![
+        ("operations", Arc::new(operations.finish()) as ArrayRef),
         ("p_after", Arc::new(p_after) as ArrayRef),
         ("original", texts(|_| 0)),
         ("adversarial", texts(|changed| changed)),
@@ -132,6 +142,56 @@ fn evaluate(
 
 fn measured(metric: &str, row: &str) -> Vec<Measured> {
     evaluate(vec![cell("x", metric, row, "{n}")], &[("x", &examples())]).unwrap()
+}
+
+/// By hand: the cosine of the vectors after the highway layers, of every listed word.
+#[test]
+fn neighbours_are_the_words_with_the_largest_cosines() {
+    use crate::kinds::attack::tests::characters::Characters;
+    let world = Characters::new(60, 7);
+    let pair = |word: &str, edited: &str| {
+        Value::Table(params(&[("word", text(word)), ("edited", text(edited))]))
+    };
+    // An edit that changes nothing, and one that does.
+    let pairs = Value::List(vec![pair("good", "goodz"), pair("film", "xqxq")]);
+    let given = [
+        ("measure", text("neighbours")),
+        ("pairs", pairs),
+        ("strongest", Value::Int(3)),
+    ];
+    let inputs = [
+        ("victim", &world.victim),
+        ("vocab", &world.vocab),
+        ("words", &world.words),
+    ];
+    let table = run(&Evaluate, &inputs, &given, 0).unwrap()["neighbours"].clone();
+    assert_eq!(table.num_rows(), 6);
+    let column = |name: &str| -> Vec<String> {
+        table[name]
+            .as_string::<i32>()
+            .iter()
+            .flatten()
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(column("word")[..3], ["good", "good", "good"]);
+    let cosines = table["cosine"].as_primitive::<Float64Type>().values();
+    assert!(cosines[..3].is_sorted_by(|a, b| a >= b) && cosines[0] <= 1.0 + 1e-6);
+    let original = table["original"].as_boolean();
+    for (n, neighbour) in column("neighbour").iter().enumerate() {
+        assert_eq!(original.value(n), *neighbour == column("word")[n]);
+    }
+    assert!(
+        original.value(0),
+        "the nearest to `goodz` is `good`: {:?}",
+        column("neighbour")
+    );
+    let none = [("measure", text("neighbours"))];
+    let refused = crate::complete(&Evaluate, &params(&none)).unwrap_err();
+    assert_eq!(
+        refused.message,
+        "`pairs` has no words with their edited forms"
+    );
 }
 
 #[test]
@@ -283,6 +343,25 @@ fn attacks_by_hand() {
         assert!((kept + changed - 1.0).abs() < 1e-12, "replaced words only");
         assert_eq!(n, m);
     }
+    // Ten characters and two of padding: as many edits as words here.
+    assert_eq!(found("changed_characters"), found("changed_share"));
+    // Of n = 1 one edit, of n = 3 two, three and seven.
+    let shares = measured("operation_share", "{operation}").into_iter();
+    let shares: Vec<(String, f64)> = shares
+        .map(|(name, value, _)| (name, value.unwrap()))
+        .collect();
+    let share = |name: &str, value: f64| (name.to_owned(), value);
+    assert_eq!(
+        shares,
+        [
+            share("replace/1", 1.0),
+            share("insert/1", 0.0),
+            share("delete/1", 0.0),
+            share("replace/3", 5.0 / 12.0),
+            share("insert/3", 4.0 / 12.0),
+            share("delete/3", 3.0 / 12.0),
+        ]
+    );
     // One character of each word: good becomes goof.
     assert_eq!(found("mean_characters"), found("mean_words"));
 }

@@ -14,6 +14,7 @@ use store::Value;
 use crate::Stage;
 use crate::kinds::adversarial_retrain::AdversarialRetrain;
 use crate::kinds::attack::AttackStage;
+use crate::kinds::attack::tests::characters::Characters;
 use crate::kinds::attack::tests::words;
 use crate::kinds::dataset::Dataset;
 use crate::kinds::embed::Embed;
@@ -224,6 +225,9 @@ fn parameters_of_evaluation() {
     };
     let measure = |name: &str| vec![("measure", text(name))];
     let (bayes, vocab) = (words.bayes.clone(), words.vocab.clone());
+    let spelt = Characters::new(60, 7);
+    let pair = entries(&[("word", text("good")), ("edited", text("gopd"))]);
+    let pairs = Value::List(vec![pair]);
     let mut grounds = vec![
         ground("cells", vec![("cells", cells)], vec![("x", examples)]),
         ground("pca", measure("pca"), vec![("rows", words.rows.clone())]),
@@ -231,6 +235,15 @@ fn parameters_of_evaluation() {
             "words",
             measure("words"),
             vec![("bayes", bayes), ("vocab", vocab)],
+        ),
+        ground(
+            "neighbours",
+            vec![("measure", text("neighbours")), ("pairs", pairs)],
+            vec![
+                ("victim", spelt.victim),
+                ("vocab", spelt.vocab),
+                ("words", spelt.words),
+            ],
         ),
     ];
     // What is measured decides what is read: without other inputs it is refused, not without an effect.

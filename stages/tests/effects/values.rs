@@ -118,6 +118,10 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         ("evaluate", "split") => other(text("test")),
         ("evaluate", "table") => other(text("fig")),
         ("evaluate", "strongest") => other(int(2)),
+        ("evaluate", "pairs") => {
+            let pair = entries(&[("word", text("film")), ("edited", text("fjlm"))]);
+            other(Value::List(vec![pair]))
+        }
         ("attack", "split") => other(text("dev")),
         ("attack", "items") => other(int(3)),
         ("attack", "among") => other(text("correct")),
@@ -138,15 +142,19 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         (_, "budget") => other(float(0.1)),
         (_, "confidence") => other(float(0.9)),
         (_, "mode") => other(text("one-shot")),
-        (_, "unit") => other(text("slots")),
+        (_, "unit") => under(text("slots"), vec![("budget", float(0.12))]),
         (_, "cumulative") => other(text("raw")),
-        (_, "keep_last_pad") => other(yes()),
+        (_, "keep_last_pad") => {
+            let inserts = Value::List(vec![text("insert")]);
+            under(yes(), vec![("edits", inserts)])
+        }
         (_, "queries") => other(int(3)),
         (_, "max_flips") => other(int(1)),
         (_, "cosine_of") => other(text("pretrained")),
         (_, "same_part_of_speech" | "keep_stop_words" | "other_lexeme") => {
             other(Value::Bool(false))
         }
+        (_, "probes") => other(int(2)),
         ("train", "tie_layers") => {
             let mut all = other(yes());
             all.extend(under(yes(), vec![("layers", int(2))]));
@@ -171,6 +179,9 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         (_, "mix") => other(text("batch")),
         (_, "items") => other(int(3)),
         (_, "share") => under(float(0.2), vec![("mix", text("batch"))]),
+        (_, "epsilon") => under(float(3.0), vec![("mix", text("noise"))]),
+        (_, "scale") => under(text("embedding"), vec![("mix", text("noise"))]),
+        (_, "normalise") => under(Value::Bool(false), vec![("mix", text("noise"))]),
         (_, "from") => other(text("weights")),
         (_, "test") => other(text("dev")),
         (_, "test_items") => other(int(3)),

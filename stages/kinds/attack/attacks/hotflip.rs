@@ -17,6 +17,7 @@
 //! Where the paper is silent: `N` counts slots whose character really changes; a slot that was edited moves with the
 //! characters around it and is not edited again; of edits that make the same word only one is tried.
 
+use ndarray::Array1;
 use nn::batch::{Example, Sequence, Target};
 use nn::objectives::Objective;
 use nn::victim::{Gradient, Victim};
@@ -25,7 +26,7 @@ use store::Value;
 
 use crate::contract::description::{Param, Presence, Type};
 use crate::kinds::attack::candidates::characters::{
-    BUDGET, CONFIDENCE, GridText, MODE, Spelling, budget, characters_in, slots_used,
+    BUDGET, CONFIDENCE, GridText, MODE, Spelling, budget, characters_in, random_flip, slots_used,
 };
 use crate::kinds::attack::candidates::estimates::{Estimate, Estimator, Operations};
 use crate::kinds::attack::context::{AttackContext, Item};
@@ -34,9 +35,10 @@ use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, Prepared
 use crate::kinds::attack::goals::Goal;
 use crate::kinds::attack::known_words;
 use crate::kinds::attack::search::beam::{Beam, Look};
-use crate::kinds::attack::trace::Trace;
+use crate::kinds::attack::trace::{Probe, Trace};
 use crate::models::failure as refused;
 use crate::params::settings::{self, Settings, failure};
+use crate::tables::estimates;
 use crate::tables::examples::{BACKWARD, FORWARD};
 use crate::{Failure, ParamError};
 
@@ -74,6 +76,13 @@ const KEEP_LAST_PAD: Param = Param::flag(
     "Whether a word always keeps a padding character at its end.",
 );
 
+const PROBES: Param = Param::int(
+    estimates::PROBES,
+    0,
+    0,
+    "How many random flips of each row to compare the estimate with the true change of the loss for, in the output `estimates`.",
+);
+
 const KINDS: [&str; 3] = ["flip", "insert", "delete"];
 
 /// Texts whose gradients are held at a time.
@@ -91,6 +100,7 @@ struct Prepared<'a> {
     slots: bool,
     raw: bool,
     confidence: f32,
+    probes: usize,
 }
 
 impl Attack for Hotflip {
@@ -109,6 +119,7 @@ impl Attack for Hotflip {
                 CONFIDENCE,
                 CUMULATIVE,
                 KEEP_LAST_PAD,
+                PROBES,
             ],
             changes: Changes::Characters,
             victims: Victims::Networks,
@@ -155,6 +166,11 @@ impl Attack for Hotflip {
         Ok(())
     }
 
+    fn draws(&self, s: Settings<'_>) -> bool {
+        s.maybe_int(estimates::PROBES)
+            .is_some_and(|probes| probes > 0)
+    }
+
     fn asks_before(&self, s: Settings<'_>) -> bool {
         s.text("mode") != Some("one-shot")
     }
@@ -183,6 +199,7 @@ impl Attack for Hotflip {
             slots: s.text("unit") == Some("slots"),
             raw: s.text("cumulative") == Some("raw"),
             confidence: s.float("confidence").map_err(failure)? as f32,
+            probes: s.int(estimates::PROBES).map_err(failure)?,
         }))
     }
 }
@@ -213,6 +230,16 @@ fn operations(s: Settings<'_>) -> Result<Operations, ParamError> {
 
 impl PreparedAttack for Prepared<'_> {
     fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
+        let mut traces = self.traces(items)?;
+        for (item, trace) in items.iter().zip(&mut traces).filter(|_| self.probes > 0) {
+            trace.probes = self.probes(item)?;
+        }
+        Ok(traces)
+    }
+}
+
+impl Prepared<'_> {
+    fn traces(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
         if self.one_shot {
             return self.at_once(items);
         }
@@ -224,9 +251,52 @@ impl PreparedAttack for Prepared<'_> {
         };
         Ok(items.iter().map(trace).collect())
     }
-}
 
-impl Prepared<'_> {
+    /// The best flip of a row and random ones: what the gradient promises of each, and what it does.
+    fn probes(&self, item: &Item<'_>) -> Result<Vec<Probe>, Failure> {
+        let gradient = self.gradients([(item.input, item.label)].into_iter())?;
+        let gradient = gradient
+            .first()
+            .ok_or_else(|| Failure::new("no gradient"))?;
+        let grid = GridText::new(item.input, &[], self.context.pad)?;
+        let flips = self.estimator.best_flips(&grid, &gradient.input);
+        let best = flips
+            .iter()
+            .max_by(|a, b| a.normalised.total_cmp(&b.normalised));
+        let derivatives = self.estimator.derivatives(&grid, &gradient.input);
+        let stream = self.context.stream("probes", item);
+        let random = (0..self.probes).filter_map(|k| {
+            let drawn = random_flip(&grid, &self.estimator.spelling, &stream.item(k as u64))?;
+            let estimate = self.estimator.estimate(&grid, &derivatives, drawn)?;
+            Some((Some(k), estimate))
+        });
+        let all: Vec<(Option<usize>, Estimate)> = best
+            .map(|best| (None, *best))
+            .into_iter()
+            .chain(random)
+            .collect();
+        let flipped = |(_, estimate): &(Option<usize>, Estimate)| {
+            let mut input = item.input.clone();
+            estimate.edit.apply(&mut input)?;
+            let target = Target::Class(item.label);
+            Ok(Example { input, target })
+        };
+        let texts: Vec<Example> = all.iter().map(flipped).collect::<Result<_, Failure>>()?;
+        if texts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let network = self.context.network("hotflip")?;
+        let losses = network.losses(&texts.iter().collect::<Vec<_>>());
+        let losses = losses.map_err(refused)?.into_iter().zip(all);
+        let probe = |(loss, (number, estimate)): (Array1<f64>, (Option<usize>, Estimate))| Probe {
+            number,
+            edit: estimate.edit,
+            estimate: estimate.raw,
+            change: loss.sum() - gradient.value,
+        };
+        Ok(losses.map(probe).collect())
+    }
+
     /// The beam search, for all items together.
     fn search(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
         let goal = |item: &Item<'_>| Goal::confident(item.label, self.confidence);

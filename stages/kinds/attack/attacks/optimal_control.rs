@@ -188,6 +188,7 @@ impl PreparedAttack for Prepared<'_> {
                 attacked: true,
                 counters: passes(steps, steps),
                 firsts: Vec::new(),
+                probes: Vec::new(),
             }
         };
         Ok(items.iter().zip(plans).map(trace).collect())

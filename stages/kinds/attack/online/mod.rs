@@ -259,6 +259,7 @@ impl<'a> Pursuit<'a> {
                 attacked: true,
                 counters,
                 firsts: Vec::new(),
+                probes: Vec::new(),
             };
         }
         Ok(traces)

@@ -3,6 +3,7 @@
 mod accuracy;
 mod accuracy_before;
 mod auc;
+mod changed_characters;
 mod changed_share;
 mod class_counts;
 mod confusion;
@@ -19,6 +20,7 @@ mod median_queries;
 mod median_words;
 mod micro_f1;
 mod miss_rate;
+mod operation_share;
 pub mod option;
 mod precision;
 mod recall;
@@ -58,6 +60,8 @@ pub static METRICS: &[&dyn Metric] = &[
     &words::Words,
     &changed_share::ChangedShare,
     &edited_share::EditedShare,
+    &changed_characters::ChangedCharacters,
+    &operation_share::OperationShare,
     &kept_share::KeptShare,
     &mean_characters::MeanCharacters,
     &mean_queries::MeanQueries,

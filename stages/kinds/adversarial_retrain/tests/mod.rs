@@ -1,6 +1,8 @@
 //! Claims about retraining: what it says of the old model is what the attack says, every way of
 //! mixing learns, and the bytes are the same on any number of threads.
 
+mod characters;
+
 use arrow::array::AsArray;
 use arrow::datatypes::Float64Type;
 use arrow::record_batch::RecordBatch;
@@ -37,7 +39,7 @@ fn retrain(
         ("epochs", Value::Int(4)),
         ("learning_rate", Value::Float(0.01)),
     ];
-    if mix != "batch" {
+    if !["batch", "noise"].contains(&mix) {
         given.push(("items", Value::Int(80)));
     }
     given.extend(attack.iter().cloned());
@@ -227,7 +229,7 @@ fn rows_that_read_the_same_keep_their_own_labels() {
     };
     let inputs = crate::kinds::attack::AttackInputs::open(&armed).unwrap();
     let mut mixing =
-        super::AdversarialMixer::new(&armed, &inputs, super::Mix::Batch, 0, 1.0).unwrap();
+        super::AdversarialMixer::new(&armed, &inputs, super::Mix::Batch, 0, 1.0, None).unwrap();
     let train = inputs.rows.split("train");
     let (_, weights) = inputs.loaded().network().unwrap();
     let made =

@@ -1,0 +1,100 @@
+//! Attacks on characters through the real program: a curve from one run, hardened models, replay.
+
+use crate::lab::Lab;
+
+const PIPELINE: &str = include_str!("pipelines/characters.toml");
+
+/// Texts whose class shows in some words.
+fn texts() -> String {
+    const CLASSES: [[&str; 4]; 2] = [
+        ["bad", "awful", "poor", "dull"],
+        ["good", "great", "fine", "happy"],
+    ];
+    const OTHERS: [&str; 8] = ["the", "film", "was", "story", "of", "night", "and", "day."];
+    let mut lines = "split,label,text\n".to_owned();
+    for n in 0..360_usize {
+        let split = ["train", "train", "train", "train", "dev", "test"][n / 2 % 6];
+        let word = |k: usize| match (n * 7 + k * 5) % 3 {
+            0 => CLASSES[n % 2][(n / 3 + k) % 4],
+            _ => OTHERS[(n * 3 + k * k + n / 7) % 8],
+        };
+        let words: Vec<&str> = (0..6 + n % 4).map(word).collect();
+        lines.push_str(&format!("{split},{},{}\n", n % 2, words.join(" ")));
+    }
+    lines
+}
+
+fn lab() -> Lab {
+    let lab = Lab::new(PIPELINE);
+    lab.write("texts.csv", &texts());
+    lab
+}
+
+fn number(lab: &Lab, output: &str, names: [&str; 3]) -> Option<f64> {
+    let rows = lab.rows(output);
+    let row = rows.iter().find(|row| {
+        let is = |column: &str, name: &str| row[column].as_str() == Some(name);
+        is("table", names[0]) && is("row", names[1]) && is("col", names[2])
+    });
+    row.unwrap_or_else(|| panic!("no cell {names:?}"))["value"].as_f64()
+}
+
+#[test]
+fn characters_are_attacked_and_models_hardened_end_to_end() {
+    let lab = lab();
+    lab.run();
+    let rate = |adversary: &str, confidence: &str| {
+        let rate = number(&lab, "results", ["figure 1", adversary, confidence]);
+        rate.expect("there were rows to attack")
+    };
+    for adversary in ["beam", "greedy", "key-star"] {
+        let curve = ["0", "0.5", "0.6", "0.7", "0.8", "0.9"].map(|c| rate(adversary, c));
+        assert!(curve.is_sorted_by(|a, b| a >= b), "{adversary}: {curve:?}");
+    }
+    assert!(rate("beam", "0") > 0.0, "nothing succeeded");
+    let shares = ["replace", "insert", "delete"]
+        .map(|operation| number(&lab, "results", ["operations", "beam", operation]).unwrap());
+    assert!(
+        (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9,
+        "{shares:?}"
+    );
+    let changed = number(&lab, "results", ["characters", "beam", "changed"]).unwrap();
+    assert!(changed > 0.0 && changed <= 0.2, "{changed}");
+    let spearman = number(&lab, "results", ["estimates", "flips", "spearman"]).unwrap();
+    assert!(
+        (-1.0..=1.0).contains(&spearman) && spearman > 0.0,
+        "{spearman}"
+    );
+    for training in ["white-box", "black-box", "miyato"] {
+        assert!(number(&lab, "table-2", ["table 2", training, "accuracy"]).unwrap() > 0.4);
+    }
+    let replayed = lab.ablate(&["replay"]).good();
+    assert!(!replayed.stdout.contains("mismatch"), "{}", replayed.stdout);
+    // Keys hold: nothing is computed again.
+    lab.run().ran([]);
+}
+
+#[test]
+fn what_characters_lack_is_said_before_anything_runs() {
+    let refused = |from: &str, to: &str| {
+        let lab = lab();
+        lab.edit(from, to);
+        let printed = lab.ablate(&["plan"]);
+        assert_eq!(printed.code, 2, "{}", printed.stdout);
+        printed.stderr
+    };
+    let told = refused(
+        ", known_words = \"words.vocab\" }\nwith = [\"adversary\"]",
+        " }\nwith = [\"adversary\"]",
+    );
+    assert!(told.contains("needs the input `known_words`"), "{told}");
+    let told = refused("beam = 4 }", "beam = 0 }");
+    assert!(told.contains("`beam` is 0"), "{told}");
+    let told = refused("confidence = 0.9", "confidence = 1.9");
+    assert!(told.contains("`confidence` is 1.9"), "{told}");
+    let told = refused(
+        "scheme = \"char-grid\"\nword_width = 12\n",
+        "scheme = \"whitespace\"\n",
+    );
+    assert!(told.contains("char-cnn"), "{told}");
+}
