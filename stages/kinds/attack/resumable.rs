@@ -14,7 +14,7 @@ use store::Digest;
 use super::context::Item;
 use super::edit::Edit;
 use super::entry::{AttackEntry, PreparedAttack};
-use super::trace::{First, Trace};
+use super::trace::{First, Probe, Trace};
 use crate::tables::examples::{BACKWARD, Counters, FORWARD};
 use crate::{Failure, Watch};
 
@@ -148,6 +148,7 @@ struct SavedTrace {
     attacked: bool,
     counters: Vec<(String, u64)>,
     firsts: Vec<(f32, SavedSequence, Vec<Edit>, Vec<(String, u64)>)>,
+    probes: Vec<Probe>,
 }
 
 impl SavedTrace {
@@ -166,6 +167,7 @@ impl SavedTrace {
             attacked: trace.attacked,
             counters: owned(&trace.counters),
             firsts: trace.firsts.iter().map(first).collect(),
+            probes: trace.probes.clone(),
         }
     }
 
@@ -184,6 +186,7 @@ impl SavedTrace {
             attacked: self.attacked,
             counters: named(self.counters, entry)?,
             firsts: self.firsts.into_iter().map(first).collect::<Option<_>>()?,
+            probes: self.probes,
         })
     }
 }

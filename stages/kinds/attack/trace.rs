@@ -1,6 +1,7 @@
 //! What an attack did to one row, and what it cost.
 
 use nn::batch::Sequence;
+use serde::{Deserialize, Serialize};
 
 use super::context::Item;
 use super::edit::Edit;
@@ -31,7 +32,7 @@ pub struct Trace {
 }
 
 /// What was expected of an edit of the row as it came, and what it did.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
     /// Which of the random ones; none for the one that was expected to do most.
     pub number: Option<usize>,

@@ -8,7 +8,6 @@ mod changed_share;
 mod class_counts;
 mod confusion;
 mod ece;
-mod edited_share;
 pub mod entry;
 mod f1;
 mod kept_share;
@@ -59,7 +58,6 @@ pub static METRICS: &[&dyn Metric] = &[
     &mean_words::MeanWords,
     &words::Words,
     &changed_share::ChangedShare,
-    &edited_share::EditedShare,
     &changed_characters::ChangedCharacters,
     &operation_share::OperationShare,
     &kept_share::KeptShare,
