@@ -47,7 +47,7 @@ pub struct Arguments {
     /// Which end of a number is best, printed in bold in LaTeX and Markdown
     #[arg(long, value_enum, default_value_t = BestEnd::Max)]
     best: BestEnd,
-    /// How many draws the intervals rest on [default: 400 per difference, from 1,000 to 20,000]
+    /// How many draws the intervals rest on [default: 50 per difference, from 1,000 to 20,000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(100..=1_000_000))]
     draws: Option<u64>,
 }
