@@ -293,7 +293,7 @@ impl Retraining {
         let goes_on = settings.text("from") == Some("weights");
         let mix = settings.one_of("mix", MIXES).map_err(failure)?;
         Ok(Retraining {
-            noise: noise(settings, mix)?,
+            noise: embedding_noise(settings, mix)?,
             card: card(old.card(), settings, goes_on)?,
             train,
             dev,
@@ -340,7 +340,7 @@ impl Retraining {
 }
 
 /// The noise that is added, if any.
-fn noise(s: Settings<'_>, mix: Mix) -> Result<Option<EmbeddingNoise>, Failure> {
+fn embedding_noise(s: Settings<'_>, mix: Mix) -> Result<Option<EmbeddingNoise>, Failure> {
     if mix != Mix::Noise {
         return Ok(None);
     }

@@ -125,7 +125,7 @@ pub fn walk_all(grounds: Vec<(&str, Ground)>) {
         effective.extend(with);
     }
     let excused = |param: &str| {
-        let refused = [("dataset", "encoding")];
+        let refused = [("dataset", "encoding"), ("adversarial-retrain", "probes")];
         ELSEWHERE.contains(&(description.kind, param))
             || refused.contains(&(description.kind, param))
     };

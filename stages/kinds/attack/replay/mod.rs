@@ -131,11 +131,12 @@ impl Replay<'_> {
         for n in 0..table.len().max(examples.len() * levels.len()) {
             let item = n / levels.len();
             let expected = (item < examples.len()).then(|| examples.id(item));
-            let expected = expected.map(|id| (id, levels[n % levels.len()]));
+            // Probabilities are 32-bit floats, and compared as such.
+            let expected = expected.map(|id| (id, levels[n % levels.len()] as f32));
             let confidence = confidences.filter(|_| n < table.len()).map(|c| c.value(n));
-            let found = confidence.map(|confidence| (table.id(n), confidence));
+            let found = confidence.map(|confidence| (table.id(n), confidence as f32));
             if found != expected {
-                let text = |x: Option<(&str, f64)>| format!("{x:?}");
+                let text = |x: Option<(&str, f32)>| format!("{x:?}");
                 report.add(n, "", CONFIDENCE, &text(found), &text(expected));
                 return Ok(0);
             }

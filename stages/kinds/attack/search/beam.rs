@@ -224,6 +224,48 @@ mod tests {
         assert_eq!(wide.counters["backward"], 5);
     }
 
+    proptest::proptest! {
+        /// Scores are differences of what texts are worth, so that a path is worth where it ends.
+        #[test]
+        fn a_beam_that_holds_every_text_is_never_worse_than_a_narrower_one(
+            worth in proptest::collection::vec(-9.0..9.0_f64, 27),
+            width in 1..4_usize,
+            steps in 1..4_usize,
+        ) {
+            let of = |tokens: &[u32]| worth[tokens.iter().fold(0, |n, t| 3 * n + *t as usize)];
+            let look = |texts: &[(usize, &Sequence, &[Edit])]| {
+                let one = |(_, text, done): &(usize, &Sequence, &[Edit])| {
+                    let Sequence::Tokens(tokens) = text else {
+                        panic!("not tokens");
+                    };
+                    let used = |place: usize| done.iter().any(|edit| edit.position() == place);
+                    let places = (0..3).filter(|place| !used(*place));
+                    let edits = places.flat_map(|place| (1..3).map(move |new| (place, new)));
+                    let score = |(place, new): (usize, u32)| {
+                        let mut moved = tokens.clone();
+                        let old = std::mem::replace(&mut moved[place], new);
+                        (of(&moved) - of(tokens), Edit::replace(place, old, new))
+                    };
+                    Look {
+                        logits: vec![9.0, 0.0],
+                        edits: edits.map(score).collect(),
+                    }
+                };
+                Ok(texts.iter().map(one).collect())
+            };
+            let input = Sequence::Tokens(vec![0, 0, 0]);
+            let ends = |width: usize| {
+                let goal = |item: &Item<'_>| Goal::untargeted(item.label);
+                let found = Beam { width }.search(&[item(&input)], goal, |_| steps, look);
+                let Sequence::Tokens(tokens) = found.unwrap().remove(0).input else {
+                    panic!("not tokens");
+                };
+                of(&tokens)
+            };
+            proptest::prop_assert!(ends(27) >= ends(width) - 1e-9);
+        }
+    }
+
     #[test]
     fn no_more_edits_than_steps() {
         for (steps, edits) in [(0, 0), (1, 1), (2, 2), (9, 2)] {
