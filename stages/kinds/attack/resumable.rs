@@ -146,20 +146,30 @@ struct SavedTrace {
     input: SavedSequence,
     edits: Vec<Edit>,
     attacked: bool,
-    counters: Vec<(String, u64)>,
-    firsts: Vec<(f32, SavedSequence, Vec<Edit>, Vec<(String, u64)>)>,
+    counters: OwnedCounters,
+    firsts: Vec<SavedFirst>,
     probes: Vec<Probe>,
 }
 
+/// The same of the first text that reached a confidence.
+#[derive(Serialize, Deserialize)]
+struct SavedFirst {
+    confidence: f32,
+    input: SavedSequence,
+    edits: Vec<Edit>,
+    counters: OwnedCounters,
+}
+
+/// Counters with names of their own.
+type OwnedCounters = Vec<(String, u64)>;
+
 impl SavedTrace {
     fn of(trace: &Trace) -> SavedTrace {
-        let first = |first: &First| {
-            (
-                first.confidence,
-                SavedSequence::of(&first.input),
-                first.edits.clone(),
-                owned(&first.counters),
-            )
+        let first = |first: &First| SavedFirst {
+            confidence: first.confidence,
+            input: SavedSequence::of(&first.input),
+            edits: first.edits.clone(),
+            counters: owned(&first.counters),
         };
         SavedTrace {
             input: SavedSequence::of(&trace.input),
@@ -172,12 +182,12 @@ impl SavedTrace {
     }
 
     fn trace(self, entry: &AttackEntry) -> Option<Trace> {
-        let first = |(confidence, input, edits, counters): (f32, SavedSequence, _, Vec<_>)| {
+        let first = |first: SavedFirst| {
             Some(First {
-                confidence,
-                input: input.sequence()?,
-                edits,
-                counters: named(counters, entry)?,
+                confidence: first.confidence,
+                input: first.input.sequence()?,
+                edits: first.edits,
+                counters: named(first.counters, entry)?,
             })
         };
         Some(Trace {
@@ -191,14 +201,14 @@ impl SavedTrace {
     }
 }
 
-fn owned(counters: &Counters) -> Vec<(String, u64)> {
+fn owned(counters: &Counters) -> OwnedCounters {
     let each = counters.iter();
     each.map(|(name, count)| ((*name).to_owned(), *count))
         .collect()
 }
 
 /// Counters by the names that the attack declares.
-fn named(counters: Vec<(String, u64)>, entry: &AttackEntry) -> Option<Counters> {
+fn named(counters: OwnedCounters, entry: &AttackEntry) -> Option<Counters> {
     let known = || {
         [FORWARD, BACKWARD]
             .into_iter()
