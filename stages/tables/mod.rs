@@ -7,6 +7,7 @@ pub mod estimates;
 pub mod examples;
 pub mod foreign;
 pub mod history;
+pub mod lemmas;
 pub mod model;
 pub mod model_card;
 pub mod ngrams;

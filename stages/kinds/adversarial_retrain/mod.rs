@@ -142,6 +142,7 @@ impl Stage for AdversarialRetrain {
                 port("bayes", "weights", false),
                 port("language", "ngrams", false),
                 port(attack::KNOWN_WORDS, "vocab", false),
+                port("lemmas", "pairs", false),
             ]),
             outputs: vec![
                 port("weights", "weights", true),

@@ -13,6 +13,7 @@ use super::known_words::{KnownWords, PORT as KNOWN_WORDS};
 use crate::Failure;
 use crate::models::entry::Subject;
 use crate::params::settings::Settings;
+use crate::tables::lemmas::Lemmas;
 
 /// Everything but the items.
 pub struct AttackContext<'a> {
@@ -24,8 +25,12 @@ pub struct AttackContext<'a> {
     pub seed: u64,
     /// The words by id, if a vocabulary is connected.
     pub words: Option<&'a StringArray>,
-    /// The words' vectors, if connected.
+    /// The words' vectors as the model reads them.
     pub vectors: Option<&'a Vectors>,
+    /// The words' vectors that are connected, which the model may have trained on since.
+    pub connected: Option<&'a Vectors>,
+    /// Base forms of words, if connected.
+    pub lemmas: Option<&'a Lemmas>,
     /// Counts of words by class, if connected.
     pub bayes: Option<&'a NaiveBayes>,
     /// What words follow others, if connected.
@@ -68,6 +73,12 @@ impl<'a> AttackContext<'a> {
     pub fn vectors(&self, attack: &str) -> Result<&'a Vectors, Failure> {
         self.vectors
             .ok_or_else(|| missing(attack, "vectors", "an embed stage"))
+    }
+
+    /// The base forms, or what to connect.
+    pub fn lemmas(&self, attack: &str) -> Result<&'a Lemmas, Failure> {
+        let from = "a dataset stage with name = \"wordnet-lemmas\"";
+        self.lemmas.ok_or_else(|| missing(attack, "lemmas", from))
     }
 
     /// The words, or what to connect.

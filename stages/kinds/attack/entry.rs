@@ -2,6 +2,7 @@
 
 use nn::stepping::Rule;
 
+use super::constraints::WordConstraints;
 use super::context::{AttackContext, Item};
 use super::trace::Trace;
 use crate::contract::description::Param;
@@ -26,8 +27,12 @@ pub struct AttackEntry {
     pub victims: Victims,
     /// Inputs that it needs beside the victim and the rows.
     pub needs: &'static [&'static str],
+    /// Inputs that it needs beside those with some parameters.
+    pub needs_with: fn(Settings<'_>) -> Vec<&'static str>,
     /// What it may do to a row, by its completed parameters. `replay` holds it to that.
     pub budget: fn(Settings<'_>) -> Budget,
+    /// Rules for the words that it replaces, if it has some. `replay` holds it to them.
+    pub constraints: fn(Settings<'_>) -> Option<WordConstraints>,
     /// What it counts beside passes through the model: columns of its examples.
     pub counters: &'static [&'static str],
     /// Whether it perturbs samples as they arrive, by its rule: `attack-stream` can run it.
@@ -38,6 +43,13 @@ pub struct AttackEntry {
 }
 
 impl AttackEntry {
+    /// All inputs that it needs with these parameters beside the victim and the rows.
+    pub fn needed(&self, settings: Settings<'_>) -> Vec<&'static str> {
+        let mut needed = self.needs.to_vec();
+        needed.extend((self.needs_with)(settings));
+        needed
+    }
+
     /// For literals: an attack without parameters that any model can be asked about.
     pub const PLAIN: AttackEntry = AttackEntry {
         name: "",
@@ -48,7 +60,9 @@ impl AttackEntry {
         changes: Changes::Nothing,
         victims: Victims::All,
         needs: &[],
+        needs_with: |_| Vec::new(),
         budget: |_| Budget::Unlimited,
+        constraints: |_| None,
         counters: &[],
         streams: false,
         ordered: false,

@@ -26,7 +26,8 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
         return Ok(());
     };
     let entry = attack.entry();
-    if let Some(port) = entry.needs.iter().find(|port| !inputs.has(port)) {
+    let needed = entry.needed(Settings(params));
+    if let Some(port) = needed.into_iter().find(|port| !inputs.has(port)) {
         let message = format!("the attack `{name}` needs the input `{port}`");
         let help = format!(
             "connect it to {}: inputs = {{ {port} = \"STAGE\" }}",
@@ -212,6 +213,8 @@ fn maker(port: &str) -> &'static str {
         "vocab" => "the tokenize stage (its output `vocab`)",
         "language" => "an ngrams stage",
         known_words::PORT => KNOWN_WORDS_FROM,
+        "lemmas" => "a dataset stage with name = \"wordnet-lemmas\"",
+        "vectors" => "an embed stage",
         _ => "the stage that makes it",
     }
 }
@@ -247,8 +250,8 @@ pub fn unread(params: &Params, inputs: &ExpectedInputs<'_>) -> Vec<&'static str>
     let Some(attack) = find(name) else {
         return Vec::new();
     };
-    let needs = attack.entry().needs;
-    let mut unread: Vec<&'static str> = ["bayes", "language", known_words::PORT]
+    let needs = attack.entry().needed(Settings(params));
+    let mut unread: Vec<&'static str> = ["bayes", "language", "lemmas", known_words::PORT]
         .into_iter()
         .filter(|port| !needs.contains(port))
         .collect();

@@ -26,6 +26,7 @@ use crate::models::loaded::{Loaded, accuracy, probabilities};
 use crate::params::settings::Settings;
 use crate::tables::by_confidence;
 use crate::tables::examples::{BACKWARD, FORWARD};
+use crate::tables::lemmas::Lemmas;
 use crate::tables::model_card::ModelCard;
 use crate::tables::pairs;
 use crate::tables::sequences::SequenceTable;
@@ -67,6 +68,7 @@ pub struct AttackInputs {
     loaded: Loaded,
     bayes: Option<Loaded>,
     language: Option<KneserNey>,
+    lemmas: Option<Lemmas>,
     /// The words by id, if a vocabulary is connected.
     pub words: Option<StringArray>,
     known_words: Option<KnownWords>,
@@ -79,7 +81,7 @@ pub struct AttackInputs {
 const GROUP: usize = 32;
 
 impl AttackInputs {
-    /// From the inputs `victim`, `rows`, `vectors`, `vocab`, `bayes` and `language`.
+    /// From the inputs `victim`, `rows`, `vectors`, `vocab`, `bayes`, `language` and `lemmas`.
     pub fn open(task: &Task<'_>) -> Result<AttackInputs, Failure> {
         let connected = task.inputs.get("vectors").map(vectors::read).transpose()?;
         let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?;
@@ -106,10 +108,15 @@ impl AttackInputs {
         let theirs = language.as_ref().map(|(_, words)| words.as_str());
         vocabulary::agree(ours, theirs, "language")?;
         let known_words = known_words(task, &rows, words.as_ref())?;
+        let lemmas = task.inputs.get("lemmas");
+        let lemmas = lemmas
+            .map(|table| Lemmas::read(table, "lemmas"))
+            .transpose()?;
         Ok(AttackInputs {
             known_words,
             rows,
             bayes,
+            lemmas,
             language: language.map(|(model, _)| model),
             words,
             vectors: read_by(&loaded, connected.as_ref()),
@@ -300,6 +307,8 @@ impl AttackInputs {
             seed,
             words: self.words.as_ref(),
             vectors,
+            connected: self.connected.as_ref(),
+            lemmas: self.lemmas.as_ref(),
             bayes: self.bayes.as_ref().and_then(Loaded::bayes),
             language: self.language.as_ref(),
             known_words: self.known_words(),
@@ -413,7 +422,7 @@ fn at_confidence(trace: &Trace, confidence: f32) -> Trace {
 }
 
 /// The vectors that a model reads, also when they were trained with it.
-fn read_by(loaded: &Loaded, connected: Option<&Vectors>) -> Option<Vectors> {
+pub fn read_by(loaded: &Loaded, connected: Option<&Vectors>) -> Option<Vectors> {
     let own = loaded.network();
     let own = own.and_then(|(model, params)| own_vectors(model, params));
     own.or_else(|| connected.cloned())

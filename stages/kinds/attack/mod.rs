@@ -7,6 +7,7 @@
 
 pub mod attacks;
 pub mod candidates;
+mod constraints;
 mod context;
 pub mod edit;
 pub mod entry;
@@ -14,6 +15,7 @@ mod expect;
 pub mod goals;
 mod inputs;
 mod known_words;
+mod lexicon;
 mod online;
 mod outcome;
 mod replay;
@@ -177,6 +179,7 @@ impl Stage for AttackStage {
                 port("bayes", "weights", false),
                 port("language", "ngrams", false),
                 port(known_words::PORT, "vocab", false),
+                port("lemmas", "pairs", false),
             ]),
             outputs,
         }

@@ -82,8 +82,9 @@ pub struct Split {
     pub name: String,
     /// How many rows.
     pub rows: usize,
-    /// The digest of the rows' contents, as [`super::table::content`] computes it.
-    pub content: Digest,
+    /// The digest of the rows' contents, as [`super::table::content`] computes it. None if the files were never at
+    /// hand: they are still checked by their own digests.
+    pub content: Option<Digest>,
 }
 
 /// Files that together give some or all splits of a set.

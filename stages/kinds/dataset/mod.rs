@@ -215,10 +215,11 @@ fn named(set: &Set, plan: &draw::Plan, task: &Task<'_>) -> Result<RecordBatch, F
         })
         .collect::<Result<_, Failure>>()?;
     for (split, (found, content)) in wanted.into_iter().zip(found) {
-        if (found, content) != (split.rows, split.content) {
+        let pinned = split.content.unwrap_or(content);
+        if (found, content) != (split.rows, pinned) {
             return Err(Failure::new(format!(
-                "`{}` from {} does not match the rows pinned in the catalogue for {}: {found} rows with digest {content}, expected {} with {}",
-                set.name, form.loader, split.name, split.rows, split.content
+                "`{}` from {} does not match the rows pinned in the catalogue for {}: {found} rows with digest {content}, expected {} with {pinned}",
+                set.name, form.loader, split.name, split.rows
             ))
             .help("the files have the right checksums, so this is a bug in the loader: please report it"));
         }

@@ -9,7 +9,7 @@ use crate::Stage;
 use crate::kinds::attack::attacks::ATTACKS;
 use crate::kinds::attack::entry::Changes;
 use crate::kinds::attack::tests::characters::Characters;
-use crate::kinds::attack::tests::words;
+use crate::kinds::attack::tests::{hotflip_words, words};
 use crate::kinds::ngrams::Ngrams;
 use crate::kinds::table::Table;
 use crate::kinds::train::Train;
@@ -92,6 +92,9 @@ pub fn attacks(
         if entry.changes == Changes::Characters {
             base.push(("budget", float(0.4)));
         }
+        if entry.name == "hotflip-words" {
+            base.push(("similarity", float(0.2)));
+        }
         let mut add = |name: String, inputs| {
             let (base, walks) = (base.clone(), walks(entry.name));
             grounds.push((
@@ -109,7 +112,13 @@ pub fn attacks(
             add(entry.name.to_owned(), characters.clone());
             continue;
         }
-        if entry.changes != Changes::Numbers {
+        if entry.name == "hotflip-words" {
+            // Vectors that the model has trained on, and words that are alike enough.
+            let mut inputs = words.inputs();
+            inputs[0].1 = hotflip_words::victim(&words.rows, &words.vectors);
+            inputs.push(("lemmas", hotflip_words::lemmas()));
+            add(entry.name.to_owned(), inputs);
+        } else if entry.changes != Changes::Numbers {
             add(entry.name.to_owned(), words.inputs());
         }
         if entry.changes != Changes::Words {

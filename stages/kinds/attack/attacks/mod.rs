@@ -4,6 +4,7 @@ pub mod dynamic;
 mod fixed_point;
 mod gradient_sign;
 mod hotflip;
+mod hotflip_words;
 mod jsma;
 mod key_star;
 mod none;
@@ -25,6 +26,7 @@ pub static ATTACKS: &[&dyn Attack] = &[
     &tack_on::TackOn,
     &swap::Swap,
     &jsma::Jsma,
+    &hotflip_words::HotflipWords,
     &gradient_sign::GradientSign,
     &fixed_point::FixedPoint,
     &dynamic::Dynamic,

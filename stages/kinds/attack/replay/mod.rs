@@ -4,6 +4,7 @@
 //! read from its weights, asked about the original and the adversarial row, and flags, changes,
 //! budgets and the summary are worked out here. Decides no result, so it is in no key.
 
+mod constraints;
 mod edits;
 mod legality;
 mod row;
@@ -35,6 +36,7 @@ use crate::tables::sequences::{Form, SequenceTable};
 use crate::tables::summary;
 use crate::tables::vectors;
 use crate::{Disagreement, Failure, Outputs, Replayed, Task};
+use constraints::Rules;
 use legality::Legality;
 use row::{Report, Row};
 
@@ -54,6 +56,8 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
         .map(|row| (rows.ids[row].as_str(), row))
         .collect();
     let attack = settings.text("attack").and_then(find);
+    let rules = attack.and_then(|attack| (attack.entry().constraints)(settings));
+    let rules = rules.map(|rules| Rules::open(rules, task, &loaded, connected.as_ref()));
     let all = Replay {
         task,
         rows: &rows,
@@ -64,6 +68,7 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
             (attack.entry().budget)(settings)
         }),
         legality: Legality::new(task, &rows)?,
+        rules: rules.transpose()?,
         connected: connected.as_ref(),
         exact,
     };
@@ -97,6 +102,7 @@ struct Replay<'a> {
     split: &'a str,
     budget: Budget,
     legality: Option<Legality>,
+    rules: Option<Rules>,
     connected: Option<&'a Vectors>,
     exact: bool,
 }
@@ -257,6 +263,9 @@ impl Replay<'_> {
         }
         if let (Budget::Similarity(cosine), Some(vectors)) = (&self.budget, self.connected) {
             one.likeness(*cosine, &self.budget, vectors, original, adversarial);
+        }
+        if let Some(rules) = &self.rules {
+            one.constraints(rules, pad, original, adversarial);
         }
         tally.count(right, said[1] == label, success, attacked, changed[0]);
         Ok(())

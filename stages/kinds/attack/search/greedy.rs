@@ -257,6 +257,8 @@ mod tests {
             seed: 1,
             words: None,
             vectors: Some(vectors),
+            connected: None,
+            lemmas: None,
             bayes: None,
             language: None,
             known_words: None,

@@ -1,6 +1,7 @@
 //! Claims about attacks: exactly the definitions, the same row in any company, and true successes.
 
 pub mod characters;
+pub mod hotflip_words;
 mod searches;
 mod signals;
 mod theory;
@@ -130,6 +131,15 @@ fn every_attack() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
             vec![
                 ("max_words", Value::Int(3)),
                 ("direction", text("gradient")),
+            ],
+        ),
+        (
+            "hotflip-words",
+            // No tagger and no dictionary knows these words.
+            vec![
+                ("similarity", Value::Float(0.1)),
+                ("same_part_of_speech", Value::Bool(false)),
+                ("other_lexeme", Value::Bool(false)),
             ],
         ),
     ];

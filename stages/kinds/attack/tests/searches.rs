@@ -31,6 +31,8 @@ fn each(test: impl Fn(&AttackContext<'_>, &Item<'_>) -> Trace) -> Vec<Trace> {
         seed: 1,
         words: None,
         vectors: None,
+        connected: None,
+        lemmas: None,
         bayes: None,
         language: None,
         known_words: None,

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use arrow::record_batch::RecordBatch;
 
-use super::opened::{role, unexpected, whole};
+use super::opened::{bytes, limit, role, unexpected, whole};
 use crate::Failure;
+use crate::kinds::dataset::archive;
 use crate::kinds::dataset::fetch::Opened;
 use crate::kinds::dataset::table::Columns;
-use crate::kinds::dataset::text::lines;
+use crate::kinds::dataset::text::{decode, lines};
 
 const PAIRS: &[&str] = &["id", "split", "relation", "source", "target"];
 
@@ -104,6 +105,68 @@ pub fn wordnet(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
         }
     }
     Ok(rows.finish())
+}
+
+/// The base forms that WordNet's index lists, and its lists of irregular forms. The file's role is the part of
+/// speech of a list, or `index` for the archive with the indexes.
+pub fn wordnet_lemmas(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
+    let mut rows = Columns::new(&["id", "split", "relation", "pos", "source", "target"]);
+    for file in &mut files {
+        match role(file) {
+            "index" => base_forms(file, &mut rows)?,
+            pos => irregular_forms(pos, file, &mut rows)?,
+        }
+    }
+    Ok(rows.finish())
+}
+
+const INDEXES: [(&str, &str); 4] = [
+    ("n", "dict/index.noun"),
+    ("v", "dict/index.verb"),
+    ("a", "dict/index.adj"),
+    ("r", "dict/index.adv"),
+];
+
+fn base_forms(file: &mut Opened<'_>, rows: &mut Columns) -> Result<(), Failure> {
+    let packed = bytes(file)?;
+    let mut texts = HashMap::new();
+    archive::tar(
+        flate2::read::MultiGzDecoder::new(&packed[..]),
+        &file.entry.path,
+        limit(file),
+        |name| INDEXES.iter().any(|(_, member)| *member == name),
+        |name, bytes| {
+            let text = decode(bytes.to_vec(), file.entry.encoding, name)?;
+            texts.insert(name.to_owned(), text);
+            Ok(())
+        },
+    )?;
+    for (pos, member) in INDEXES {
+        let text = texts
+            .get(member)
+            .ok_or_else(|| Failure::new(format!("{} has no member `{member}`", file.entry.path)))?;
+        // The licence at the top is indented.
+        let entries = lines(text).filter(|line| !line.starts_with("  "));
+        for (n, line) in entries.enumerate() {
+            let base = word(line.split(' ').next().unwrap_or_default());
+            let id = format!("{pos}/lemma/{n}");
+            rows.push([&id, "train", "lemma", pos, &base, &base]);
+        }
+    }
+    Ok(())
+}
+
+/// `form base base …` a line.
+fn irregular_forms(pos: &str, file: &mut Opened<'_>, rows: &mut Columns) -> Result<(), Failure> {
+    for (n, line) in lines(&whole(file)?).enumerate() {
+        let mut words = line.split_whitespace().map(word);
+        let form = words.next().unwrap_or_default();
+        for (k, base) in words.enumerate() {
+            let id = format!("{pos}/exception/{n}/{k}");
+            rows.push([&id, "train", "exception", pos, &form, &base]);
+        }
+    }
+    Ok(())
 }
 
 struct Synset<'a> {

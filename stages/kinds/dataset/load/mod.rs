@@ -4,6 +4,7 @@
 mod ahead;
 mod delimited;
 mod glove;
+mod glove_json;
 mod har;
 mod imdb;
 mod lexicon;
@@ -21,7 +22,10 @@ pub type Loader = fn(Vec<Opened<'_>>) -> Result<RecordBatch, Failure>;
 
 static LOADERS: &[(&str, Loader)] = &[
     ("ag-news", delimited::ag_news),
+    ("ag-news-archive", delimited::ag_news_archive),
+    ("ag-news-titles", delimited::ag_news_titles),
     ("glove-bz2", glove::bz2),
+    ("glove-json", glove_json::json),
     ("glove-zip", glove::zip),
     ("gutenberg", lines::gutenberg),
     ("har", har::har),
@@ -39,7 +43,9 @@ static LOADERS: &[(&str, Loader)] = &[
     ("sick", delimited::sick),
     ("snli", delimited::snli),
     ("sst2", delimited::sst2),
+    ("sst2-sentences", delimited::sst2_sentences),
     ("wordnet", lexicon::wordnet),
+    ("wordnet-lemmas", lexicon::wordnet_lemmas),
     ("yelp", delimited::yelp),
 ];
 

@@ -1,0 +1,113 @@
+//! The rules for replaced words, looked up again one flip at a time: what the attack kept in lists is worked out here
+//! from the model's weights, the tagger and the lists of words.
+
+use arrow::array::{Array, StringArray};
+use nn::linear::Vectors;
+
+use super::row::cosine;
+use crate::kinds::attack::constraints::WordConstraints;
+use crate::kinds::attack::inputs::read_by;
+use crate::kinds::attack::lexicon::{PartsOfSpeech, is_stop_word};
+use crate::models::loaded::Loaded;
+use crate::tables::lemmas::Lemmas;
+use crate::tables::vocabulary;
+use crate::{Failure, Task};
+
+/// The rules, and what they are about.
+pub struct Rules {
+    rules: WordConstraints,
+    words: StringArray,
+    vectors: Vectors,
+    lemmas: Option<Lemmas>,
+    tagger: PartsOfSpeech,
+}
+
+impl Rules {
+    /// From the inputs of the stage and the model that was read from its weights.
+    pub fn open(
+        rules: WordConstraints,
+        task: &Task<'_>,
+        loaded: &Loaded,
+        connected: Option<&Vectors>,
+    ) -> Result<Rules, Failure> {
+        let missing = |port: &str| Failure::new(format!("the input `{port}` is missing"));
+        let vocab = task.inputs.get("vocab").ok_or_else(|| missing("vocab"))?;
+        let vectors = match rules.pretrained {
+            true => connected.cloned(),
+            false => read_by(loaded, connected),
+        };
+        let lemmas = match rules.lexeme {
+            true => {
+                let table = task.inputs.get("lemmas").ok_or_else(|| missing("lemmas"))?;
+                Some(Lemmas::read(table, "lemmas")?)
+            }
+            false => None,
+        };
+        Ok(Rules {
+            rules,
+            words: vocabulary::words(vocab, "vocab")?,
+            vectors: vectors.ok_or_else(|| missing("vectors"))?,
+            lemmas,
+            tagger: PartsOfSpeech::new(),
+        })
+    }
+
+    /// The word of an id.
+    pub fn text(&self, token: u32) -> &str {
+        match (token as usize) < self.words.len() {
+            true => self.words.value(token as usize),
+            false => "",
+        }
+    }
+
+    /// What is wrong with putting a word into a place of a text.
+    pub fn broken(&self, text: &[u32], place: usize, new: u32, pad: u32) -> Vec<String> {
+        let (rules, old) = (&self.rules, text[place]);
+        let mut broken = Vec::new();
+        let cosine = cosine(self.vector(old), self.vector(new));
+        // The attack sums in 32 bits.
+        if cosine <= rules.similarity - 1e-5 {
+            broken.push(format!(
+                "a cosine of {cosine:.6}, not above {}",
+                rules.similarity
+            ));
+        }
+        if rules.stop_words && is_stop_word(self.text(old)) {
+            broken.push("a stop word was replaced".to_owned());
+        }
+        let bases = |token: u32| Some(self.lemmas.as_ref()?.of(self.text(token)));
+        if let Some((old, new)) = bases(old).zip(bases(new))
+            && let Some(shared) = old.intersection(&new).next()
+        {
+            broken.push(format!("both words are forms of `{shared}`"));
+        }
+        if rules.part_of_speech {
+            let mut parts = [old, new].map(|word| {
+                let mut text = text.to_vec();
+                text[place] = word;
+                while text.last() == Some(&pad) {
+                    text.pop();
+                }
+                let sentence: Vec<&str> = text.iter().map(|token| self.text(*token)).collect();
+                self.tagger.at(&sentence, place)
+            });
+            if parts[0].is_none() || parts[0] != parts[1] {
+                let parts = parts.each_mut().map(|part| match part {
+                    Some(part) => format!("{part:?}"),
+                    None => "unknown".to_owned(),
+                });
+                broken.push(format!(
+                    "parts of speech {} and {}, not the same",
+                    parts[0], parts[1]
+                ));
+            }
+        }
+        broken
+    }
+
+    fn vector(&self, token: u32) -> &[f32] {
+        let at = token as usize * self.vectors.dim;
+        let vectors = &self.vectors.data;
+        vectors.get(at..at + self.vectors.dim).unwrap_or_default()
+    }
+}
