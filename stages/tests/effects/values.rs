@@ -150,6 +150,11 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         }
         (_, "queries") => other(int(3)),
         (_, "probes") => other(int(2)),
+        (_, "max_flips") => other(int(1)),
+        (_, "cosine_of") => other(text("pretrained")),
+        (_, "same_part_of_speech" | "keep_stop_words" | "other_lexeme") => {
+            other(Value::Bool(false))
+        }
         ("train", "tie_layers") => {
             let mut all = other(yes());
             all.extend(under(yes(), vec![("layers", int(2))]));
