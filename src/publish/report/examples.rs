@@ -8,6 +8,7 @@ use serde::Serialize;
 use stages::tables::examples as example_columns;
 use store::Store;
 
+use super::character_edits::{CharacterEdits, Pieces};
 use super::reading::{Reading, channels};
 use super::signals::{ALL, Drawing, drawn};
 use crate::results::columns;
@@ -63,6 +64,10 @@ pub struct Row(
     pub Vec<f64>,
     /// Probabilities after.
     pub Vec<f64>,
+    /// For edits of characters: each changed word in pieces, before and after, in the order of the changes.
+    pub Vec<[Pieces; 2]>,
+    /// For edits of characters: the word that each was made in, before and after it, in the order of the edits.
+    pub Vec<[String; 2]>,
 );
 
 /// Collects the examples of a run, at most `most` in all.
@@ -136,18 +141,30 @@ impl<'a> Collector<'a> {
             let left = ALL.saturating_sub(found.drawings.len());
             let drawings = drawn(number, &table, &rows, channels, left);
             found.drawings.extend(drawings);
-            made.rows = read(&table, &rows, |_| (Vec::new(), Vec::new())).unwrap_or_default();
+            made.rows = read(&table, &rows, |_| Words::default()).unwrap_or_default();
         } else if let Some(tokens) = Texts::of(&table) {
             let scheme = self.reading.scheme(store, recorded, at);
             made.joiner = scheme.joiner;
+            let edits = CharacterEdits::of(&table);
             let words = |row: usize| {
+                let spelt = || scheme.spelt(tokens.rows(row)[0]);
+                let edited = edits.as_ref().zip(spelt());
+                let edited = edited.and_then(|(edits, words)| edits.made(row, &words));
                 let [before, after] = tokens.rows(row).map(|ids| {
                     let words = scheme.words(ids).into_iter();
                     let number = words.map(|word| number(&mut found.words, &mut self.places, word));
                     number.collect::<Vec<u32>>()
                 });
                 let changed = changes(&before, &after);
-                (before, changed)
+                let mut edited = edited.unwrap_or_default();
+                let pieces = changed.iter().map(|(at, ..)| edited.words.remove(at));
+                Words {
+                    // Edits that lead elsewhere are not shown: the words are, as a whole.
+                    pieces: pieces.collect::<Option<_>>().unwrap_or_default(),
+                    steps: edited.steps,
+                    before,
+                    changed,
+                }
             };
             made.rows = read(&table, &rows, words).unwrap_or_default();
         }
@@ -186,7 +203,14 @@ fn number(words: &mut Vec<String>, places: &mut HashMap<String, u32>, word: Stri
     })
 }
 
-type Words = (Vec<u32>, Vec<(usize, usize, Vec<u32>)>);
+/// The words of a row, and what became of them.
+#[derive(Default)]
+struct Words {
+    before: Vec<u32>,
+    changed: Vec<(usize, usize, Vec<u32>)>,
+    pieces: Vec<[Pieces; 2]>,
+    steps: Vec<[String; 2]>,
+}
 
 /// The columns of some rows. Only `success` is needed; a table of somebody's own may lack others.
 fn read(
@@ -208,7 +232,7 @@ fn read(
         .map(|name| columns::lists(table, name));
     let row = |row: &usize| {
         let row = *row;
-        let (before, changed) = words(row);
+        let words = words(row);
         let class = |n: usize| classes[n].as_ref().and_then(|class| class[row]);
         let likely = |n: usize| -> Vec<f64> {
             let list = sides[n].as_ref().map_or(&[][..], |side| &side[row]);
@@ -223,11 +247,13 @@ fn read(
             counts
                 .as_ref()
                 .and_then(|counts| counts[row])
-                .unwrap_or(changed.len() as i64),
-            before,
-            changed,
+                .unwrap_or(words.changed.len() as i64),
+            words.before,
+            words.changed,
             likely(0),
             likely(1),
+            words.pieces,
+            words.steps,
         )
     };
     Some(rows.iter().map(row).collect())

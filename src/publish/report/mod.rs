@@ -10,6 +10,7 @@
 
 pub mod ablations;
 mod cell_source;
+mod character_edits;
 pub mod compare;
 mod data;
 pub mod examples;

@@ -44,6 +44,19 @@ impl Scheme {
     }
 }
 
+impl Scheme {
+    /// The characters of each word of a grid.
+    pub fn spelt(&self, ids: &[f64]) -> Option<Vec<Vec<String>>> {
+        let word = |row: &[f64]| {
+            let letters = row.iter().filter(|id| **id != 0.0);
+            letters
+                .map(|id| self.words([*id].as_slice()).concat())
+                .collect()
+        };
+        Some(ids.chunks(self.width?.max(1)).map(word).collect())
+    }
+}
+
 impl Reading {
     /// How the tokens that a step reads become words.
     pub fn scheme(&mut self, store: &Store, recorded: &Recorded, at: usize) -> Scheme {

@@ -26,7 +26,7 @@ pub fn csv(examples: &Examples, table: &Table, queries: &[i64]) -> Vec<u8> {
     writer.write_record(COLUMNS).expect("memory takes it");
     for (row, queries) in table.rows.iter().zip(queries) {
         let [before, after] = texts(examples, table, row);
-        let Row(_, [truth, was, now], success, attacked, .., p_before, p_after) = row;
+        let Row(_, [truth, was, now], success, attacked, .., p_before, p_after, _, _) = row;
         let score = |likely: &[f64]| {
             let place = truth.and_then(|truth| usize::try_from(truth).ok());
             let p = place.and_then(|place| likely.get(place));
@@ -96,6 +96,8 @@ mod tests {
                 changes,
                 vec![0.1, 0.9],
                 vec![0.75, 0.25],
+                Vec::new(),
+                Vec::new(),
             )
         };
         let table = Table {

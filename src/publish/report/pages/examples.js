@@ -1,5 +1,6 @@
 // Adversarial examples: filters, search, pages. A row is
-// [id, [class, before, after], success, attacked, words changed, words, changes, p before, p after].
+// [id, [class, before, after], success, attacked, words changed, words, changes, p before, p after, pieces, steps].
+// Pieces and steps are of edits of characters: what became of each changed word, and the word around each edit.
 const PAGE = 20;
 
 function startExamples() {
@@ -42,12 +43,24 @@ function startExamples() {
     show();
   }
 
+  /** Characters of a word: 0 as they were, 1 flipped, 2 on this side only. */
+  function piece(mark, text, after) {
+    if (mark === 0) return text;
+    const title = mark === 1 ? "flipped" : after ? "inserted" : "deleted";
+    return el(after ? "ins" : "del", { title, class: mark === 1 ? "flip" : "alone" }, text);
+  }
+
   function side(label, row, after) {
     const parts = [];
     let at = 0;
     const plain = (to) => { if (to > at) parts.push(row[5].slice(at, to).map((word) => words[word]).join(table.joiner) + table.joiner); at = to; };
-    for (const [from, gone, put] of row[6]) {
+    for (const [number, [from, gone, put]] of row[6].entries()) {
       plain(from);
+      if (row[9][number]) {
+        parts.push(el("span", { class: "word" }, row[9][number][after ? 1 : 0].map(([mark, text]) => piece(mark, text, after))), table.joiner);
+        at = from + gone;
+        continue;
+      }
       const list = after ? put : row[5].slice(from, from + gone);
       if (list.length) parts.push(el(after ? "ins" : "del", {}, list.map((word) => words[word]).join(table.joiner)), table.joiner);
       at = from + gone;
@@ -76,7 +89,8 @@ function startExamples() {
         el("span", { class: "aside" }, !row[3] ? "not attacked" : row[5].length ? `${count(row[4], "word")} changed` : "changed"),
         el("span", { class: "likely" }, `P(${name(label)}) `, likely(row, 7, "before"), " ", likely(row, 8, "after"))),
       drawing ? drawing.cloneNode(true) : row[5].length ? null : el("p", { class: "aside" }, "Not drawn: only the first signals of each attack are."),
-      row[5].length ? [side("Before", row, false), side("After", row, true)] : null);
+      row[5].length ? [side("Before", row, false), side("After", row, true)] : null,
+      row[10].length > 1 ? el("p", { class: "aside" }, "In order: ", row[10].map(([before, after]) => `${before} → ${after}`).join(", ")) : null);
   }
 
   function show() {

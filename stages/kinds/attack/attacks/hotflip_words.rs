@@ -17,6 +17,7 @@
 //! nor put in; two words share a lexeme if they share a base form as any part of speech, which is stricter than as
 //! the one at hand. Rows that the model gets wrong before are left alone.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use arrow::array::{Array, StringArray};
@@ -55,6 +56,15 @@ const MAX_FLIPS: Param = Param::int(
 /// The attack.
 pub struct HotflipWords;
 
+/// What the tagger said of one place: tagging is slow beside everything else.
+#[derive(Default)]
+struct Told {
+    /// The part of speech of the word that is there, once it was asked for.
+    part: Option<Option<UPOS>>,
+    /// Whether words with this usual part of speech have the same one here.
+    by_usual: BTreeMap<UPOS, bool>,
+}
+
 struct Prepared<'a> {
     context: &'a AttackContext<'a>,
     words: &'a StringArray,
@@ -64,6 +74,8 @@ struct Prepared<'a> {
     alike: Alike,
     lemmas: Option<&'a Lemmas>,
     tagger: PartsOfSpeech,
+    /// The usual part of speech of words that are told apart by it alone.
+    usual: Vec<Option<UPOS>>,
     /// What may stand in the place of a word as far as the sentence does not matter, once it has been asked for.
     swaps: Vec<OnceLock<Vec<u32>>>,
 }
@@ -122,6 +134,11 @@ impl Attack for HotflipWords {
             true => Some(context.lemmas(NAME)?),
             false => None,
         };
+        let tagger = PartsOfSpeech::new();
+        let usual = match rules.part_of_speech {
+            true => tagger.usual(words)?,
+            false => Vec::new(),
+        };
         Ok(Box::new(Prepared {
             context,
             words,
@@ -130,7 +147,8 @@ impl Attack for HotflipWords {
             flips: settings.int("max_flips").map_err(failure)?,
             alike: Alike::new(compared, rules.similarity as f32),
             lemmas,
-            tagger: PartsOfSpeech::new(),
+            tagger,
+            usual,
             swaps: (0..words.len()).map(|_| OnceLock::new()).collect(),
         }))
     }
@@ -226,12 +244,12 @@ impl Prepared<'_> {
             let g = gradient.row(place);
             let g = g.as_slice()?;
             let here = dot(g, self.vector(*old));
-            // The part of speech is only asked for where the estimate is the best so far.
-            let mut part = None;
+            let mut told = Told::default();
             for new in self.swaps(*old) {
                 let score = dot(g, self.vector(*new)) - here;
                 let most = best.map_or(f32::NEG_INFINITY, |(most, ..)| most);
-                if score > most && self.fits(&sentence, place, *new, &mut part) {
+                // The part of speech is only asked for where the estimate is the best so far.
+                if score > most && self.fits(&sentence, place, *new, &mut told) {
                     best = Some((score, place, *new));
                 }
             }
@@ -239,21 +257,24 @@ impl Prepared<'_> {
         best.map(|(score, place, new)| (f64::from(score), Edit::replace(place, tokens[place], new)))
     }
 
-    /// Whether a word has the part of speech of the one in its place. That one's is worked out once, in `part`.
-    fn fits(
-        &self,
-        sentence: &[&str],
-        place: usize,
-        new: u32,
-        part: &mut Option<Option<UPOS>>,
-    ) -> bool {
+    /// Whether a word has the part of speech of the one in its place.
+    fn fits(&self, sentence: &[&str], place: usize, new: u32, told: &mut Told) -> bool {
         if !self.rules.part_of_speech {
             return true;
         }
-        let part = *part.get_or_insert_with(|| self.tagger.at(sentence, place));
-        let mut changed = sentence.to_vec();
-        changed[place] = self.text(new);
-        part.is_some() && self.tagger.at(&changed, place) == part
+        let part = *told
+            .part
+            .get_or_insert_with(|| self.tagger.at(sentence, place));
+        let same = || {
+            let mut changed = sentence.to_vec();
+            changed[place] = self.text(new);
+            self.tagger.at(&changed, place) == part
+        };
+        match (part, self.usual[new as usize]) {
+            (None, _) => false,
+            (_, Some(usual)) => *told.by_usual.entry(usual).or_insert_with(same),
+            (_, None) => same(),
+        }
     }
 
     /// Words for the place of another, whatever the sentence, by ids.

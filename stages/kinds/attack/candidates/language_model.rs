@@ -16,6 +16,7 @@ use nn::numeric::similar;
 
 use crate::Failure;
 use crate::kinds::attack::context::AttackContext;
+use crate::kinds::attack::lexicon::usual_parts;
 
 /// How sets are made.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +64,7 @@ impl<'a> Candidates<'a> {
         let units = Array2::from_shape_vec((eligible.len(), vectors.dim), units);
         let units = units.map_err(|e| Failure::new(e.to_string()))?;
         let like = (0..words.len()).map(|_| OnceLock::new()).collect();
-        let usual = usual(&tagger, words)?;
+        let usual = usual_parts(&tagger, words)?;
         Ok(Candidates {
             language,
             words,
@@ -130,44 +131,6 @@ impl<'a> Candidates<'a> {
 fn tag(tagger: &BrillTagger<FreqDict>, sentence: &[&str]) -> Option<UPOS> {
     let sentence: Vec<String> = sentence.iter().map(|word| (*word).to_owned()).collect();
     tagger.tag_sentence(&sentence).pop().flatten()
-}
-
-/// The part of speech that a word has before patches, unless a patch compares words with it: those go by their first
-/// letters, as many as both have.
-fn usual(
-    tagger: &BrillTagger<FreqDict>,
-    words: &StringArray,
-) -> Result<Vec<Option<UPOS>>, Failure> {
-    let wrong = |error: serde_json::Error| Failure::new(format!("the tagger: {error}"));
-    let whole = serde_json::to_value(tagger).map_err(wrong)?;
-    let base: FreqDict = serde_json::from_value(whole["base"].clone()).map_err(wrong)?;
-    let mut named = Vec::new();
-    name(&whole["patches"], &mut named);
-    let begins = |a: &str, b: &str| {
-        let mut pairs = a.chars().zip(b.chars());
-        pairs.all(|(a, b)| a.eq_ignore_ascii_case(&b))
-    };
-    let of = |word: Option<&str>| {
-        let word = word.unwrap_or_default();
-        let known = base.get(word)?;
-        let compared = named.iter().any(|named| begins(word, named));
-        (!compared).then_some(known)
-    };
-    Ok(words.iter().map(of).collect())
-}
-
-/// The words that patches name, wherever they do.
-fn name(value: &serde_json::Value, named: &mut Vec<String>) {
-    match value {
-        serde_json::Value::Array(list) => list.iter().for_each(|value| name(value, named)),
-        serde_json::Value::Object(map) => {
-            if let Some(word) = map.get("word").and_then(|word| word.as_str()) {
-                named.push(word.to_owned());
-            }
-            map.values().for_each(|value| name(value, named));
-        }
-        _ => {}
-    }
 }
 
 /// A word's vector at length 1; zeros stay.

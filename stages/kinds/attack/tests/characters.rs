@@ -138,6 +138,8 @@ impl Characters {
                 seed: 1,
                 words: inputs.words.as_ref(),
                 vectors: None,
+                connected: None,
+                lemmas: None,
                 bayes: None,
                 language: None,
                 known_words: inputs.known_words(),

@@ -8,6 +8,7 @@ mod changed_share;
 mod class_counts;
 mod confusion;
 mod ece;
+mod edited_share;
 pub mod entry;
 mod f1;
 mod kept_share;
@@ -60,6 +61,7 @@ pub static METRICS: &[&dyn Metric] = &[
     &changed_share::ChangedShare,
     &changed_characters::ChangedCharacters,
     &operation_share::OperationShare,
+    &edited_share::EditedShare,
     &kept_share::KeptShare,
     &mean_characters::MeanCharacters,
     &mean_queries::MeanQueries,
