@@ -8,7 +8,6 @@ mod changed_share;
 mod class_counts;
 mod confusion;
 mod ece;
-mod edited_share;
 pub mod entry;
 mod f1;
 mod kept_share;
@@ -61,7 +60,6 @@ pub static METRICS: &[&dyn Metric] = &[
     &changed_share::ChangedShare,
     &changed_characters::ChangedCharacters,
     &operation_share::OperationShare,
-    &edited_share::EditedShare,
     &kept_share::KeptShare,
     &mean_characters::MeanCharacters,
     &mean_queries::MeanQueries,
