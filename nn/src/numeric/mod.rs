@@ -3,6 +3,7 @@
 
 mod argmax;
 mod arrays;
+mod cosines;
 mod finite;
 #[allow(unsafe_code, reason = "the micro-kernel reads without bounds checks")]
 pub mod gemm;
@@ -15,6 +16,7 @@ pub mod simd;
 
 pub use argmax::argmax;
 pub(crate) use arrays::{flat, flat_rows, rows as into_rows, view_rows};
+pub use cosines::Cosines;
 pub(crate) use finite::finite;
 pub use inner_product_search::{BestRow, Dictionary, similar};
 pub use random::Stream;

@@ -25,11 +25,11 @@ use harper_brill::UPOS;
 use ndarray::ArrayView2;
 use nn::batch::{Example, Sequence, Target};
 use nn::linear::Vectors;
+use nn::numeric::Cosines;
 use nn::objectives::Objective;
 
 use crate::Failure;
 use crate::contract::description::Param;
-use crate::kinds::attack::candidates::like::Alike;
 use crate::kinds::attack::constraints::{
     COSINE_OF, KEEP_STOP_WORDS, OTHER_LEXEME, SAME_PART_OF_SPEECH, SIMILARITY, WordConstraints,
 };
@@ -71,7 +71,7 @@ struct Prepared<'a> {
     vectors: &'a Vectors,
     rules: WordConstraints,
     flips: usize,
-    alike: Alike,
+    cosines: Cosines,
     lemmas: Option<&'a Lemmas>,
     tagger: PartsOfSpeech,
     /// The usual part of speech of words that are told apart by it alone.
@@ -145,7 +145,7 @@ impl Attack for HotflipWords {
             vectors,
             rules,
             flips: settings.int("max_flips").map_err(failure)?,
-            alike: Alike::new(compared, rules.similarity as f32),
+            cosines: Cosines::new(compared.view()),
             lemmas,
             tagger,
             usual,
@@ -291,7 +291,10 @@ impl Prepared<'_> {
                     shared.map(|(bases, lemmas)| !bases.is_disjoint(&lemmas.of(self.text(*new))));
                 *new != old && !self.context.special.contains(new) && shared != Some(true)
             };
-            self.alike.of(old).into_iter().filter(another).collect()
+            let alike = self
+                .cosines
+                .above(old as usize, self.rules.similarity as f32);
+            alike.into_iter().filter(another).collect()
         })
     }
 

@@ -5,4 +5,3 @@ pub mod characters;
 pub mod class_words;
 pub mod estimates;
 pub mod language_model;
-pub mod like;
