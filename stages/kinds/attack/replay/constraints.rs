@@ -2,13 +2,15 @@
 //! from the model's weights, the tagger and the lists of words.
 
 use arrow::array::{Array, StringArray};
+use nn::batch::Sequence;
 use nn::linear::Vectors;
 
-use super::row::cosine;
+use super::row::{Row, cosine};
 use crate::kinds::attack::constraints::WordConstraints;
 use crate::kinds::attack::inputs::read_by;
 use crate::kinds::attack::lexicon::{PartsOfSpeech, is_stop_word};
 use crate::models::loaded::Loaded;
+use crate::tables::examples::POSITIONS;
 use crate::tables::lemmas::Lemmas;
 use crate::tables::vocabulary;
 use crate::{Failure, Task};
@@ -53,15 +55,35 @@ impl Rules {
     }
 
     /// The word of an id.
-    pub fn text(&self, token: u32) -> &str {
+    fn text(&self, token: u32) -> &str {
         match (token as usize) < self.words.len() {
             true => self.words.value(token as usize),
             false => "",
         }
     }
 
+    /// That every replaced word of a row was allowed to be, one after the other in the order of the list.
+    pub fn check(&self, row: &mut Row<'_>, pad: u32, old: &Sequence, new: &Sequence) {
+        let (Sequence::Tokens(old), Sequence::Tokens(new)) = (old, new) else {
+            return;
+        };
+        let mut text = old.clone();
+        for position in row.table.ints(POSITIONS, row.n).unwrap_or_default() {
+            let at = usize::try_from(position).unwrap_or(usize::MAX);
+            // Places that are not there were told already.
+            let (Some(_), Some(word)) = (text.get(at), new.get(at)) else {
+                continue;
+            };
+            for broken in self.broken(&text, at, *word, pad) {
+                let flip = format!("{} -> {}", self.text(text[at]), self.text(*word));
+                row.report.add(row.n, row.id, "constraints", &flip, &broken);
+            }
+            text[at] = *word;
+        }
+    }
+
     /// What is wrong with putting a word into a place of a text.
-    pub fn broken(&self, text: &[u32], place: usize, new: u32, pad: u32) -> Vec<String> {
+    fn broken(&self, text: &[u32], place: usize, new: u32, pad: u32) -> Vec<String> {
         let (rules, old) = (&self.rules, text[place]);
         let mut broken = Vec::new();
         let cosine = cosine(self.vector(old), self.vector(new));

@@ -265,7 +265,7 @@ impl Replay<'_> {
             one.likeness(*cosine, &self.budget, vectors, original, adversarial);
         }
         if let Some(rules) = &self.rules {
-            one.constraints(rules, pad, original, adversarial);
+            rules.check(one, pad, original, adversarial);
         }
         tally.count(right, said[1] == label, success, attacked, changed[0]);
         Ok(())

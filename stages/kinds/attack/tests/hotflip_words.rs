@@ -26,12 +26,15 @@ use crate::{DataHome, Disagreement, ExpectedInputs, Outputs, Stage, Task};
 const FORMS: &[[&str; 3]] = &[
     ["n", "movie", "movie"],
     ["n", "film", "movie"],
-    ["n", "plot", "plot"],
-    ["n", "story", "plot"],
+    ["n", "plot", "movie"],
+    ["n", "story", "movie"],
+    ["n", "show", "movie"],
     ["a", "good", "good"],
     ["a", "great", "good"],
+    ["a", "fine", "good"],
     ["a", "bad", "bad"],
     ["a", "awful", "bad"],
+    ["a", "dull", "bad"],
 ];
 
 pub fn lemmas() -> RecordBatch {
