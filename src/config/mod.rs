@@ -31,6 +31,7 @@ pub use effective::Effective;
 pub use input::{Input, Reference, reference};
 pub use params::{Bindings, check_params, fill};
 pub use pipeline::{Data, Pipeline, PipelineRequest, UNNAMED};
+pub use points::FIXED;
 pub use read::read;
 pub use resources::Resources;
 pub use stage::{Best, Over, Read, Select, StageDecl};

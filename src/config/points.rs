@@ -89,7 +89,7 @@ fn is_point(name: &str) -> bool {
 }
 
 /// Keys that say what a stage is: a point cannot change them.
-const FIXED: [&str; 8] = [
+pub const FIXED: [&str; 8] = [
     "kind",
     "pick",
     "like",

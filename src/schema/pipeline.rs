@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::kind;
 use super::value::{DRAFT, axis_value_definition, string};
+use crate::config::FIXED;
 
 /// The whole file.
 pub fn schema() -> Value {
@@ -104,20 +105,10 @@ fn axes() -> Value {
 }
 
 fn point() -> Value {
-    let fixed = [
-        "kind",
-        "pick",
-        "like",
-        "with",
-        "except",
-        "over",
-        "select",
-        "resources",
-    ];
     json!({
         "description": "Parameters, `seed` and `inputs.PORT`, of the stages that take the axis by `with`; or \"STAGE.param\" of another stage.",
         "type": "object",
-        "propertyNames": { "not": { "enum": fixed } },
+        "propertyNames": { "not": { "enum": FIXED } },
     })
 }
 
