@@ -7,7 +7,6 @@ use arrow::record_batch::RecordBatch;
 use nn::batch::Sequence;
 use nn::linear::Vectors;
 
-use super::constraints::Rules;
 use super::edits::{Symbols, edited};
 use crate::kinds::attack::entry::Budget;
 use crate::tables::examples::{ADVERSARIAL, Examples, NEW, OLD, POSITIONS, WORDS_CHANGED};
@@ -235,30 +234,6 @@ impl Row<'_> {
             let found = format!("a word with a cosine of {found:.6}");
             self.report
                 .add(self.n, self.id, "budget", &budget.to_string(), &found);
-        }
-    }
-}
-
-impl Row<'_> {
-    /// That every replaced word was allowed to be, one after the other in the order of the list.
-    pub fn constraints(&mut self, rules: &Rules, pad: u32, old: &Sequence, new: &Sequence) {
-        let (Sequence::Tokens(old), Sequence::Tokens(new)) = (old, new) else {
-            return;
-        };
-        let mut text = old.clone();
-        let positions = self.table.ints(POSITIONS, self.n).unwrap_or_default();
-        for position in positions {
-            let at = usize::try_from(position).unwrap_or(usize::MAX);
-            // Places that are not there were told already.
-            let (Some(_), Some(word)) = (text.get(at), new.get(at)) else {
-                continue;
-            };
-            for broken in rules.broken(&text, at, *word, pad) {
-                let flip = format!("{} -> {}", rules.text(text[at]), rules.text(*word));
-                self.report
-                    .add(self.n, self.id, "constraints", &flip, &broken);
-            }
-            text[at] = *word;
         }
     }
 }
