@@ -1,6 +1,7 @@
 //! Long stages go on where they stopped: after kill -9, after Ctrl-C, after a request to save. The bytes are those of
 //! an undisturbed run, and the provenance says how often it was resumed.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -78,8 +79,9 @@ fn it_saves_when_it_is_asked_to_and_when_it_is_stopped() {
     let lab = Lab::new(LONG);
     let mut child = lab.start(&["--checkpoint-every", "100000"]);
     let pid = child.id();
-    // Signals that come before the program listens would end it.
-    std::thread::sleep(Duration::from_millis(500));
+    // A signal that comes before the program listens would end it: by the end of the first stages it does.
+    let mut events = BufReader::new(child.stdout.take().unwrap()).lines();
+    while !events.next().unwrap().unwrap().contains("\"stage\":\"tokens\"") {}
     wait_for_checkpoint(&lab, || signal(pid, "USR1"));
     let first = std::fs::read(&checkpoints(&lab)[0]).unwrap();
     signal(pid, "INT");
