@@ -81,7 +81,8 @@ fn it_saves_when_it_is_asked_to_and_when_it_is_stopped() {
     let pid = child.id();
     // A signal that comes before the program listens would end it: by the end of the first stages it does.
     let mut events = BufReader::new(child.stdout.take().unwrap()).lines();
-    while !events.next().unwrap().unwrap().contains("\"stage\":\"tokens\"") {}
+    let tokens = |line: std::io::Result<String>| line.unwrap().contains("\"stage\":\"tokens\"");
+    assert!(events.any(tokens), "the first stages end");
     wait_for_checkpoint(&lab, || signal(pid, "USR1"));
     let first = std::fs::read(&checkpoints(&lab)[0]).unwrap();
     signal(pid, "INT");
