@@ -341,8 +341,7 @@ fn two_runs_are_compared_on_a_page_and_on_the_terminal() {
     };
     let server = Server::start(&lab);
     browser.open(&format!("http://{}/", server.host));
-    browser.click("#compare");
-    browser.until("document.title === 'runs 1 and 2'");
+    browser.click_until("#compare", "document.title === 'runs 1 and 2'");
     let tables = browser.text("document.getElementById('tables').innerText");
     assert!(
         tables.contains("was 0.850")

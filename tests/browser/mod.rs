@@ -147,6 +147,25 @@ impl Browser {
         }
     }
 
+    /// Clicks until an expression is true: on a busy machine Chromium may drop a click, and a person clicks again.
+    pub fn click_until(&mut self, selector: &str, expression: &str) {
+        let since = Instant::now();
+        let there = format!("!!document.querySelector(\"{selector}\")");
+        loop {
+            if self.ask(&there) == json!(true) {
+                self.click(selector);
+            }
+            let clicked = Instant::now();
+            while clicked.elapsed() < Duration::from_secs(10) {
+                if self.ask(expression) == json!(true) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            assert!(since.elapsed() < PATIENCE, "never true: {expression}");
+        }
+    }
+
     /// Clicks on the middle of an element, as a mouse does. Chromium drops what is clicked before a page is first
     /// drawn, and a loaded page need not be, so that two frames are waited for.
     pub fn click(&mut self, selector: &str) {
