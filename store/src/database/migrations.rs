@@ -173,6 +173,7 @@ mod tests {
             "259762849a47",
             "fb38b6c176fd",
             "71b0c804aea0",
+            "b6d7628194e1",
         ];
         for (step, pin) in STEPS.iter().zip(pins) {
             assert_eq!(Digest::of(step.as_bytes()).short(), pin);
