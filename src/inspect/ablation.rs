@@ -59,7 +59,7 @@ const DRAWS: [u64; 2] = [1_000, 20_000];
 /// of differences, so with fewer than 40 no mark could appear.
 const DRAWS_FOR_EACH: u64 = 50;
 
-/// How many draws so many differences need.
+/// How many draws this number of differences needs.
 fn enough_draws(differences: usize) -> u64 {
     let [least, most] = DRAWS;
     (DRAWS_FOR_EACH * differences as u64).clamp(least, most)

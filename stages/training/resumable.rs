@@ -180,7 +180,7 @@ mod tests {
     use crate::tests::trial::{reversals, reviews, run, run_watched, text, tokens};
     use crate::{Stage, Usage, Watch};
 
-    /// Saves a checkpoint at every chance, and stops the stage after so many events.
+    /// Saves a checkpoint at every chance, and stops the stage after a number of events.
     struct Restless<'a> {
         saved: &'a Mutex<Option<Vec<u8>>>,
         left: AtomicU64,
