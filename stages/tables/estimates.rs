@@ -13,7 +13,7 @@ use crate::params::settings::Settings;
 /// The parameter that asks for it.
 pub const PROBES: &str = "probes";
 
-table!("estimates", "attack", "With `probes`, a row for each of so many random legal flips of each item, and one for the flip that is expected to do most.", {
+table!("estimates", "attack", "With `probes`, a row for each random legal flip that was tried on an item, and one for the flip with the largest estimate.", {
     ID = "id": "string", "The id of the row.";
     CHOICE = "choice": "string", "`random` or `best`.";
     PROBE = "probe": "int64", "Which of the random flips, from 0; null for the best one.";

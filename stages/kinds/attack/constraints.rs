@@ -1,5 +1,5 @@
 //! Rules for words that may stand in the place of another. An attack's entry states them, its search keeps them, and
-//! `replay` checks them with code of its own.
+//! `replay` checks them with separate code.
 
 use crate::ParamError;
 use crate::contract::description::Param;

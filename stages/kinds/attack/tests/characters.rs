@@ -67,7 +67,7 @@ pub fn texts(count: usize) -> RecordBatch {
 }
 
 impl Characters {
-    /// A grid of words with so many slots.
+    /// A grid of words with this number of slots each.
     pub fn new(count: usize, width: i64) -> Characters {
         let texts = texts(count);
         let made = |given: &[(&str, Value)]| run(&Tokenize, &[("rows", &texts)], given, 0).unwrap();
