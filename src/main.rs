@@ -13,6 +13,7 @@ mod environment;
 mod exactly;
 #[cfg(test)]
 mod fuzz;
+mod huge_pages;
 mod inspect;
 mod plan;
 mod publish;

@@ -117,6 +117,20 @@ fn choices_are_worlds_of_their_own() {
     );
 }
 
+/// A choice may change one point of an axis; the others keep their keys.
+#[test]
+fn a_choice_changes_one_point() {
+    let lab = Lab::new(include_str!("pipelines/choices_of_points.toml"));
+    lab.run().printed.good();
+    let taken = ["--set", "choices.huge=true"];
+    let plan = lab.ablate(&[&["plan"][..], &taken].concat()).good().stdout;
+    assert!(plan.contains("cached    q[size=small]"), "{plan}");
+    assert!(plan.contains("will run  q[size=large]"), "{plan}");
+    lab.ablate(&[&["run"][..], &taken].concat()).good();
+    let shown = lab.ablate(&[&["show", "q[size=large]", "--json"][..], &taken].concat());
+    assert!(shown.good().stdout.contains("100"));
+}
+
 /// Rows, vectors and vocabulary of an attack are those of its victim, also through a pick; what is written wins.
 #[test]
 fn inputs_follow_the_victim() {
@@ -339,6 +353,45 @@ case!(
     a_setting_that_a_choice_overrides,
     &with_t("[choices]\nlarge = { \"t.rows\" = [{ x = 9 }] }\n"),
     &["--set", "t.rows=[{ x = 3 }]", "--set", "choices.large=true"]
+);
+case!(
+    a_choice_of_a_misspelt_point,
+    &with_t(
+        "[axes.p]\na = { rows = [{ x = 2 }] }\nb = { rows = [{ x = 3 }] }\n[stage.u]\nkind = \"table\"\nwith = [\"p\"]\n[choices]\nc = { \"axes.p.c.rows\" = [{ x = 4 }] }\n"
+    )
+);
+case!(
+    a_choice_of_a_misspelt_axis,
+    &with_t(
+        "[axes.p]\na = { rows = [{ x = 2 }] }\nb = { rows = [{ x = 3 }] }\n[stage.u]\nkind = \"table\"\nwith = [\"p\"]\n[choices]\nc = { \"axes.pp.a.rows\" = [{ x = 4 }] }\n"
+    )
+);
+case!(
+    a_choice_of_a_whole_axis,
+    &with_t(
+        "[axes.p]\na = { rows = [{ x = 2 }] }\nb = { rows = [{ x = 3 }] }\n[stage.u]\nkind = \"table\"\nwith = [\"p\"]\n[choices]\nc = { axes.p = [\"a\"] }\n"
+    )
+);
+case!(
+    a_choice_of_an_unknown_key_of_a_point,
+    &with_t(
+        "[axes.p]\na = { rows = [{ x = 2 }] }\nb = { rows = [{ x = 3 }] }\n[stage.u]\nkind = \"table\"\nwith = [\"p\"]\n[choices]\nc = { axes.p.a.row = 4 }\n"
+    ),
+    &["--set", "choices.c=true"]
+);
+case!(
+    a_setting_that_a_choice_of_a_point_overrides,
+    &with_t(
+        "[axes.p]\na = { rows = [{ x = 2 }] }\nb = { rows = [{ x = 3 }] }\n[stage.u]\nkind = \"table\"\nwith = [\"p\"]\n[choices]\nc = { axes.p.a.rows = [{ x = 4 }] }\n"
+    ),
+    &["--set", "axes.p.a.rows=[{ x = 5 }]", "--set", "choices.c=true"]
+);
+case!(
+    a_choice_of_a_point_that_is_left_out,
+    &with_t(
+        "[axes.p]\na = { rows = [{ x = 2 }] }\nb = { rows = [{ x = 3 }] }\n[stage.u]\nkind = \"table\"\nwith = [\"p\"]\n[choices]\nc = { axes.p.a.rows = [{ x = 4 }] }\n"
+    ),
+    &["--set", "axes.p=[\"b\"]", "--set", "choices.c=true"]
 );
 case!(
     a_choice_that_cannot_be_taken,

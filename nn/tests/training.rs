@@ -529,6 +529,8 @@ fn noise_is_added_to_embeddings_and_they_learn_from_it() {
         layers: 1,
         dropout: 0.0,
         classes: 2,
+        init: 0.05,
+        forget_bias: 0.0,
         normalise: false,
     };
     let model = Model::new(&network).unwrap();

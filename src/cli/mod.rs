@@ -56,6 +56,7 @@ use std::sync::atomic::Ordering;
 use clap::{FromArgMatches, Parser, Subcommand};
 
 use crate::diagnostic::{self, Diagnostic, Sources};
+use crate::huge_pages;
 use exit::Exit;
 use global::Global;
 use print::PRINTS_JSON;
@@ -177,6 +178,9 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
         })?;
     }
     stages::isolated::enable(global.memory);
+    if matches!(cli.command, Command::Run(_) | Command::Plan(_)) {
+        huge_pages::avoid();
+    }
     match cli.command {
         Command::Run(arguments) => run::run(&global, &arguments),
         Command::Plan(arguments) => plan::plan(&global, &arguments),

@@ -1,9 +1,12 @@
-//! `[choices]`: what a paper leaves open and this reproduction decided. Each is an alternative, by dotted keys.
+//! `[choices]`: what a paper leaves open and this reproduction decided. Each is an alternative, by dotted keys:
+//! `"STAGE.param"`, or `"axes.AXIS.POINT.param"` for one point of an axis.
 
 use super::axis::Dotted;
+use super::axis_overlay::{self, LeftOut};
 use super::entries::{as_table, bad_name, is_name};
+use super::overlay::nested;
 use super::points::check_point;
-use super::tree::Table;
+use super::tree::{Entry, Raw, Table};
 use crate::diagnostic::{Diagnostic, Span, nearest};
 
 /// One alternative to what is written.
@@ -15,9 +18,13 @@ pub struct Choice {
     pub changes: Vec<Dotted>,
 }
 
+/// In the place of a stage's name: the change is one of a point.
+const AXES: &str = "axes";
+
 /// The alternatives in the order of the file.
 pub(super) fn check_choices(
     table: Table,
+    (axes, left_out): (&Table, &LeftOut),
     stages: &Table,
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Choice> {
@@ -28,7 +35,15 @@ pub(super) fn check_choices(
             continue;
         }
         let (name, span) = (entry.key.clone(), entry.key_span);
-        let point = check_point(as_table(entry, problems), stages, problems);
+        let (of_points, of_stages) = parted(as_table(entry, problems));
+        let of_points: Vec<Dotted> = of_points
+            .into_iter()
+            .filter_map(|entry| {
+                let found = of_point(entry, axes, left_out);
+                found.map_err(|problem| problems.push(problem)).ok()
+            })
+            .collect();
+        let point = check_point(of_stages, stages, problems);
         for own in &point.own {
             problems.push(
                 Diagnostic::new(format!("choice `{name}` sets `{}` of no stage", own.key))
@@ -36,7 +51,7 @@ pub(super) fn check_choices(
                     .help(format!("name the stage: \"STAGE.{}\"", own.key)),
             );
         }
-        if point.own.is_empty() && point.dotted.is_empty() {
+        if point.own.is_empty() && point.dotted.is_empty() && of_points.is_empty() {
             problems.push(
                 Diagnostic::new(format!("choice `{name}` changes nothing"))
                     .at(span, "")
@@ -45,10 +60,92 @@ pub(super) fn check_choices(
         }
         choices.push(Choice {
             name,
-            changes: point.dotted,
+            changes: point.dotted.into_iter().chain(of_points).collect(),
         });
     }
     choices
+}
+
+/// The changes of points, by `axes.AXIS.POINT.param`, and the other entries.
+fn parted(table: Table) -> (Vec<Entry>, Table) {
+    let (mut of_points, mut others) = (Vec::new(), Table::default());
+    for entry in table.entries {
+        match (entry.key.strip_prefix("axes."), &entry.node.raw) {
+            (Some(_), _) => of_points.push(entry),
+            // TOML reads the same without quotes as tables.
+            (None, Raw::Table(inner)) if entry.key == AXES => flatten(AXES, inner, &mut of_points),
+            _ => others.entries.push(entry),
+        }
+    }
+    (of_points, others)
+}
+
+fn flatten(path: &str, table: &Table, into: &mut Vec<Entry>) {
+    for entry in &table.entries {
+        let key = format!("{path}.{}", entry.key);
+        match &entry.node.raw {
+            // What follows the point is its key, whose value may be a table.
+            Raw::Table(inner) if path.split('.').count() < 3 => flatten(&key, inner, into),
+            _ => into.push(Entry {
+                key,
+                ..entry.clone()
+            }),
+        }
+    }
+}
+
+/// `axes.AXIS.POINT.param`, if the file has that point.
+fn of_point(entry: Entry, axes: &Table, left_out: &LeftOut) -> Result<Dotted, Diagnostic> {
+    let path: Vec<&str> = entry.key.splitn(4, '.').collect();
+    let [_, axis, point, _] = path[..] else {
+        return Err(
+            Diagnostic::new(format!("`{}` is not a key of a point", entry.key))
+                .at(entry.key_span, "")
+                .help("a choice changes single keys of points: \"axes.AXIS.POINT.param\" = value"),
+        );
+    };
+    if !matches!(axes.get(axis).map(|it| &it.node.raw), Some(Raw::Table(_))) {
+        let named = |it: &&Entry| matches!(it.node.raw, Raw::Table(_));
+        let names = axes.entries.iter().filter(named).map(|it| it.key.as_str());
+        return Err(Diagnostic::new(format!("no axis `{axis}` of points"))
+            .at(entry.key_span, nearest(axis, names).unwrap_or_default()));
+    }
+    let gone = left_out.get(axis).into_iter().flatten();
+    let is_left_out = gone.into_iter().any(|it| it.as_text() == Some(point));
+    let dotted = Dotted {
+        stage: AXES.to_owned(),
+        entry: Entry {
+            key: path[1..].join("."),
+            ..entry
+        },
+    };
+    // Tried now, so that a choice that nobody takes is checked too. A profile may have left the point out.
+    if !is_left_out {
+        put(&dotted, &mut axes.clone())?;
+    }
+    Ok(dotted)
+}
+
+fn put(change: &Dotted, axes: &mut Table) -> Result<(), Diagnostic> {
+    let path: Vec<&str> = change.entry.key.splitn(3, '.').collect();
+    let entry = nested(&path, change.entry.node.clone());
+    axis_overlay::put(axes, entry, &mut LeftOut::default())
+}
+
+/// Changes the points that the choices say; what is left are changes of stages.
+pub(super) fn change_points(
+    changes: Vec<Dotted>,
+    axes: &mut Table,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<Dotted> {
+    let mut of_stages = Vec::new();
+    for change in changes {
+        match change.stage == AXES {
+            true => problems.extend(put(&change, axes).err()),
+            false => of_stages.push(change),
+        }
+    }
+    of_stages
 }
 
 /// Refuses a `--set` of a parameter that a choice sets too: the choice would win, and the setting have no effect.

@@ -172,11 +172,13 @@ fn set(
         return choice(&path, &node, overlaid);
     }
     if path[0] == "axes" {
+        let name = path[1..].join(".");
+        overlaid.settings.push(("axes".to_owned(), name, span));
         let entry = nested(&path[1..], node);
         return axis_overlay::put(child(table, "axes", span), entry, &mut overlaid.left_out);
     }
     let parents: &[&str] = match path[0] {
-        "pipeline" | "axes" => &path[..path.len() - 1],
+        "pipeline" => &path[..path.len() - 1],
         name => {
             let stages = child(table, "stage", span);
             if stages.get(name).is_none() {
@@ -217,7 +219,7 @@ fn choice(path: &[&str], node: &Node, overlaid: &mut Overlaid) -> Result<(), Dia
 }
 
 /// `a.b.c = value` as tables within each other.
-fn nested(path: &[&str], node: Node) -> Entry {
+pub(super) fn nested(path: &[&str], node: Node) -> Entry {
     let span = node.span;
     let mut path = path.iter().rev();
     let entry = |key: &str, node| Entry {

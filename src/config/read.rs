@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use store::Value;
 
 use super::axes::{check_axes, untaken_points, unused_axes};
-use super::choices::{check_choices, chosen, set_twice};
+use super::choices::{change_points, check_choices, chosen, set_twice};
 use super::entries::{as_table, decoded, unknown_key, wrong_type};
 use super::overlay::Overlaid;
 use super::pipeline::{Data, Pipeline, PipelineRequest, UNNAMED};
@@ -59,7 +59,7 @@ fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline,
     };
     let pipeline = section("pipeline");
     let data = section("data");
-    let axes = section("axes");
+    let mut axes = section("axes");
     let choices = section("choices");
     let mut stages = section("stage");
     section("profile");
@@ -70,13 +70,14 @@ fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline,
     let header = header(pipeline, &mut problems);
     let data = check_data(data, &dir, &mut problems);
     like::copy_keys(&mut stages, &mut problems);
-    let axes = check_axes(axes, &overlaid.left_out, &stages, &mut problems);
-    let choices = check_choices(choices, &stages, &mut problems);
+    let choices = check_choices(choices, (&axes, &overlaid.left_out), &stages, &mut problems);
     let chosen = chosen(&overlaid.choices, &choices).unwrap_or_else(|problem| {
         problems.push(problem);
         Vec::new()
     });
     set_twice(&overlaid.settings, &chosen, &mut problems);
+    let chosen = change_points(chosen, &mut axes, &mut problems);
+    let axes = check_axes(axes, &overlaid.left_out, &stages, &mut problems);
     // What a stage copies from one that does not exist would be missed again below.
     if !problems.is_empty() {
         return Err(problems);

@@ -7,6 +7,7 @@ use nn::models::{CharCnnSpec, Model, NetworkSpec};
 use super::embedding::{DIM, vocabulary};
 use super::entry::{Data, ModelEntry, ModelKind, ModelTask, VectorUse, network_card};
 use super::kim_cnn::KERNELS;
+use super::lstm::FORGET_BIAS;
 use super::recurrent::{DROPOUT, LAYERS, UNITS};
 use crate::ParamError;
 use crate::contract::description::Param;
@@ -26,6 +27,12 @@ const HIGHWAYS: Param = Param::int(
     0,
     "Number of highway layers between characters and words.",
 );
+const INIT: Param = Param::float(
+    "init",
+    0.05,
+    (1e-6, 10.0),
+    "Initial weights are uniform between -init and init.",
+);
 
 /// The model.
 pub struct CharCnn;
@@ -37,7 +44,17 @@ impl ModelKind for CharCnn {
             file: "stages/models/char_cnn.rs",
             summary: "Character convolutions and highway layers, then an LSTM over words (Kim et al. 2016).",
             task: ModelTask::Classify,
-            params: &[KERNELS, WIDTH, HIGHWAYS, UNITS, LAYERS, DROPOUT, DIM],
+            params: &[
+                KERNELS,
+                WIDTH,
+                HIGHWAYS,
+                UNITS,
+                LAYERS,
+                DROPOUT,
+                DIM,
+                INIT,
+                FORGET_BIAS,
+            ],
             reads: "words of characters (char-grid)",
             fits: |rows| rows == ExpectedRows::Grid,
             vectors: VectorUse::Own,
@@ -55,6 +72,8 @@ impl ModelKind for CharCnn {
             layers: s.int("layers")?,
             dropout: s.float("dropout")?,
             classes: data.classes,
+            init: s.float("init")?,
+            forget_bias: s.float("forget_bias")?,
             normalise: false,
         };
         network_card(&spec, data, None)

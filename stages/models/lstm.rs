@@ -12,7 +12,7 @@ use crate::contract::description::Param;
 use crate::params::settings::Settings;
 use crate::tables::model_card::ModelCard;
 
-const FORGET_BIAS: Param = Param::float(
+pub(super) const FORGET_BIAS: Param = Param::float(
     "forget_bias",
     1.0,
     (-10.0, 10.0),

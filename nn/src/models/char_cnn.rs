@@ -41,10 +41,21 @@ pub struct CharCnnSpec {
     pub dropout: f64,
     /// Classes.
     pub classes: usize,
+    /// Initial weights are uniform in [-init, init].
+    #[serde(default = "default_init")]
+    pub init: f64,
+    /// What the forget gates' biases start at. Earlier cards say nothing of it: 0.
+    #[serde(default)]
+    pub forget_bias: f64,
     /// Whether every dimension of the character embeddings has mean 0 and variance 1 over the characters, at the start
     /// and after every update (Miyato et al. 2017, who weigh characters by frequency and differentiate through it).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub normalise: bool,
+}
+
+/// Kim et al.'s; cards that say nothing of it were made with this one.
+fn default_init() -> f64 {
+    0.05
 }
 
 /// The network.
@@ -71,7 +82,8 @@ impl NetworkSpec for CharCnnSpec {
         ])?;
         settings::classes(spec.classes)?;
         settings::dropout(spec.dropout)?;
-        let init = Init::Uniform(0.05);
+        setting("init", spec.init > 0.0, "above 0", spec.init)?;
+        let init = Init::Uniform(spec.init);
         let table = Embedding::new(layout, "characters", spec.characters, spec.dim, init);
         let windows = ConvMax::new(
             layout,
@@ -196,6 +208,9 @@ impl<T: Real> Forward<T> for CharCnn {
     }
 
     fn adjust(&self, params: &mut Params<T>) {
+        for cell in &self.cells {
+            cell.set_forget_bias(params, self.spec.forget_bias);
+        }
         self.constrain(params);
     }
 

@@ -112,6 +112,8 @@ pub fn cases() -> Vec<Case> {
                 layers: 2,
                 dropout: 0.3,
                 classes: 3,
+                init: 0.05,
+                forget_bias: 0.0,
                 normalise: false,
             }),
             dim: 3,

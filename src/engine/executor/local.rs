@@ -9,6 +9,7 @@ use super::Executor;
 use crate::engine::execute::{ExecutionContext, ExecutionReport, execute};
 use crate::engine::inputs::TablesAtHand;
 use crate::engine::job::Job;
+use crate::huge_pages;
 
 /// Finds a kind by its name.
 pub type FindKind = fn(&str) -> Option<&'static dyn Stage>;
@@ -52,6 +53,7 @@ impl Executor for LocalExecutor<'_, '_> {
     }
 
     fn start(&mut self, number: usize, job: Job, at_hand: TablesAtHand) {
+        huge_pages::allow();
         let (kinds, context, progress) = (self.kinds, self.context, self.progress);
         let reports = self.reports.clone();
         self.scope.spawn(move |_| {
