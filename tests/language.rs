@@ -384,7 +384,12 @@ case!(
     &with_t(
         "[axes.p]\na = { rows = [{ x = 2 }] }\nb = { rows = [{ x = 3 }] }\n[stage.u]\nkind = \"table\"\nwith = [\"p\"]\n[choices]\nc = { axes.p.a.rows = [{ x = 4 }] }\n"
     ),
-    &["--set", "axes.p.a.rows=[{ x = 5 }]", "--set", "choices.c=true"]
+    &[
+        "--set",
+        "axes.p.a.rows=[{ x = 5 }]",
+        "--set",
+        "choices.c=true"
+    ]
 );
 case!(
     a_choice_of_a_point_that_is_left_out,

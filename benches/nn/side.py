@@ -92,6 +92,29 @@ def character_convolution():
     return step
 
 
+class CharCnn(nn.Module):
+    """Characters of a word through windows and highways, words through two LSTM layers (Kim et al. 2016)."""
+
+    def __init__(self, characters=90, dim=25, kernels=100, units=64):
+        super().__init__()
+        self.characters = nn.Embedding(characters, dim)
+        self.windows = nn.Conv1d(dim, kernels, 6)
+        self.highways = nn.ModuleList(nn.ModuleList(nn.Linear(kernels, kernels) for _ in "tg") for _ in range(2))
+        self.lstm = nn.LSTM(kernels, units, 2, dropout=0.5)
+        self.dropout = nn.Dropout(0.5)
+        self.head = nn.Linear(units, 4)
+
+    def forward(self, x):
+        time, batch, width = x.shape
+        x = self.characters(x.reshape(time * batch, width)).transpose(1, 2)
+        x = torch.tanh(self.windows(x).amax(2))
+        for transform, gate in self.highways:
+            g = torch.sigmoid(gate(x) - 2)
+            x = g * F.relu(transform(x)) + (1 - g) * x
+        h = self.lstm(x.reshape(time, batch, -1))[0][-1]
+        return self.head(self.dropout(h))
+
+
 def transformer():
     layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.0, activation="gelu", batch_first=True)
     model = nn.Sequential(nn.Embedding(5000, 128), nn.TransformerEncoder(layer, 3, enable_nested_tensor=False))
@@ -177,6 +200,7 @@ WORKLOADS = {
     "W4": character_convolution,
     "GRU": lambda: training(Classifier(nn.GRU(9, 50), 50, 6, 50), torch.randn(128, 64, 9), 6, 64),
     "RNN": lambda: training(Classifier(nn.RNN(28, 56), 56, 10), torch.randn(28, 128, 28), 10, 128),
+    "char-cnn": lambda: training(CharCnn(), torch.randint(0, 90, (80, 64, 20)), 4, 64),
     "transformer": transformer,
     "seq2seq": seq2seq,
     "step-GRU2": lambda: steps(nn.GRUCell(1, 2), 1, 2, 2),

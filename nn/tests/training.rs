@@ -573,3 +573,23 @@ fn noise_is_added_to_embeddings_and_they_learn_from_it() {
     );
     assert!(error.is_err());
 }
+
+/// Memory of a pass goes back to where it came from: an epoch of HotFlip's victim once held ten gigabytes.
+#[test]
+fn training_holds_no_more_memory_after_many_steps_than_after_a_few() {
+    for case in cases() {
+        let model = case.model();
+        let examples = case.examples(5);
+        let batch: Vec<&Example> = examples.iter().collect();
+        let mut trainer = Trainer::new(&model, model.init(1), Optimiser::SGD, Clip::No, 1).unwrap();
+        let mut step = || {
+            trainer
+                .step_on(&batch, &Objective::CrossEntropy, 1e-3)
+                .unwrap();
+            trainer.held()
+        };
+        let few = (0..3).map(|_| step()).last();
+        let many = (0..10).map(|_| step()).last();
+        assert_eq!(few, many, "{}", case.name);
+    }
+}

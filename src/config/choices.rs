@@ -36,6 +36,7 @@ pub(super) fn check_choices(
         }
         let (name, span) = (entry.key.clone(), entry.key_span);
         let (of_points, of_stages) = parted(as_table(entry, problems));
+        let nothing = of_points.is_empty() && of_stages.entries.is_empty();
         let of_points: Vec<Dotted> = of_points
             .into_iter()
             .filter_map(|entry| {
@@ -51,7 +52,7 @@ pub(super) fn check_choices(
                     .help(format!("name the stage: \"STAGE.{}\"", own.key)),
             );
         }
-        if point.own.is_empty() && point.dotted.is_empty() && of_points.is_empty() {
+        if nothing {
             problems.push(
                 Diagnostic::new(format!("choice `{name}` changes nothing"))
                     .at(span, "")
@@ -128,7 +129,7 @@ fn of_point(entry: Entry, axes: &Table, left_out: &LeftOut) -> Result<Dotted, Di
 
 fn put(change: &Dotted, axes: &mut Table) -> Result<(), Diagnostic> {
     let path: Vec<&str> = change.entry.key.splitn(3, '.').collect();
-    let entry = nested(&path, change.entry.node.clone());
+    let entry = nested(&path, change.entry.key_span, change.entry.node.clone());
     axis_overlay::put(axes, entry, &mut LeftOut::default())
 }
 

@@ -174,7 +174,7 @@ fn set(
     if path[0] == "axes" {
         let name = path[1..].join(".");
         overlaid.settings.push(("axes".to_owned(), name, span));
-        let entry = nested(&path[1..], node);
+        let entry = nested(&path[1..], span, node);
         return axis_overlay::put(child(table, "axes", span), entry, &mut overlaid.left_out);
     }
     let parents: &[&str] = match path[0] {
@@ -218,9 +218,8 @@ fn choice(path: &[&str], node: &Node, overlaid: &mut Overlaid) -> Result<(), Dia
     }
 }
 
-/// `a.b.c = value` as tables within each other.
-pub(super) fn nested(path: &[&str], node: Node) -> Entry {
-    let span = node.span;
+/// `a.b.c = value` as tables within each other. `span`: where the keys are written.
+pub(super) fn nested(path: &[&str], span: Span, node: Node) -> Entry {
     let mut path = path.iter().rev();
     let entry = |key: &str, node| Entry {
         key: key.to_owned(),

@@ -6,8 +6,8 @@ use nn::autodiff::{Init, Layout, Params, Shape, Shard, Want};
 use nn::batch::{Batch, Example, Sequence, Target};
 use nn::layers::{Activation, ConvMax, Windows};
 use nn::models::{
-    CellKind, GRU, LSTM, LanguageSpec, Model, NetworkSpec, RNN, Reads, RecurrentSpec, Seq2seqSpec,
-    TransformerSpec,
+    CellKind, CharCnnSpec, GRU, LSTM, LanguageSpec, Model, NetworkSpec, RNN, Reads, RecurrentSpec,
+    Seq2seqSpec, TransformerSpec,
 };
 use nn::numeric::gemm::{Into, Mat, gemm};
 use nn::objectives::Objective;
@@ -79,6 +79,12 @@ pub const WORKLOADS: &[Workload] = &[
         repeats: 1,
         flops: 0.0,
         make: characters,
+    },
+    Workload {
+        name: "char-cnn",
+        repeats: 1,
+        flops: 0.0,
+        make: char_cnn,
     },
     Workload {
         name: "transformer",
@@ -304,6 +310,32 @@ fn characters() -> Step {
         shard.tape.seed(y).fill(1.0);
         shard.tape.backward(&params, &mut shard.grads);
     })
+}
+
+/// The victim of HotFlip at the size of its `cpu` profile: 64 documents of 80 words of 20 characters.
+fn char_cnn() -> Step {
+    let spec = CharCnnSpec {
+        characters: 90,
+        dim: 25,
+        width: 6,
+        kernels: 100,
+        highways: 2,
+        units: 64,
+        layers: 2,
+        dropout: 0.5,
+        classes: 4,
+        init: 0.15,
+        forget_bias: 1.0,
+        normalise: false,
+    };
+    let example = |k: usize| Example {
+        input: Sequence::Chars {
+            width: 20,
+            ids: ids(80 * 20, 90, &format!("c{k}")),
+        },
+        target: Target::Class(k as u32 % 4),
+    };
+    train(build(spec), (0..64).map(example).collect())
 }
 
 fn transformer() -> Step {

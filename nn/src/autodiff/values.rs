@@ -220,6 +220,14 @@ impl<T: Real> Values<T> {
         v
     }
 
+    /// How many numbers there is memory for, in use or spare.
+    pub(crate) fn held(&self) -> usize {
+        let used = self.values.iter();
+        let used = used.map(|v| v.data.capacity() + v.grad.capacity());
+        let spare = self.spare.iter().map(|(size, all)| size * all.len());
+        used.sum::<usize>() + spare.sum::<usize>()
+    }
+
     /// Keeps memory for the next user.
     pub fn recycle(&mut self, data: Vec<T>) {
         if data.capacity() > 0 {

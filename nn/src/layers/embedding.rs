@@ -76,8 +76,10 @@ impl<T: Real> Op<T> for Backward {
         if tape.grad(self.y).is_empty() {
             return;
         }
-        let copy = tape.grad(self.y).to_vec();
         let shape = tape.shape(self.y);
+        // From the tape's own memory, to which it returns: a copy of a new vector would be kept at every step.
+        let mut copy = tape.dirty(shape.len());
+        copy.copy_from_slice(tape.grad(self.y));
         let dy = tape.keep(shape, copy);
         grads.table(self.table, &self.ids, dy);
     }

@@ -52,6 +52,13 @@ pub struct Step {
     pub carry: Vec<Carry<f32>>,
 }
 
+impl Trainer<'_> {
+    /// How many numbers of passes it has memory for: as many after a thousand steps as after a few.
+    pub fn held(&self) -> usize {
+        self.work.iter().map(|shard| shard.tape.held()).sum()
+    }
+}
+
 impl<'m> Trainer<'m> {
     /// Starts from these weights; `seed` names the dropout.
     pub fn new(
