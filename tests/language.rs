@@ -117,6 +117,27 @@ fn choices_are_worlds_of_their_own() {
     );
 }
 
+/// Two results are compared item by item, each seed beside its own.
+#[test]
+fn two_classifiers_are_compared_item_by_item() {
+    let lab = Lab::new(include_str!("pipelines/items.toml"));
+    lab.run().printed.good();
+    let printed = lab.ablate(&["compare", "answers[model=a]", "answers[model=b]"]);
+    insta::assert_snapshot!("items_compared", printed.good().stdout);
+    let json = lab.ablate(&[
+        "compare",
+        "answers[model=a,seed=1]",
+        "answers[model=b,seed=1]",
+        "--json",
+    ]);
+    let found: serde_json::Value = serde_json::from_str(&json.good().stdout).unwrap();
+    assert_eq!(found["columns"][0]["mcnemar"]["only_first"], 4);
+    let without = lab.ablate(&["compare", "answers[model=a]", "t"]);
+    insta::assert_snapshot!("items_that_tell_nothing", without.stderr);
+    let many = lab.ablate(&["compare", "t", "answers"]);
+    insta::assert_snapshot!("items_of_several_instances", many.stderr);
+}
+
 /// A choice may change one point of an axis; the others keep their keys.
 #[test]
 fn a_choice_changes_one_point() {

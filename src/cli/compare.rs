@@ -1,4 +1,4 @@
-//! `ablate compare`: compares two runs, on the terminal or as one page.
+//! `ablate compare`: compares two runs, on the terminal or as one page; or two results, item by item.
 
 use std::path::PathBuf;
 
@@ -10,16 +10,16 @@ use super::exit::Exit;
 use super::global::Global;
 use super::print::{note, out};
 use super::run_selection;
-use super::{file, report};
+use super::{compare_items, file, report};
 use crate::publish::report::compare::{self, Compared, Side};
 
 /// What `compare` takes.
 #[derive(Args)]
 pub struct Arguments {
-    /// The older run: number, tag, `last` or `prev` (of this pipeline)
+    /// The older run: number, tag, `last` or `prev` (of this pipeline); or a result with a row for each item
     #[arg(default_value = "prev")]
     old: String,
-    /// The newer run
+    /// The newer run; or a result to compare with the first item by item, by McNemar's test and the bootstrap
     #[arg(default_value = "last")]
     new: String,
     /// Write a page instead
@@ -39,6 +39,9 @@ pub struct Arguments {
 /// Compares claims, tables and stages of two runs.
 pub fn compare(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
+    if are_results(global, &store, arguments) {
+        return compare_items::compare(global, &store, [&arguments.old, &arguments.new]);
+    }
     let side = |name: &str| side(global, &store, name);
     let compared = compare::compare(&store, side(&arguments.old)?, side(&arguments.new)?)?;
     report::tell_lost(&compared.lost);
@@ -58,6 +61,13 @@ pub fn compare(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         false => print(&compared)?,
     }
     report::unless_wrong(&compared.lost)
+}
+
+/// Runs come first: a tag may have a stage's name.
+fn are_results(global: &Global, store: &Store, arguments: &Arguments) -> bool {
+    let is_run = |name: &str| run_selection::named(global, store, name).is_ok();
+    let is_result = |name: &str| !is_run(name) && compare_items::is_result(global, name);
+    !arguments.html && is_result(&arguments.old) && is_result(&arguments.new)
 }
 
 fn side(global: &Global, store: &Store, name: &str) -> Result<Side, Exit> {

@@ -9,6 +9,7 @@ mod challenge;
 mod claims;
 mod command_line;
 mod compare;
+mod compare_items;
 mod completions;
 mod data;
 mod diff;
@@ -115,7 +116,7 @@ enum Command {
     Report(report::Arguments),
     /// Serve reports, comparisons and live progress to a browser on this machine
     Serve(serve::Arguments),
-    /// Compare the claims, tables and stages of two runs
+    /// Compare two runs: claims, tables, stages; or two results item by item
     Compare(compare::Arguments),
     /// Export a result or a run: CSV, LaTeX, MLflow, RO-Crate and others
     Export(export::Arguments),

@@ -6,6 +6,7 @@ pub mod challenge;
 pub mod compare;
 pub mod draws;
 pub mod explain;
+pub mod items;
 pub mod kept;
 pub mod status;
 pub mod stored;
