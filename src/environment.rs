@@ -38,6 +38,15 @@ pub fn thread_cpu() -> Duration {
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32)
 }
 
+/// CPU time of all threads of the pool that this runs in, which must have no other work; outside a pool, of this
+/// thread.
+pub fn pool_cpu() -> Duration {
+    match rayon::current_thread_index() {
+        Some(_) => rayon::broadcast(|_| thread_cpu()).into_iter().sum(),
+        None => thread_cpu(),
+    }
+}
+
 /// The most memory that this process has had, in bytes, where the system tells.
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;

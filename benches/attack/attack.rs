@@ -14,7 +14,7 @@ use crate::kinds::{run, text, timed};
 
 /// What one attack on the drawn reviews takes, from tables to tables.
 pub fn attack(dir: &Path, name: &str) -> Result<Json, String> {
-    let ports = ["weights", "rows", "vectors", "vocab", "bayes"];
+    let ports = ["victim", "rows", "vectors", "vocab", "bayes"];
     let tables = ports.map(|port| table(dir, port));
     let mut inputs = Vec::new();
     for (port, table) in ports.iter().zip(&tables) {

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::characters;
 use crate::data::DRAWN;
 use crate::projection::BATCHES;
 use crate::sample::{Side, measure, print, sample, target};
@@ -22,7 +23,7 @@ pub struct Bench {
 /// A case says whether what the sides made is right.
 type Case = fn(&Bench, &str) -> bool;
 
-/// All cases, in the order in which they are run.
+/// The cases that read IMDb and GloVe, in the order in which they are run.
 const CASES: [(&str, Case); 4] = [
     ("projection", projection),
     ("linear", linear),
@@ -41,6 +42,15 @@ pub fn run(bench: &Bench, dir: &Path, mirror: Option<&Path>, wanted: &[String]) 
         nn::numeric::simd::isa(),
         load()
     );
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+    let mut good = true;
+    if is_wanted("characters") {
+        let dir = dir.join("characters").display().to_string();
+        good &= characters::case(bench, &dir);
+    }
+    if !CASES.iter().any(|(name, _)| is_wanted(name)) {
+        return good;
+    }
     let dir = dir.display().to_string();
     let mut words = ours(&["data", &dir]);
     if let Some(mirror) = mirror {
@@ -53,12 +63,11 @@ pub fn run(bench: &Bench, dir: &Path, mirror: Option<&Path>, wanted: &[String]) 
             println!(
                 "  `ablate data fetch glove-6b-50d`, and a mirror with `imdb`: --mirror DIR or ABLATE_MIRROR"
             );
-            return true;
+            return good;
         }
     }
-    let mut good = true;
     for (name, case) in CASES {
-        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+        if is_wanted(name) {
             good &= case(bench, &dir);
         }
     }
@@ -66,14 +75,14 @@ pub fn run(bench: &Bench, dir: &Path, mirror: Option<&Path>, wanted: &[String]) 
     good
 }
 
-fn ours(job: &[&str]) -> Vec<String> {
+pub fn ours(job: &[&str]) -> Vec<String> {
     let program = std::env::current_exe().expect("this program has a path");
     let mut words = vec![program.display().to_string(), "--job".to_owned()];
     words.extend(job.iter().map(|word| (*word).to_owned()));
     words
 }
 
-fn theirs(python: &Path, job: &[&str]) -> Vec<String> {
+pub fn theirs(python: &Path, job: &[&str]) -> Vec<String> {
     let side = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/attack/side.py");
     let mut words = vec![python.display().to_string(), side.to_owned()];
     words.extend(job.iter().map(|word| (*word).to_owned()));
@@ -92,14 +101,14 @@ fn load() -> String {
 }
 
 /// Says where to get a peer that is not there.
-fn absent(sides: &[Side]) {
+pub fn absent(sides: &[Side]) {
     if sides.iter().any(|side| side.trouble.is_some()) {
         println!("  peers from {PEERS}");
     }
 }
 
 /// A number that a side made: the median over rounds.
-fn made(side: &Side, get: impl Fn(&Value) -> Option<f64>) -> Option<f64> {
+pub fn made(side: &Side, get: impl Fn(&Value) -> Option<f64>) -> Option<f64> {
     let all = side.samples.iter().map(|sample| get(&sample.made));
     let mut all = all.collect::<Option<Vec<f64>>>()?;
     all.sort_by(f64::total_cmp);
@@ -348,7 +357,7 @@ fn attack(bench: &Bench, dir: &str) -> bool {
 }
 
 /// Whether a peer with other sums needed the same numbers of words, but for a few.
-fn alike(ours: &Side, theirs: &Side) -> bool {
+pub fn alike(ours: &Side, theirs: &Side) -> bool {
     let words = |side: &Side| {
         side.samples
             .first()

@@ -68,7 +68,7 @@ pub fn make(home: &DataHome, dir: &Path) -> Result<Json, String> {
             ("rows", rows),
             ("vocab", vocab),
             ("vectors", vectors),
-            ("weights", &lstm["weights"]),
+            ("victim", &lstm["weights"]),
             ("bayes", &sway["weights"]),
         ];
         for (name, table) in tables {
@@ -77,7 +77,7 @@ pub fn make(home: &DataHome, dir: &Path) -> Result<Json, String> {
         }
         let params = [("attack", text("none")), ("items", Value::Int(DRAWN))];
         let inputs = [
-            ("weights", &lstm["weights"]),
+            ("victim", &lstm["weights"]),
             ("rows", rows),
             ("vectors", vectors),
         ];
@@ -152,7 +152,8 @@ fn plain(
     whole("batches.u32", &mut steps.map(|row| *row as u32))
 }
 
-fn write(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
+/// Writes a file.
+pub fn write(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
     std::fs::write(dir.join(name), bytes).map_err(|error| format!("{name}: {error}"))
 }
 

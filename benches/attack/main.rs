@@ -8,6 +8,7 @@
 
 mod attack;
 mod cases;
+mod characters;
 mod data;
 #[path = "../side/kinds.rs"]
 mod kinds;
@@ -26,11 +27,11 @@ use clap::Parser;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Measure JSMA, linear classifiers and the LSTM beside scikit-learn and PyTorch.
+/// Measure HotFlip, JSMA, linear classifiers and the LSTM beside scikit-learn and PyTorch.
 #[derive(Parser)]
 #[command(name = "attack")]
 struct Arguments {
-    /// Which cases: projection, linear, lstm, attack [default: all]
+    /// Which cases: characters, projection, linear, lstm, attack [default: all]
     cases: Vec<String>,
     /// The Python that has scikit-learn
     #[arg(long, default_value = "python3")]
@@ -90,6 +91,8 @@ fn work(job: &str, rest: &[String], mirror: Option<PathBuf>) -> Result<serde_jso
         ("bayes", []) => linear::bayes(dir),
         ("lstm", []) => network::steps(dir),
         ("attack", [name]) => attack::attack(dir, name),
+        ("char-data", []) => characters::data(dir),
+        ("characters", [name]) => characters::attack(dir, name),
         _ => Err(format!("no job `{job}`")),
     }
 }

@@ -232,6 +232,124 @@ def jsma(folder):
     say(figures, {**made, "backward": sum(words), "words": words})
 
 
+def hotflip(folder):
+    """A beam search over flips, all texts of all documents in one batch: gradients, then the best legal flips."""
+    torch = torch_of()
+    with open(os.path.join(folder, "characters.json")) as file:
+        data = json.load(file)
+    names, width = data["characters"], data["width"]
+    weight = lambda name: tensor(torch, folder, name + ".f32")
+    table = weight("characters").view(len(names), -1)
+    dim, kernels = table.shape[1], len(weight("windows.bias"))
+    windows = weight("windows.weight").view(-1, dim, kernels).permute(2, 1, 0).contiguous()
+    square = lambda name: weight(name).view(kernels, kernels)
+    units = len(weight("lstm.0.bias")) // 4
+    lstm = torch.nn.LSTM(kernels, units, 2)
+    with torch.no_grad():
+        for k, inputs in ((0, kernels), (1, units)):
+            getattr(lstm, f"weight_ih_l{k}").copy_(weight(f"lstm.{k}.input").view(inputs, -1).T)
+            getattr(lstm, f"weight_hh_l{k}").copy_(weight(f"lstm.{k}.recurrent").view(units, -1).T)
+            getattr(lstm, f"bias_ih_l{k}").copy_(weight(f"lstm.{k}.bias"))
+            getattr(lstm, f"bias_hh_l{k}").zero_()
+    for parameter in lstm.parameters():
+        parameter.requires_grad_(False)
+    head, bias = weight("head.weight").view(units, -1), weight("head.bias")
+    functional = torch.nn.functional
+
+    def logits(x, lengths):
+        texts, time = x.shape[:2]
+        x = functional.conv1d(x.reshape(texts * time, width, dim).transpose(1, 2), windows, weight("windows.bias"))
+        x = torch.tanh(x.amax(2))
+        for k in range(2):
+            gate = torch.sigmoid(x @ square(f"highway.{k}.gate.weight") + weight(f"highway.{k}.gate.bias"))
+            h = functional.relu(x @ square(f"highway.{k}.transform.weight") + weight(f"highway.{k}.transform.bias"))
+            x = gate * h + (1 - gate) * x
+        h = lstm(x.view(texts, time, kernels).transpose(0, 1))[0]
+        return h[lengths - 1, torch.arange(texts)] @ head + bias
+
+    place = {name: n for n, name in enumerate(names)}
+    known = {tuple(place.get(c, 1) for c in word) for word in data["known"]}
+    blank = torch.tensor([n < 2 or not name.strip() for n, name in enumerate(names)])
+    documents = [torch.tensor(ids).view(-1, width) for ids in data["documents"]]
+    labels = torch.tensor(data["labels"])
+
+    def grads(texts, wanted):
+        lengths = torch.tensor([len(text) for text in texts])
+        x = torch.zeros(len(texts), int(lengths.max()), width, dtype=torch.long)
+        for n, text in enumerate(texts):
+            x[n, : len(text)] = text
+        vectors = table[x].requires_grad_(True)
+        z = logits(vectors, lengths)
+        loss = functional.cross_entropy(z, wanted, reduction="sum")
+        return x, z.detach(), torch.autograd.grad(loss, vectors)[0]
+
+    def best(x, gradient, edited, most=10):
+        """The best legal flips of one text: score, word, slot, character."""
+        d = gradient @ table.T
+        scores = d - d.gather(2, x[:, :, None])
+        scores[:, :, blank] = -torch.inf
+        scores[(x == 0) | edited] = -torch.inf
+        scores.scatter_(2, x[:, :, None], -torch.inf)
+        flat, found = scores.view(-1), []
+        order = flat.topk(min(8 * most, flat.numel())).indices.tolist()
+        for at in order:
+            if len(found) == most or flat[at] == -torch.inf:
+                break
+            word, slot, new = at // (width * len(names)), at // len(names) % width, at % len(names)
+            letters = [c for c in x[word].tolist() if c]
+            letters[slot] = new
+            if tuple(letters) not in known:
+                found.append((float(flat[at]) / 2**0.5, word, slot, new))
+        return found
+
+    def attack():
+        budgets = [max(1, int((document != 0).sum() * 0.1)) for document in documents]
+        beams = [[(0.0, document, torch.zeros_like(document, dtype=torch.bool))] for document in documents]
+        flips, successes = [0] * len(documents), 0
+        clean = torch.cat([grads(documents[n : n + 64], labels[n : n + 64])[1] for n in range(0, len(documents), 64)])
+        for n, z in enumerate(clean):
+            if int(z.argmax()) != int(labels[n]):
+                beams[n] = []
+        step = 0
+        while any(beams):
+            texts = [(n, text, edited) for n, beam in enumerate(beams) for _, text, edited in beam]
+            looks = []
+            for at in range(0, len(texts), 64):
+                part = texts[at : at + 64]
+                x, z, g = grads([text for _, text, _ in part], labels[[n for n, _, _ in part]])
+                for k, (n, text, edited) in enumerate(part):
+                    more = step < budgets[n]
+                    looks.append((z[k], best(text, g[k, : len(text)], edited) if more else []))
+            looks = iter(looks)
+            for n, beam in enumerate(beams):
+                if not beam:
+                    continue
+                seen = [next(looks) for _ in beam]
+                flips[n] = step
+                if any(int(z.argmax()) != int(labels[n]) for z, _ in seen):
+                    successes += step > 0
+                    beams[n] = []
+                    continue
+                pool = [(score + s, k, *flip) for k, ((score, _, _), (_, found)) in enumerate(zip(beam, seen)) for s, *flip in found]
+                pool.sort(key=lambda entry: -entry[0])
+                kept, texts_kept = [], set()
+                for score, k, word, slot, new in pool:
+                    if len(kept) == 10:
+                        break
+                    text, edited = beam[k][1].clone(), beam[k][2].clone()
+                    text[word, slot], edited[word, slot] = new, True
+                    key = text.numpy().tobytes()
+                    if key not in texts_kept:
+                        texts_kept.add(key)
+                        kept.append((score, text, edited))
+                beams[n] = kept
+            step += 1
+        return flips, successes
+
+    figures, (flips, successes) = timed(attack)
+    say(figures, {"items": len(documents), "successes": successes, "words": flips})
+
+
 JOBS = {
     "numpy-best": numpy_best,
     "torch-best": torch_best,
@@ -239,6 +357,7 @@ JOBS = {
     "bayes": bayes,
     "lstm": lstm,
     "jsma": jsma,
+    "hotflip": hotflip,
 }
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use serde_json::{Value as Json, json};
-use stages::{DataHome, Outputs, Presence, SourceFile, Task, Usage, Watch};
+use stages::{DataHome, Outputs, SourceFile, Task, Usage, Watch};
 use store::{Params, Value};
 
 /// Prints what a job took, or the first line of why it could not be done.
@@ -79,13 +79,11 @@ pub fn run(
     home: &DataHome,
 ) -> Result<Outputs, String> {
     let kind = stages::find(kind).expect("a kind of ours");
-    let mut params = Params::new();
-    for param in kind.describe().params {
-        if let Presence::Default(value) = param.presence {
-            params.insert(param.name.to_owned(), value());
-        }
-    }
-    params.extend(written.iter().map(|(k, v)| ((*k).to_owned(), v.clone())));
+    let written: Params = written
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()))
+        .collect();
+    let params = stages::complete(kind, &written).map_err(|error| error.message)?;
     let inputs = inputs.iter();
     let task = Task {
         inputs: inputs

@@ -99,7 +99,7 @@ pub struct ExecutionContext<'a> {
     pub checkpoints: Option<&'a CheckpointTimes>,
 }
 
-/// Runs a job to its end. Never panics on behalf of the stage.
+/// Runs a job to its end, on a pool that has no other work. Never panics on behalf of the stage.
 pub fn execute(
     kind: &dyn Stage,
     job: &Job,
@@ -109,7 +109,7 @@ pub fn execute(
 ) -> ExecutionReport {
     let started = SystemTime::now();
     let clock = Instant::now();
-    let cpu_before = environment::thread_cpu();
+    let cpu_before = environment::pool_cpu();
     let checkpoint = context
         .checkpoints
         .map(|times| CheckpointFile::new(&context.outputs.checkpoints(), &job.key, times));
@@ -121,7 +121,7 @@ pub fn execute(
     if let (Some(file), false) = (&checkpoint, goes_on) {
         file.remove();
     }
-    let cpu = environment::thread_cpu().saturating_sub(cpu_before);
+    let cpu = environment::pool_cpu().saturating_sub(cpu_before);
     let children = watch.children.into_inner().unwrap_or_default();
     let record = ExecutionRecord {
         started: environment::unix_micros(started),

@@ -1,8 +1,14 @@
 //! Executes jobs on threads of this process.
+//!
+//! Each job has a pool of its own while it runs. In one pool for all, a thread that waits for a part of one stage takes
+//! up another stage as a whole: an attack of 11 seconds once waited 12 minutes for a training in its own thread.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Scope;
 use std::time::Duration;
 
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use stages::{Failure, Stage};
 
 use super::Executor;
@@ -14,33 +20,85 @@ use crate::huge_pages;
 /// Finds a kind by its name.
 pub type FindKind = fn(&str) -> Option<&'static dyn Stage>;
 
-/// Runs each job as a task of a rayon scope, so that stages share one pool with what they do in parallel.
-pub struct LocalExecutor<'a, 'scope> {
-    scope: &'a rayon::Scope<'scope>,
-    slots: usize,
+/// Pools for jobs, and what jobs need.
+pub struct StagePools<'a> {
+    /// How many threads a job may use, and how many jobs run at once.
+    threads: usize,
     kinds: FindKind,
-    context: ExecutionContext<'scope>,
-    progress: &'scope (dyn Fn(usize, u64, u64) + Sync),
+    context: ExecutionContext<'a>,
+    /// Is called with a job's number and how much of its work is done.
+    progress: &'a (dyn Fn(usize, u64, u64) + Sync),
+    /// Pools that no job uses now.
+    idle: Mutex<Vec<ThreadPool>>,
+}
+
+impl<'a> StagePools<'a> {
+    /// A pools without pools: they are made when they are needed.
+    pub fn new(
+        threads: usize,
+        kinds: FindKind,
+        context: ExecutionContext<'a>,
+        progress: &'a (dyn Fn(usize, u64, u64) + Sync),
+    ) -> StagePools<'a> {
+        StagePools {
+            threads,
+            kinds,
+            context,
+            progress,
+            idle: Mutex::default(),
+        }
+    }
+
+    fn execute(&self, number: usize, job: &Job, at_hand: &TablesAtHand) -> ExecutionReport {
+        let Some(kind) = (self.kinds)(&job.kind) else {
+            let why = format!("this version of ablate has no kind `{}`", job.kind);
+            return ExecutionReport::not_started(Failure::new(why));
+        };
+        let tell = |done, total| (self.progress)(number, done, total);
+        let pool = match self.pool() {
+            Ok(pool) => pool,
+            Err(why) => return ExecutionReport::not_started(Failure::new(why)),
+        };
+        let report = pool.install(|| execute(kind, job, at_hand, self.context, &tell));
+        self.idle().push(pool);
+        report
+    }
+
+    fn pool(&self) -> Result<ThreadPool, String> {
+        if let Some(pool) = self.idle().pop() {
+            return Ok(pool);
+        }
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(self.threads)
+            .thread_name(|n| format!("stage-{n}"))
+            .build();
+        pool.map_err(|error| format!("cannot start {} threads: {error}", self.threads))
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<ThreadPool>> {
+        // Nothing is done while it is held that could leave it half changed.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs each job on a thread that waits for the job's pool.
+pub struct LocalExecutor<'scope, 'env> {
+    scope: &'scope Scope<'scope, 'env>,
+    pools: &'env StagePools<'env>,
     reports: Sender<(usize, ExecutionReport)>,
     inbox: Receiver<(usize, ExecutionReport)>,
 }
 
-impl<'a, 'scope> LocalExecutor<'a, 'scope> {
-    /// `progress` is called with a job's number and how much of its work is done.
+impl<'scope, 'env> LocalExecutor<'scope, 'env> {
+    /// Starts jobs within a scope.
     pub fn new(
-        scope: &'a rayon::Scope<'scope>,
-        slots: usize,
-        kinds: FindKind,
-        context: ExecutionContext<'scope>,
-        progress: &'scope (dyn Fn(usize, u64, u64) + Sync),
-    ) -> LocalExecutor<'a, 'scope> {
+        scope: &'scope Scope<'scope, 'env>,
+        pools: &'env StagePools<'env>,
+    ) -> LocalExecutor<'scope, 'env> {
         let (reports, inbox) = channel();
         LocalExecutor {
             scope,
-            slots,
-            kinds,
-            context,
-            progress,
+            pools,
             reports,
             inbox,
         }
@@ -49,24 +107,14 @@ impl<'a, 'scope> LocalExecutor<'a, 'scope> {
 
 impl Executor for LocalExecutor<'_, '_> {
     fn slots(&self) -> usize {
-        self.slots
+        self.pools.threads
     }
 
     fn start(&mut self, number: usize, job: Job, at_hand: TablesAtHand) {
         huge_pages::allow();
-        let (kinds, context, progress) = (self.kinds, self.context, self.progress);
-        let reports = self.reports.clone();
-        self.scope.spawn(move |_| {
-            let report = match kinds(&job.kind) {
-                Some(kind) => {
-                    let tell = |done, total| progress(number, done, total);
-                    execute(kind, &job, &at_hand, context, &tell)
-                }
-                None => {
-                    let why = format!("this version of ablate has no kind `{}`", job.kind);
-                    ExecutionReport::not_started(Failure::new(why))
-                }
-            };
+        let (pools, reports) = (self.pools, self.reports.clone());
+        self.scope.spawn(move || {
+            let report = pools.execute(number, &job, &at_hand);
             // The scheduler may have ended early on a failure of the store.
             let _ = reports.send((number, report));
         });

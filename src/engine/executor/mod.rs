@@ -9,7 +9,7 @@ use super::execute::ExecutionReport;
 use super::inputs::TablesAtHand;
 use super::job::Job;
 
-pub use local::{FindKind, LocalExecutor};
+pub use local::{FindKind, LocalExecutor, StagePools};
 
 /// Executes jobs, some at once.
 pub trait Executor {

@@ -32,7 +32,7 @@ use store::{Digest, Environment, Found, Lease, RunId, Status, Store, Use};
 use crate::diagnostic;
 use crate::engine::checkpoint::CheckpointTimes;
 use crate::engine::execute::{ExecutionContext, ExecutionError, ExecutionReport};
-use crate::engine::executor::{Executor, FindKind, LocalExecutor};
+use crate::engine::executor::{Executor, FindKind, LocalExecutor, StagePools};
 use crate::engine::inputs::TablesAtHand;
 use crate::engine::job::Job;
 use crate::engine::progress::{Event, Reporter, Tally, Worked};
@@ -84,11 +84,6 @@ const REBUILDS: u8 = 2;
 
 /// Runs the wanted instances. An error means that the store itself failed.
 pub fn run(request: &RunRequest<'_>) -> Result<Tally, store::Error> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(request.jobs)
-        .thread_name(|n| format!("stage-{n}"))
-        .build()
-        .expect("a thread pool can be made");
     let context = ExecutionContext {
         inputs: request.store,
         outputs: request.store,
@@ -100,15 +95,11 @@ pub fn run(request: &RunRequest<'_>) -> Result<Tally, store::Error> {
         let label = &request.plan.instances[n].label;
         request.reporter.event(Event::Progress(label, done, total));
     };
+    let pools = StagePools::new(request.jobs, request.kinds, context, &progress);
     std::thread::scope(|threads| {
         let (committer, writer) = committer::start(threads, request.store);
-        // In place: the loop blocks on its inbox, and on a pool of one thread a scope that
-        // blocks inside the pool would wait for itself.
-        let tally = pool.in_place_scope(|scope| {
-            let mut executor =
-                LocalExecutor::new(scope, request.jobs, request.kinds, context, &progress);
-            Scheduler::new(request, &committer).run(&mut executor)
-        });
+        let mut executor = LocalExecutor::new(threads, &pools);
+        let tally = Scheduler::new(request, &committer).run(&mut executor);
         drop(committer);
         writer.join().expect("the writer does not panic")?;
         Ok(tally)

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arrow::array::AsArray;
@@ -193,6 +193,58 @@ fn at_once(resources: &str) -> (usize, Vec<String>) {
     assert_eq!(run_with(&plan, &store, 4, stages::find, &seen).ran, 6);
     let (_, most, notes) = seen.0.into_inner().unwrap();
     (most, notes)
+}
+
+/// The kind `table`; stage 0 has many small parts, and stage 1 ends only after stage 0.
+struct Entwined;
+
+static PARTS_DONE: AtomicBool = AtomicBool::new(false);
+
+impl Stage for Entwined {
+    fn describe(&self) -> &'static Description {
+        stages::kinds::table::Table.describe()
+    }
+
+    fn ports(&self, params: &Params) -> Ports {
+        stages::kinds::table::Table.ports(params)
+    }
+
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
+        let outputs = stages::kinds::table::Table.run(task)?;
+        let first = outputs.values().next().is_some_and(|t| t.num_rows() == 1);
+        let pause = || std::thread::sleep(Duration::from_millis(2));
+        if first {
+            for _ in 0..50 {
+                rayon::join(|| (), pause);
+            }
+            PARTS_DONE.store(true, Ordering::Relaxed);
+        }
+        for _ in 0..10_000 {
+            if PARTS_DONE.load(Ordering::Relaxed) {
+                return Ok(outputs);
+            }
+            pause();
+        }
+        Err(Failure::new("stage 0 waits for stage 1"))
+    }
+}
+
+/// A thread that waits for a part of one stage does not take up another stage meanwhile.
+#[test]
+fn a_stage_does_not_wait_for_another_in_its_own_thread() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pipeline.toml");
+    let text = "[stage.s0]\nkind = \"table\"\nrows = [{ x = 1 }]\n[stage.s1]\nkind = \"table\"\nrows = [{ x = 1 }, { x = 2 }]\n";
+    std::fs::write(&file, text).unwrap();
+    let request = config::PipelineRequest {
+        file,
+        ..Default::default()
+    };
+    let pipeline = config::read(&request).unwrap();
+    let plan = plan::build(&pipeline).unwrap();
+    let store = Store::open(&dir.path().join("store")).unwrap();
+    let tally = run_with(&plan, &store, 2, |_| Some(&Entwined), &Quiet);
+    assert_eq!((tally.ran, tally.failed), (2, 0));
 }
 
 #[test]
