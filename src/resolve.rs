@@ -100,7 +100,8 @@ pub fn resolve(
             }
             Feed::Collect { axes, parts } => {
                 let all = &plan.pipeline.axes;
-                let names: Vec<String> = axes.iter().map(|axis| all[*axis].name.clone()).collect();
+                let names: Vec<String> =
+                    axes.iter().map(|axis| all[*axis].column.clone()).collect();
                 let parts: Vec<(Vec<Value>, Source)> = parts
                     .iter()
                     .map(|(at, pointer)| {

@@ -117,6 +117,19 @@ fn choices_are_worlds_of_their_own() {
     );
 }
 
+/// The values of another axis are replicates: numbers along it have an interval.
+#[test]
+fn replicates_may_have_another_axis() {
+    let lab = Lab::new(include_str!("pipelines/replicates.toml"));
+    lab.run().printed.good();
+    let shown = lab.ablate(&["show", "results"]).good().stdout;
+    let shown: Vec<&str> = shown
+        .lines()
+        .filter(|line| !line.contains("file "))
+        .collect();
+    insta::assert_snapshot!("replicates", shown.join("\n"));
+}
+
 /// Two results are compared item by item, each seed beside its own.
 #[test]
 fn two_classifiers_are_compared_item_by_item() {
@@ -374,6 +387,24 @@ case!(
     a_setting_that_a_choice_overrides,
     &with_t("[choices]\nlarge = { \"t.rows\" = [{ x = 9 }] }\n"),
     &["--set", "t.rows=[{ x = 3 }]", "--set", "choices.large=true"]
+);
+case!(
+    replicates_along_no_axis,
+    &with_t(
+        "[pipeline]\nreplicates = \"fodl\"\n[axes]\nfold = [1, 2]\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT '${fold}' AS x FROM t\"\n"
+    )
+);
+case!(
+    replicates_that_are_not_numbers,
+    &with_t(
+        "[pipeline]\nreplicates = \"fold\"\n[axes]\nfold = [\"a\", \"b\"]\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT '${fold}' AS x FROM t\"\n"
+    )
+);
+case!(
+    replicates_beside_seeds,
+    &with_t(
+        "[pipeline]\nreplicates = \"fold\"\n[axes]\nfold = [1, 2]\nseed = [1, 2]\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT '${fold}' AS x FROM t\"\n"
+    )
 );
 case!(
     a_choice_of_a_misspelt_point,

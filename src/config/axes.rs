@@ -10,7 +10,7 @@ use super::entries::{bad_name, is_name, wrong_type};
 use super::points::check_points;
 use super::stage::StageDecl;
 use super::tree::{Entry, Node, Raw, Table};
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Diagnostic, Span, nearest};
 
 /// The axes in the order of the file.
 pub(super) fn check_axes(
@@ -56,8 +56,51 @@ fn list(entry: &Entry, items: &[Node], problems: &mut Vec<Diagnostic>) -> Axis {
         value_spans,
         span: entry.key_span,
         points: None,
+        column: entry.key.clone(),
         left_out: Vec::new(),
     }
+}
+
+/// The column of the axis along which executions are repeated.
+const REPLICATES: &str = "seed";
+
+/// `[pipeline] replicates = "fold"`: that axis is to results what `seed` is to others.
+pub(super) fn set_replicates(
+    axes: &mut [Axis],
+    (name, span): &(String, Span),
+    problems: &mut Vec<Diagnostic>,
+) {
+    if name != REPLICATES
+        && let Some(seed) = axes.iter().find(|axis| axis.name == REPLICATES)
+    {
+        problems.push(
+            Diagnostic::new(format!(
+                "replicates cannot be `{name}`: the pipeline has an axis `{REPLICATES}`"
+            ))
+            .at(*span, "")
+            .at(seed.span, "rename this axis"),
+        );
+        return;
+    }
+    let names: Vec<String> = axes.iter().map(|axis| axis.name.clone()).collect();
+    let Some(axis) = axes.iter_mut().find(|axis| axis.name == *name) else {
+        let hint = nearest(name, names.iter().map(String::as_str));
+        problems
+            .push(Diagnostic::new(format!("no axis `{name}`")).at(*span, hint.unwrap_or_default()));
+        return;
+    };
+    let whole = |value: &Value| matches!(value, Value::Int(_));
+    if !axis.values.iter().all(whole) {
+        problems.push(
+            Diagnostic::new(format!(
+                "replicates are numbered: the values of `{name}` must be whole numbers"
+            ))
+            .at(axis.span, "")
+            .at(*span, "named here"),
+        );
+        return;
+    }
+    axis.column = REPLICATES.to_owned();
 }
 
 /// The values of one axis: scalars of one type, each once.

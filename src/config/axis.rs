@@ -18,6 +18,8 @@ pub struct Axis {
     pub span: Span,
     /// What each value sets, if the values are names of points.
     pub points: Option<Vec<Point>>,
+    /// The column that it becomes where instances are collected: its name, or `seed` if its values are replicates.
+    pub column: String,
     /// Values in the file that an overlay leaves out: exclusions may still name them.
     pub left_out: Vec<Value>,
 }

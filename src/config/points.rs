@@ -21,6 +21,7 @@ pub(super) fn check_points(
         value_spans: Vec::new(),
         span: entry.key_span,
         points: None,
+        column: entry.key.clone(),
         left_out: Vec::new(),
     };
     let mut points = Vec::new();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use store::Value;
 
-use super::axes::{check_axes, untaken_points, unused_axes};
+use super::axes::{check_axes, set_replicates, untaken_points, unused_axes};
 use super::choices::{change_points, check_choices, chosen, set_twice};
 use super::entries::{as_table, decoded, unknown_key, wrong_type};
 use super::overlay::Overlaid;
@@ -77,7 +77,10 @@ fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline,
     });
     set_twice(&overlaid.settings, &chosen, &mut problems);
     let chosen = change_points(chosen, &mut axes, &mut problems);
-    let axes = check_axes(axes, &overlaid.left_out, &stages, &mut problems);
+    let mut axes = check_axes(axes, &overlaid.left_out, &stages, &mut problems);
+    if let Some(replicates) = &header.replicates {
+        set_replicates(&mut axes, replicates, &mut problems);
+    }
     // What a stage copies from one that does not exist would be missed again below.
     if !problems.is_empty() {
         return Err(problems);
@@ -129,10 +132,12 @@ struct Header {
     name: String,
     seed: u64,
     claims: Option<(String, Span)>,
+    replicates: Option<(String, Span)>,
 }
 
 fn header(table: Table, problems: &mut Vec<Diagnostic>) -> Header {
-    let (mut name, mut seed, mut claims) = (UNNAMED.to_owned(), 0, None);
+    let (mut name, mut seed) = (UNNAMED.to_owned(), 0);
+    let (mut claims, mut replicates) = (None, None);
     for entry in table.entries {
         match (entry.key.as_str(), &entry.node.raw) {
             ("name", Raw::Scalar(Value::Text(text))) => name.clone_from(text),
@@ -142,14 +147,22 @@ fn header(table: Table, problems: &mut Vec<Diagnostic>) -> Header {
             ("claims", Raw::Scalar(Value::Text(file))) => {
                 claims = Some((file.clone(), entry.node.span));
             }
-            ("claims", _) => problems.push(wrong_type(&entry, "a string")),
+            ("replicates", Raw::Scalar(Value::Text(axis))) => {
+                replicates = Some((axis.clone(), entry.node.span));
+            }
+            ("claims" | "replicates", _) => problems.push(wrong_type(&entry, "a string")),
             _ => {
-                let known = ["name", "seed", "claims"];
+                let known = ["name", "seed", "claims", "replicates"];
                 problems.push(unknown_key(&entry, "in [pipeline]", known));
             }
         }
     }
-    Header { name, seed, claims }
+    Header {
+        name,
+        seed,
+        claims,
+        replicates,
+    }
 }
 
 fn check_data(table: Table, dir: &Path, problems: &mut Vec<Diagnostic>) -> Data {

@@ -110,7 +110,7 @@ impl Foresight {
         let all = all.unwrap_or_default();
         match feed {
             Feed::Collect { axes: along, .. } => {
-                let names = along.iter().map(|axis| axes[*axis].name.clone());
+                let names = along.iter().map(|axis| axes[*axis].column.clone());
                 let values = along.iter().map(|axis| axis_values(&axes[*axis]));
                 Arc::new(Expected {
                     axes: all.axes.iter().cloned().chain(names).collect(),
@@ -126,7 +126,7 @@ impl Foresight {
 fn axis_values(axis: &Axis) -> AxisValues {
     let shown = |value: &Value| value.as_text().map_or(value.to_string(), str::to_owned);
     AxisValues {
-        name: axis.name.clone(),
+        name: axis.column.clone(),
         values: axis.values.iter().map(shown).collect(),
         left_out: axis.left_out.iter().map(shown).collect(),
     }

@@ -65,6 +65,7 @@ fn header() -> Value {
                 "description": "The seed of stages that set none.",
                 "type": "integer", "minimum": 0, "default": 0,
             },
+            "replicates": string("The axis along which executions are repeated, whose values are whole numbers; default: seed."),
             "claims": string("The file of claims, beside the pipeline file; default: claims.toml, if it exists."),
         },
     })
