@@ -263,6 +263,35 @@ fn nothing_that_arrives_later_changes_what_was_done() {
     }
 }
 
+/// Whatever gradient-sign turns within a bound, optimal control turns too: it begins there, among other places.
+#[test]
+fn who_sees_the_future_does_not_lose() {
+    let mut more_than_greedy = 0;
+    for model in ["rnn", "gru", "lstm"] {
+        let weights = trained(model);
+        for eps in [0.05, 0.1, 0.2] {
+            let eps = |name: &'static str| (name, Value::Float(eps));
+            let greedy = rows(&attack(
+                &weights,
+                &waves(),
+                "gradient-sign",
+                &[eps("alpha")],
+            ));
+            let plan = [
+                eps("eps"),
+                ("penalty", Value::Float(1e-3)),
+                ("iterations", Value::Int(20)),
+            ];
+            let optimal = rows(&attack(&weights, &waves(), "optimal-control", &plan));
+            for (greedy, optimal) in greedy.iter().zip(&optimal) {
+                assert!(optimal.success || !greedy.success, "{model} {}", greedy.id);
+                more_than_greedy += usize::from(optimal.success && !greedy.success);
+            }
+        }
+    }
+    assert!(more_than_greedy > 0, "it sees the future and gains nothing");
+}
+
 /// Three classes: to leave one's own is another goal than to reach a certain one.
 #[test]
 fn targeted_and_untargeted_attacks_want_different_things() {
