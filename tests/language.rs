@@ -451,6 +451,25 @@ case!(
     &["--set", "axes.p=[\"b\"]", "--set", "choices.c=true"]
 );
 case!(
+    two_choices_of_one_key,
+    &with_t(
+        "[choices]\nlarge = { \"t.rows\" = [{ x = 9 }] }\nsmall = { \"t.rows\" = [{ x = 1 }] }\n"
+    ),
+    &["--set", "choices.large=true", "--set", "choices.small=true"]
+);
+case!(
+    an_exclusion_of_an_empty_list,
+    &with_t(
+        "[axes]\na = [1, 2]\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT ${a} AS a FROM t\"\nexcept = [{ a = [] }]\n"
+    )
+);
+case!(
+    an_exclusion_that_another_covers,
+    &with_t(
+        "[axes]\na = [1, 2]\nb = [1, 2]\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT ${a} AS a, ${b} AS b FROM t\"\nexcept = [{ a = 1, b = [1, 2] }, { a = 1, b = 2 }]\n"
+    )
+);
+case!(
     a_choice_that_cannot_be_taken,
     &with_t("[choices]\nlarge = { \"t.rows\" = 9 }\n")
 );

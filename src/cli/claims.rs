@@ -180,7 +180,8 @@ pub fn in_world(global: &Global, draw: bool) -> Result<Vec<ClaimInWorld>, Exit> 
         ClaimInWorld {
             claim: one.claim.id.clone(),
             verdict: one.word().to_owned(),
-            run: !matches!(one.verdict, Verdict::NotRun(_)),
+            // A verdict that is not graded yet cannot be compared with one that is.
+            run: one.evidence.is_some(),
             numbers: numbers.collect(),
         }
     });

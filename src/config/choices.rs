@@ -169,7 +169,7 @@ pub(super) fn set_twice(
 
 /// What the named choices change.
 pub(super) fn chosen(names: &[String], choices: &[Choice]) -> Result<Vec<Dotted>, Diagnostic> {
-    let mut changes = Vec::new();
+    let mut changes: Vec<Dotted> = Vec::new();
     for name in names {
         let Some(choice) = choices.iter().find(|choice| choice.name == *name) else {
             let known = choices.iter().map(|choice| choice.name.as_str());
@@ -181,7 +181,22 @@ pub(super) fn chosen(names: &[String], choices: &[Choice]) -> Result<Vec<Dotted>
                 .maybe_help(nearest(name, known))
                 .help(list));
         };
-        changes.extend(choice.changes.iter().cloned());
+        for change in &choice.changes {
+            let same = |other: &&Dotted| {
+                other.stage == change.stage && other.entry.key == change.entry.key
+            };
+            if let Some(other) = changes.iter().find(same) {
+                let what = format!(
+                    "choice `{name}` and another one both set `{}.{}`",
+                    change.stage, change.entry.key
+                );
+                return Err(Diagnostic::new(what)
+                    .at(change.entry.key_span, "")
+                    .at(other.entry.key_span, "set here too")
+                    .help("take one of them"));
+            }
+            changes.push(change.clone());
+        }
     }
     Ok(changes)
 }

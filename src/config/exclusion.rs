@@ -24,6 +24,14 @@ impl Exclusion {
             at.is_some_and(|(_, value)| values.contains(value))
         })
     }
+
+    /// Whether it leaves out all that another does.
+    fn covers(&self, other: &Exclusion) -> bool {
+        self.parts.iter().all(|(axis, values)| {
+            let same = other.parts.iter().find(|(known, _)| known == axis);
+            same.is_some_and(|(_, theirs)| theirs.iter().all(|value| values.contains(value)))
+        })
+    }
 }
 
 /// The exclusions of a stage. One that names only values that an overlay has left out matches nothing, and is
@@ -58,10 +66,28 @@ pub(super) fn read(entry: &Entry, axes: &[Axis], problems: &mut Vec<Diagnostic>)
                 let problem = Diagnostic::new("an exclusion is listed twice");
                 problems.push(problem.at(item.span, "already listed"));
             }
-            Ok(parts) => found.push(Exclusion {
-                parts,
-                span: item.span,
-            }),
+            Ok(parts) => {
+                let one = Exclusion {
+                    parts,
+                    span: item.span,
+                };
+                // Fewer values, as a profile may leave, can make one cover another.
+                let whole = |exclusion: &Exclusion| {
+                    let mut axes_of = exclusion.parts.iter().map(|(axis, _)| &axes[*axis]);
+                    axes_of.all(|axis| axis.left_out.is_empty())
+                };
+                let covering = found
+                    .iter()
+                    .find(|known| known.covers(&one) && whole(known));
+                if let Some(covering) = covering {
+                    problems.push(
+                        Diagnostic::new("an exclusion leaves out nothing more")
+                            .at(one.span, "")
+                            .at(covering.span, "this one leaves all of it out"),
+                    );
+                }
+                found.push(one);
+            }
             Err(problem) => problems.push(problem),
         }
     }
@@ -79,6 +105,10 @@ fn part(entry: &Entry, axes: &[Axis]) -> Result<(usize, Vec<usize>), Diagnostic>
         Raw::List(nodes) => nodes,
         _ => std::slice::from_ref(&entry.node),
     };
+    if nodes.is_empty() {
+        let message = format!("an exclusion of no value of axis `{}`", axis.name);
+        return Err(Diagnostic::new(message).at(entry.node.span, "leaves out nothing"));
+    }
     let mut values = Vec::new();
     for node in nodes {
         let Raw::Scalar(value) = &node.raw else {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use stages::Role;
+use stages::kinds::evaluate::metrics::METRICS;
 use stages::tables::{TABLES, examples};
 use store::{Params, Value};
 
@@ -17,12 +18,17 @@ pub fn columns_read(role: Role, params: &Params) -> Option<BTreeSet<String>> {
         let query = params.get("query").and_then(Value::as_text)?;
         return (!reads_all(query)).then_some(words);
     }
-    // Metrics read columns that no parameter names, and no lists; an id only if a name has it.
+    // Metrics read columns that no parameter names: lists only if they say so, an id only if a name has it.
     let tables = TABLES.iter().flat_map(|table| table.columns);
     let plain = tables.filter(|column| !column.ty.starts_with("list"));
     let plain = plain.map(|column| column.name.to_owned());
     let named = words.contains(examples::ID);
-    words.extend(plain.filter(|name| named || name != examples::ID));
+    let plain: Vec<String> = plain.filter(|name| named || name != examples::ID).collect();
+    let metrics = METRICS.iter().map(|metric| metric.entry());
+    let metrics = metrics.filter(|entry| words.contains(entry.name));
+    let lists: Vec<&str> = metrics.flat_map(|entry| entry.columns).copied().collect();
+    words.extend(plain);
+    words.extend(lists.into_iter().map(str::to_owned));
     Some(words)
 }
 
@@ -64,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn an_evaluation_reads_no_lists_and_an_id_only_by_name() {
+    fn an_evaluation_reads_the_lists_of_its_metrics_and_an_id_only_by_name() {
         let cells = |row: &str| {
             let row = ("row".to_owned(), Value::Text(row.to_owned()));
             let cells = Value::List(vec![Value::Table([row].into())]);
@@ -73,6 +79,8 @@ mod tests {
         };
         assert!(cells("lstm").contains(examples::LABEL));
         assert!(!cells("lstm").contains(examples::ORIGINAL));
+        assert!(!cells("lstm").contains(examples::P_AFTER));
+        assert!(cells("auc").contains(examples::P_AFTER));
         assert!(!cells("lstm").contains(examples::ID));
         assert!(cells("item {id}").contains(examples::ID));
     }

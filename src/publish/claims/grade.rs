@@ -39,6 +39,9 @@ fn toward(share: Share, holds: bool) -> Share {
 
 /// Why a claim cannot be more than uncertain, whatever the draws say.
 fn too_little(claim: &Claim, evidence: &Evidence) -> Option<String> {
+    if let Some(why) = &evidence.failure {
+        return Some(format!("its draws could not be computed: {why}"));
+    }
     if let Some(table) = &evidence.unknown {
         return Some(format!(
             "`{table}` depends on the seed and is not read through an evaluate stage: draws cannot vary its seeds"
@@ -145,6 +148,19 @@ mod tests {
             seeds: Some(share(seeds)),
             executions: Some(3),
             ..Evidence::default()
+        }
+    }
+
+    /// Without draws there is no saying how sure a verdict is.
+    #[test]
+    fn a_claim_whose_draws_failed_is_uncertain() {
+        let failed = Evidence {
+            failure: Some("no column `p_after`".to_owned()),
+            ..Evidence::default()
+        };
+        for plain in [Verdict::Reproduced, Verdict::NotReproduced] {
+            let why = "its draws could not be computed: no column `p_after`".to_owned();
+            assert_eq!(graded(plain, &failed), Verdict::Uncertain(why));
         }
     }
 

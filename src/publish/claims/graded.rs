@@ -35,7 +35,7 @@ pub fn grade_all(
     let keys: Vec<Digest> = judged.iter().map(|one| key(one.claim)).collect();
     let mut missing = Vec::new();
     for (n, one) in judged.iter_mut().enumerate().filter(|(_, one)| asks(one)) {
-        match kept::find(store.root(), &keys[n]) {
+        match find(store, &keys[n]) {
             Some(evidence) => settle(one, evidence),
             None => missing.push(n),
         }
@@ -52,7 +52,11 @@ pub fn grade_all(
     let done = |n: usize| (drawing.progress)(n as u64, draws);
     let found = draw::evidence(results.plan, claims, &asked, &prepared, draws, done);
     for (n, evidence) in missing.into_iter().zip(found) {
-        let evidence = kept::keep(store.root(), &keys[n], &evidence);
+        // What failed is tried again the next time.
+        let evidence = match evidence.failure {
+            None => kept::keep(store.root(), &keys[n], &evidence),
+            Some(_) => evidence,
+        };
         settle(&mut judged[n], evidence);
     }
     Ok(())
@@ -74,11 +78,11 @@ pub fn grade_kept(
         };
         return grade_all(claims, results, judged, &drawing);
     }
-    let find = |one: &Judged<'_>| {
+    let kept = |one: &Judged<'_>| {
         let key = key(&outline, claims, one.claim, DRAWS);
-        asks(one).then(|| kept::find(store.root(), &key))
+        asks(one).then(|| find(store, &key))
     };
-    let found: Vec<Option<Option<Evidence>>> = judged.iter().map(find).collect();
+    let found: Vec<Option<Option<Evidence>>> = judged.iter().map(kept).collect();
     if found.contains(&Some(None)) {
         return Ok(());
     }
@@ -88,6 +92,12 @@ pub fn grade_kept(
         }
     }
     Ok(())
+}
+
+/// What is kept from before. Earlier versions also kept what failed.
+fn find(store: &Store, key: &Digest) -> Option<Evidence> {
+    let kept: Option<Evidence> = kept::find(store.root(), key);
+    kept.filter(|evidence| evidence.failure.is_none())
 }
 
 /// What draws would be about; none if there is nothing to grade.
