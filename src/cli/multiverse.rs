@@ -123,18 +123,20 @@ pub fn estimate(global: &Global) -> Result<(), Exit> {
     let mut known: Vec<(String, Duration)> = Vec::new();
     for world in &all {
         let (to_run, time, unknown) = cost(&in_world(global, world), store.as_ref(), &mut known)?;
-        let at_least = if unknown > 0 { "at least " } else { "" };
+        let takes = match unknown {
+            0 => seconds(time),
+            all if all == to_run => {
+                "how long is not known: nothing like it has been run".to_owned()
+            }
+            _ => format!("at least {}", seconds(time)),
+        };
         if global.json {
             out!(
                 "{}",
                 json!({ "world": world.name(), "to_run": to_run, "seconds": time.as_secs_f64(), "unknown": unknown })
             );
         } else {
-            out!(
-                "{}: {to_run} to run, {at_least}{}",
-                world.name(),
-                seconds(time)
-            );
+            out!("{}: {to_run} to run, {takes}", world.name());
         }
     }
     Ok(())

@@ -111,7 +111,9 @@ fn would_decide(evidence: &Evidence, holds: bool) -> String {
 const MANY: f64 = 30.0;
 
 fn too_close() -> String {
-    "too close to its boundary for any number of seeds or items".to_owned()
+    format!(
+        "so close to its boundary that more than {MANY} times as many seeds or items would be needed"
+    )
 }
 
 fn margin_of(share: Share, holds: bool) -> f64 {
@@ -246,7 +248,7 @@ mod tests {
         );
         assert_eq!(
             why(&evidence(510, 520, 510)),
-            "too close to its boundary for any number of seeds or items"
+            "so close to its boundary that more than 30 times as many seeds or items would be needed"
         );
     }
 }
