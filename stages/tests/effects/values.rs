@@ -174,6 +174,7 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         (_, "rho") => other(float(0.5)),
         (_, "substeps") => other(int(2)),
         ("attack" | "adversarial-retrain", "start") => other(float(0.5)),
+        (_, "starts") => other(text("noise")),
         (_, "penalty") => other(float(50.0)),
         (_, "rate") => other(float(0.5)),
         (_, "mix") => other(text("batch")),

@@ -87,6 +87,7 @@ impl Characters {
             ("kernels", Value::Int(10)),
             ("width", Value::Int(3)),
             ("dim", Value::Int(5)),
+            ("forget_bias", Value::Float(0.0)),
         ];
         let victim = run(&Train, &[("rows", &grid["tokens"])], &given, 3).unwrap();
         Characters {
