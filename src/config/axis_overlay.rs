@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use store::Value;
 
 use super::tree::{Entry, Node, Raw, Table};
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::{Diagnostic, Span, nearest};
 
 /// The values of axes in the file that an overlay leaves out, by axis.
 pub type LeftOut = HashMap<String, Vec<Value>>;
@@ -109,4 +109,21 @@ fn change_point(axis: &str, points: &mut Table, change: Entry) -> Result<(), Dia
                 .at(change.node.span, "write { param = value }"),
         ),
     }
+}
+
+/// `a.b.c = value` as tables within each other. `span`: where the keys are written.
+pub(super) fn nested(path: &[&str], span: Span, node: Node) -> Entry {
+    let mut path = path.iter().rev();
+    let entry = |key: &str, node| Entry {
+        key: key.to_owned(),
+        key_span: span,
+        node,
+    };
+    let last = entry(path.next().expect("a setting has a name"), node);
+    path.fold(last, |inner, key| {
+        let raw = Raw::Table(Table {
+            entries: vec![inner],
+        });
+        entry(key, Node { raw, span })
+    })
 }

@@ -2,9 +2,8 @@
 //! `"STAGE.param"`, or `"axes.AXIS.POINT.param"` for one point of an axis.
 
 use super::axis::Dotted;
-use super::axis_overlay::{self, LeftOut};
+use super::axis_overlay::{self, LeftOut, nested};
 use super::entries::{as_table, bad_name, is_name};
-use super::overlay::nested;
 use super::points::check_point;
 use super::tree::{Entry, Raw, Table};
 use crate::diagnostic::{Diagnostic, Span, nearest};

@@ -2,7 +2,7 @@
 //! They replace values in the tree before anything is checked, so that a wrong one is
 //! reported where it was written.
 
-use super::axis_overlay::{self, LeftOut};
+use super::axis_overlay::{self, LeftOut, nested};
 use super::entries::{as_table, unknown_key, wrong_type};
 use super::pipeline::PipelineRequest;
 use super::tree::{self, Entry, NoValue, Node, Raw, Table};
@@ -216,23 +216,6 @@ fn choice(path: &[&str], node: &Node, overlaid: &mut Overlaid) -> Result<(), Dia
         }
         _ => Err(Diagnostic::new("a choice is taken by --set choices.NAME=true").at(node.span, "")),
     }
-}
-
-/// `a.b.c = value` as tables within each other. `span`: where the keys are written.
-pub(super) fn nested(path: &[&str], span: Span, node: Node) -> Entry {
-    let mut path = path.iter().rev();
-    let entry = |key: &str, node| Entry {
-        key: key.to_owned(),
-        key_span: span,
-        node,
-    };
-    let last = entry(path.next().expect("a setting has a name"), node);
-    path.fold(last, |inner, key| {
-        let raw = Raw::Table(Table {
-            entries: vec![inner],
-        });
-        entry(key, Node { raw, span })
-    })
 }
 
 /// The value as TOML; what is not TOML at all is taken as a string, because a shell has
