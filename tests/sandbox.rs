@@ -42,7 +42,7 @@ fn a_file_that_is_not_declared_cannot_be_read() {
         return;
     }
     let lab = Lab::new("");
-    lab.write("secret.txt", "42\n");
+    lab.write("secret.txt", "swordfish\n");
     let file = lab.path("secret.txt");
     lab.write(
         "pipeline.toml",
@@ -135,7 +135,7 @@ fn the_pipelines_folder_is_closed_from_wherever_it_is_run() {
         return;
     }
     let lab = Lab::new("");
-    lab.write("secret.txt", "42\n");
+    lab.write("secret.txt", "swordfish\n");
     lab.write("bin/nothing", "");
     lab.write("pipeline.toml", &reads(&lab, "secret.txt"));
     let file = lab.path("pipeline.toml");
@@ -167,7 +167,7 @@ fn the_pipelines_folder_is_closed_from_wherever_it_is_run() {
         "{}",
         printed.stderr
     );
-    assert!(!printed.stdout.contains("42"));
+    assert!(!printed.stdout.contains("swordfish"));
 }
 
 fn script(lab: &Lab, name: &str, text: &str) {
@@ -463,7 +463,7 @@ fn a_program_cannot_end_what_started_it() {
 #[test]
 fn descriptors_are_not_inherited() {
     let lab = Lab::new(&command("{ cat <&9 || echo closed; }", ""));
-    lab.write("secret.txt", "42\n");
+    lab.write("secret.txt", "swordfish\n");
     let ablate = env!("CARGO_BIN_EXE_ablate");
     let run = format!("exec 9<secret.txt; exec {ablate} run");
     let ran = std::process::Command::new("sh")
@@ -474,7 +474,7 @@ fn descriptors_are_not_inherited() {
     let ran = CommandOutput::of(ran);
     assert_eq!(ran.code, 0, "{ran:?}");
     let log = lab.ablate(&["show", "c", "--log"]).good().stdout;
-    assert!(log.contains("closed") && !log.contains("42"), "{log}");
+    assert!(log.contains("closed") && !log.contains("swordfish"), "{log}");
 }
 
 #[test]
