@@ -474,7 +474,10 @@ fn descriptors_are_not_inherited() {
     let ran = CommandOutput::of(ran);
     assert_eq!(ran.code, 0, "{ran:?}");
     let log = lab.ablate(&["show", "c", "--log"]).good().stdout;
-    assert!(log.contains("closed") && !log.contains("swordfish"), "{log}");
+    assert!(
+        log.contains("closed") && !log.contains("swordfish"),
+        "{log}"
+    );
 }
 
 #[test]
