@@ -37,8 +37,8 @@ fn main() {
     println!("cargo:rustc-env=ABLATE_CRATES={}", crates.join(" "));
 }
 
-/// A position-independent program of this size has a quarter of a million addresses to mend each time it starts, which
-/// costs more than planning a hundred stages. A fixed address has none.
+/// A position-independent program of this size has 600,000 addresses to adjust each time it starts (`readelf -r`), and
+/// touches 1,661 pages to do so. At a fixed address it has none to adjust, and touches 171 (`perf stat ablate --version`).
 fn start_fast() {
     let is = |variable: &str, value: &str| std::env::var(variable).is_ok_and(|it| it == value);
     if is("PROFILE", "release")

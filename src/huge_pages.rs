@@ -1,5 +1,5 @@
-//! Whether memory comes in huge pages. Stages are faster with them. Planning touches a few megabytes, and clearing two
-//! for every page it asks for takes longer than the planning: a no-op of 1,000 stages spent half its time on it.
+//! Whether memory comes in huge pages. Computing gains from them. Planning touches a few megabytes here and there, and
+//! a huge page costs the clearing of two: without them a no-op of 1,000 stages took 40 ms of CPU time instead of 51.
 //!
 //! Where the system has no such switch nothing changes.
 

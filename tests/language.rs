@@ -147,6 +147,10 @@ fn two_classifiers_are_compared_item_by_item() {
     assert_eq!(found["columns"][0]["mcnemar"]["only_first"], 4);
     let without = lab.ablate(&["compare", "answers[model=a]", "t"]);
     insta::assert_snapshot!("items_that_tell_nothing", without.stderr);
+    let misspelt = lab.ablate(&["compare", "answers[model=a]", "answer[model=b]"]);
+    insta::assert_snapshot!("items_of_a_misspelt_stage", misspelt.stderr);
+    let page = lab.ablate(&["compare", "answers", "answers", "--html"]);
+    insta::assert_snapshot!("items_as_a_page", page.stderr);
     let many = lab.ablate(&["compare", "t", "answers"]);
     insta::assert_snapshot!("items_of_several_instances", many.stderr);
 }

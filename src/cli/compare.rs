@@ -11,6 +11,7 @@ use super::global::Global;
 use super::print::{note, out};
 use super::run_selection;
 use super::{compare_items, file, report};
+use crate::diagnostic::Diagnostic;
 use crate::publish::report::compare::{self, Compared, Side};
 
 /// What `compare` takes.
@@ -40,6 +41,10 @@ pub struct Arguments {
 pub fn compare(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let store = global.needed_store()?;
     if are_results(global, &store, arguments) {
+        if arguments.html {
+            let what = "--html compares runs, and these are results";
+            return Err(Diagnostic::new(what).help("leave it out").into());
+        }
         return compare_items::compare(global, &store, [&arguments.old, &arguments.new]);
     }
     let side = |name: &str| side(global, &store, name);
@@ -63,11 +68,12 @@ pub fn compare(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     report::unless_wrong(&compared.lost)
 }
 
-/// Runs come first: a tag may have a stage's name.
+/// Whether either names a result: then the other is meant to be one too, and is misspelt if it is none. Runs come
+/// first: a tag may have a stage's name.
 fn are_results(global: &Global, store: &Store, arguments: &Arguments) -> bool {
     let is_run = |name: &str| run_selection::named(global, store, name).is_ok();
     let is_result = |name: &str| !is_run(name) && compare_items::is_result(global, name);
-    !arguments.html && is_result(&arguments.old) && is_result(&arguments.new)
+    is_result(&arguments.old) || is_result(&arguments.new)
 }
 
 fn side(global: &Global, store: &Store, name: &str) -> Result<Side, Exit> {

@@ -35,8 +35,8 @@ pub struct ComparedColumn {
 /// Compares all columns of numbers, or of yes or no, that both tables have; and whether predictions are correct. The
 /// error is a sentence.
 pub fn compare(tables: [&RecordBatch; 2]) -> Result<Vec<ComparedColumn>, String> {
-    let [first, second] = tables.map(rows_by_id);
-    let (first, second) = (first?, second?);
+    let first = rows_by_id(tables[0]).map_err(|why| format!("the first {why}"))?;
+    let second = rows_by_id(tables[1]).map_err(|why| format!("the second {why}"))?;
     let pairs: Vec<[usize; 2]> = first
         .iter()
         .filter_map(|(id, row)| Some([*row, *second.get(id)?]))
@@ -60,13 +60,13 @@ pub fn compare(tables: [&RecordBatch; 2]) -> Result<Vec<ComparedColumn>, String>
 fn rows_by_id(table: &RecordBatch) -> Result<BTreeMap<&str, usize>, String> {
     let ids = table.column_by_name(ID);
     let ids = ids.and_then(|ids| ids.as_string_opt::<i32>());
-    let ids = ids.ok_or(format!("it has no column `{ID}` of texts to pair rows by"))?;
+    let ids = ids.ok_or(format!("has no column `{ID}` of texts to pair rows by"))?;
     let mut rows = BTreeMap::new();
     for (row, id) in ids.iter().enumerate() {
         let id = id.unwrap_or_default();
         if rows.insert(id, row).is_some() {
             return Err(format!(
-                "it has several rows with the {ID} `{id}`, so rows cannot be paired: keep one of each item by an sql stage"
+                "has several rows with the {ID} `{id}`, so rows cannot be paired: keep one of each item by an sql stage"
             ));
         }
     }
@@ -200,7 +200,10 @@ mod tests {
         );
         let twice = table(&["p", "p"], &[true, false], &[1, 2]);
         let why = compare([&a, &twice]).unwrap_err();
-        assert!(why.contains("several rows with the id `p`"), "{why}");
+        assert!(
+            why.starts_with("the second has several rows with the id `p`"),
+            "{why}"
+        );
         assert!(compare([&a, &a]).unwrap().is_empty(), "nothing differs");
     }
 }

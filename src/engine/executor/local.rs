@@ -1,7 +1,7 @@
 //! Executes jobs on threads of this process.
 //!
-//! Each job has a pool of its own while it runs. In one pool for all, a thread that waits for a part of one stage takes
-//! up another stage as a whole: an attack of 11 seconds once waited 12 minutes for a training in its own thread.
+//! Each job runs in a thread pool of its own. If all jobs shared one pool, a thread waiting for part of one stage could
+//! pick up another whole stage: an 11-second attack once took 12 minutes because its thread had started a training.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
