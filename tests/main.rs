@@ -25,6 +25,7 @@ mod house;
 mod lab;
 mod language;
 mod layers;
+mod lock;
 mod memory;
 mod models;
 mod new_attack;
