@@ -19,6 +19,7 @@ mod examples;
 mod exchange;
 mod export;
 mod faults;
+mod file_systems;
 mod forged;
 mod golden;
 mod house;

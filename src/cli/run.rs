@@ -44,6 +44,9 @@ pub struct Arguments {
     /// Name this run, which keeps its results from gc
     #[arg(long, value_name = "NAME")]
     tag: Option<String>,
+    /// Keep the store's database in this folder on a local disk, from now on: for stores on network file systems
+    #[arg(long, value_name = "DIR")]
+    db: Option<PathBuf>,
     /// Compare what comes out with this lock; the exit code is 1 if it differs [default: results.lock beside the
     /// pipeline file]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
@@ -70,7 +73,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.targets))?;
     let lock = locked::asked_for(global, &arguments.locked, &pipeline.name)?;
 
-    let store = Store::open(&global.store_path())?;
+    let store = Store::open_with(&global.store_path(), arguments.db.as_deref())?;
     let file = global.file.file_name().unwrap_or_default();
     let environment = Arc::new(environment.join().expect("looking does not panic"));
     let run = store.begin_run(&NewRun {
@@ -84,6 +87,13 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         tag: arguments.tag.clone(),
     })?;
     let reporter = reporter(global);
+    if let Some(file_system) = store.network() {
+        let note = format!(
+            "the store lies on {file_system}: one process at a time may use it, and others are refused. \
+             `--db DIR` keeps its database on a local disk, which several may use"
+        );
+        reporter.event(Event::Note(&note));
+    }
     let claims = read_claims(global, &plan, reporter.as_ref());
     let tally = scheduler::run(&scheduler::RunRequest {
         plan: &plan,
