@@ -16,6 +16,7 @@ use arrow::record_batch::RecordBatch;
 use crate::config::{self, PipelineRequest};
 use crate::diagnostic;
 use crate::inspect::audit::check;
+use crate::inspect::lock::Lock;
 use crate::publish::{claims, manuscript};
 use crate::{environment, plan};
 
@@ -311,6 +312,28 @@ fn proofs() {
             let _ = checked.holds();
         }
     });
+}
+
+#[test]
+fn locks() {
+    let digest = store::Digest::of(b"x");
+    let stage =
+        format!("{{ outputs = {{ rows = \"{digest}\" }}, promise = \"p\", key = \"{digest}\" }}");
+    let lock = format!(
+        "format = 1\npipeline = \"p\"\nmachine = \"avx\"\n[stages]\n\"a[k=1]\" = {stage}\n\"b\" = {stage}\n"
+    );
+    assert!(Lock::parse(&lock).is_ok(), "the seed is one");
+    fuzz(
+        "results.lock",
+        &texts(&[&lock, "format = 1\n"]),
+        3000,
+        |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            if let Ok(lock) = Lock::parse(&text) {
+                assert_eq!(Lock::parse(&lock.to_string()), Ok(lock));
+            }
+        },
+    );
 }
 
 #[test]

@@ -68,6 +68,7 @@ fn every_paper_runs_small() {
         let smoke = ["-f", file, "--store", store, "--profile", "smoke"];
         let run = lab.ablate(&[&smoke[..], &["run"]].concat());
         assert_eq!(run.code, 0, "{}\n{}", run.stdout, run.stderr);
+        crate::lock::is_as_committed(&lab, &smoke, &folder);
         let again = lab.ablate(&[&smoke[..], &["run"]].concat());
         assert!(!again.stdout.contains("ran  "), "{}", again.stdout);
         // A tenth of the draws: in a build for tests all of them take minutes.

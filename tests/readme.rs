@@ -1,6 +1,8 @@
 //! The tour is run: every `$ ablate …` of docs/tour.md prints what it says.
 //! `UPDATE_README=1 cargo test readme` writes the output anew.
 
+use std::path::Path;
+
 use crate::lab::Lab;
 
 #[test]
@@ -73,6 +75,7 @@ fn the_quick_start_prints_what_the_readme_says() {
     let lab = Lab::new(&file("pipeline.toml"));
     lab.write("claims.toml", &file("claims.toml"));
     assert_eq!(lab.ablate(&["run"]).code, 0);
+    crate::lock::is_as_committed(&lab, &[], Path::new(root));
     let again = lab.ablate(&["run"]);
     assert!(again.stdout.contains("cached"), "{}", again.stdout);
     assert!(!again.stdout.contains("ran  "), "{}", again.stdout);

@@ -194,7 +194,7 @@ fn stores_that_agree_and_stores_that_do_not() {
          name one that was filled independently\n"
     );
     let printed = lab.ablate(&["challenge", "nowhere"]);
-    let expected = "error: `nowhere` does not exist\n |\n = help: name the other store, or the folder of the pipeline that filled it\n";
+    let expected = "error: `nowhere` does not exist\n |\n = help: name the other store, the folder of the pipeline that filled it, or a results.lock\n";
     assert_eq!((printed.code, printed.stderr.as_str()), (1, expected));
 }
 

@@ -1,4 +1,4 @@
-//! `ablate challenge`: what two stores made for the same keys.
+//! `ablate challenge`: what two stores made for the same keys, or a store beside a lock.
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +14,15 @@ use crate::inspect::challenge::{self, Challenge};
 /// What `challenge` takes.
 #[derive(Args)]
 pub struct Arguments {
-    /// The other store, or the folder that its `.ablate` is in
+    /// The other store, the folder that its `.ablate` is in, or a file that `ablate lock` wrote
     other: PathBuf,
 }
 
-/// Compares two stores.
+/// Compares two stores, or a store with a lock.
 pub fn challenge(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
+    if arguments.other.is_file() {
+        return super::locked::challenge(global, &arguments.other);
+    }
     let here = global.needed_store()?;
     let beside = arguments.other.join(".ablate");
     let root = match beside.is_dir() {
@@ -93,6 +96,6 @@ fn no_store(other: &Path) -> Exit {
         true => format!("`{name}` is not a store, and has no folder `.ablate`"),
         false => format!("`{name}` does not exist"),
     };
-    let help = "name the other store, or the folder of the pipeline that filled it";
+    let help = "name the other store, the folder of the pipeline that filled it, or a results.lock";
     Exit::Failed(Diagnostic::new(what).help(help))
 }

@@ -24,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Trust",
-        &["audit", "verify", "replay", "accept", "challenge"],
+        &["audit", "verify", "replay", "accept", "lock", "challenge"],
     ),
     (
         "Publish",
@@ -42,7 +42,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Shared options that a command has no use for.
-const IGNORED: [(&str, &[&str]); 12] = [
+const IGNORED: [(&str, &[&str]); 13] = [
     (
         "kinds",
         &["file", "store", "profile", "set", "memory", "quiet"],
@@ -59,6 +59,7 @@ const IGNORED: [(&str, &[&str]); 12] = [
     ("graph", &["store", "quiet"]),
     ("gc", &["profile", "set", "memory"]),
     ("fsck", &["profile", "set", "memory"]),
+    ("lock", &["set", "memory"]),
     ("challenge", &["profile", "set", "memory", "quiet"]),
     ("serve", &["profile", "set"]),
     ("runs", &["memory", "quiet"]),

@@ -27,6 +27,8 @@ mod graph;
 mod kinds;
 mod kinds_markdown;
 mod lint;
+mod lock;
+mod locked;
 mod ls;
 mod manuscript;
 mod multiverse;
@@ -110,7 +112,9 @@ enum Command {
     Lint(lint::Arguments),
     /// Resolve the references in a manuscript
     Render(render::Arguments),
-    /// Compare the results of two stores for the same keys
+    /// Write results.lock: what each stage gave, to be committed
+    Lock(lock::Arguments),
+    /// Compare results with those of another store, or with results.lock
     Challenge(challenge::Arguments),
     /// Write a run as one page: claims, results, figures, examples, provenance
     Report(report::Arguments),
@@ -197,6 +201,7 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
         Command::Accept(arguments) => accept::accept(&global, &arguments),
         Command::Lint(arguments) => lint::lint(&global, &arguments),
         Command::Render(arguments) => render::render(&global, &arguments),
+        Command::Lock(arguments) => lock::lock(&global, &arguments),
         Command::Challenge(arguments) => challenge::challenge(&global, &arguments),
         Command::Report(arguments) => report::report(&global, &arguments),
         Command::Serve(arguments) => serve::serve(&global, &arguments),

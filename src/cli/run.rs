@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use store::{NewRun, RunId, RunOutcome, Status, Store};
 
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
+use super::locked;
 use super::places::Places;
 use super::stop::{checkpoint_requests, stop_flag};
 use crate::engine::checkpoint::CheckpointTimes;
@@ -42,6 +44,13 @@ pub struct Arguments {
     /// Name this run, which keeps its results from gc
     #[arg(long, value_name = "NAME")]
     tag: Option<String>,
+    /// Keep the store's database in this folder on a local disk, from now on: for stores on network file systems
+    #[arg(long, value_name = "DIR")]
+    db: Option<PathBuf>,
+    /// Compare what comes out with this lock; the exit code is 1 if it differs [default: results.lock beside the
+    /// pipeline file]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    locked: Option<Option<PathBuf>>,
     #[command(flatten)]
     places: Places,
 }
@@ -62,8 +71,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let environment = std::thread::spawn(move || environment::capture(&path, jobs));
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.targets))?;
+    let lock = locked::asked_for(global, &arguments.locked, &pipeline.name)?;
 
-    let store = Store::open(&global.store_path())?;
+    let store = Store::open_with(&global.store_path(), arguments.db.as_deref())?;
     let file = global.file.file_name().unwrap_or_default();
     let environment = Arc::new(environment.join().expect("looking does not panic"));
     let run = store.begin_run(&NewRun {
@@ -77,6 +87,13 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         tag: arguments.tag.clone(),
     })?;
     let reporter = reporter(global);
+    if let Some(file_system) = store.network() {
+        let note = format!(
+            "the store lies on {file_system}: one process at a time may use it, and others are refused. \
+             `--db DIR` keeps its database on a local disk, which several may use"
+        );
+        reporter.event(Event::Note(&note));
+    }
     let claims = read_claims(global, &plan, reporter.as_ref());
     let tally = scheduler::run(&scheduler::RunRequest {
         plan: &plan,
@@ -115,9 +132,22 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         0 => Vec::new(),
         _ => odd(&plan, &store, run).unwrap_or_default(),
     };
+    let lock = lock.filter(|_| !tally.interrupted);
+    let compared = match &lock {
+        Some(lock) => locked::compared(lock, &plan, &wanted, &store)?,
+        None => Vec::new(),
+    };
+    let tell = || {
+        lock.as_ref()
+            .map(|lock| locked::tell(global, lock, &compared))
+    };
+    // For programs the end comes last, for people what they asked for.
+    let early = if global.json { tell() } else { None };
     report_end(global, reporter.as_ref(), &tally, &counts, &odd);
+    let confirmed = early.or_else(tell).transpose()?.unwrap_or(true);
     match code {
-        0 => Ok(()),
+        0 if confirmed => Ok(()),
+        0 => Err(Exit::Code(1)),
         code => Err(Exit::Code(code)),
     }
 }

@@ -8,6 +8,7 @@ pub mod draws;
 pub mod explain;
 pub mod items;
 pub mod kept;
+pub mod lock;
 pub mod status;
 pub mod stored;
 pub mod summaries;

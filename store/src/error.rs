@@ -88,6 +88,58 @@ pub enum Error {
         root: PathBuf,
     },
 
+    /// One process has the store, because of the file system that it lies on.
+    #[error(
+        "the store `{}` lies on {file_system}, where SQLite cannot share its database, and another process uses it{holder}: \
+         wait until that has ended, or keep the database on a local disk with `ablate run --db DIR`",
+        root.display()
+    )]
+    Exclusive {
+        /// The store's folder.
+        root: PathBuf,
+        /// What it lies on.
+        file_system: &'static str,
+        /// Which process it is, as far as is known.
+        holder: String,
+    },
+
+    /// A database was to lie where it cannot be shared.
+    #[error("`{}` lies on {file_system}: name a folder on a local disk for the database", folder.display())]
+    DatabaseOnNetwork {
+        /// The folder for the database.
+        folder: PathBuf,
+        /// What it lies on.
+        file_system: &'static str,
+    },
+
+    /// The store remembers a folder in which its database is not.
+    #[error(
+        "the database of the store `{}` is in `{}` on {host}, and is not to be found there now: run on that machine, or bring its folder back",
+        root.display(), folder.display()
+    )]
+    DatabaseElsewhere {
+        /// The store's folder.
+        root: PathBuf,
+        /// The folder of the database.
+        folder: PathBuf,
+        /// The machine that had it.
+        host: String,
+    },
+
+    /// The database of a store was to be another one.
+    #[error(
+        "the database of the store `{}` is in `{}`, and cannot be moved to `{}`: name the former, or an empty folder for a store whose database has not been moved yet",
+        root.display(), home.display(), folder.display()
+    )]
+    OtherDatabase {
+        /// The store's folder.
+        root: PathBuf,
+        /// Where its database is.
+        home: PathBuf,
+        /// Where it was to be.
+        folder: PathBuf,
+    },
+
     /// There is no store where one is needed.
     #[error("no store at `{}`: `ablate run` creates one", root.display())]
     NoStore {

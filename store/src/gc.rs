@@ -15,7 +15,8 @@ use crate::error::{At, Error};
 use crate::files::listing::{ObjectFile, list};
 use crate::files::{disk, scratch};
 use crate::objects::CHECKPOINTS;
-use crate::store::{alone, connections, database};
+use crate::place::Place;
+use crate::store::connections;
 
 /// What gc kept and removed, or would remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -41,14 +42,17 @@ pub struct GcReport {
 /// Needs the store for itself: while a run or another command uses it, the answer is `Busy`.
 /// A dry run removes nothing and needs no such right.
 pub fn gc(root: &Path, keep_runs: usize, dry_run: bool) -> Result<GcReport, Error> {
-    if !database(root).exists() {
+    let place = Place::of(root)?;
+    if !place.database().exists() {
         return Err(Error::NoStore {
             root: root.to_owned(),
         });
     }
-    let _alone = if dry_run { None } else { Some(alone(root)?) };
-    let (_, reader) = connections(root)?;
-    let kept = reached(&reader, keep_runs).at("read the runs in", &database(root))?;
+    // Looking takes no such right where several may look at once.
+    let looks = dry_run && place.network().is_none();
+    let _alone = if looks { None } else { Some(place.alone()?) };
+    let (_, reader) = connections(&place)?;
+    let kept = reached(&reader, keep_runs).at("read the runs in", &place.database())?;
     let mut report = GcReport::default();
     let mut folders = HashSet::new();
     for entry in list(&root.join("objects"))? {
@@ -100,7 +104,10 @@ fn checkpoints(root: &Path, dry_run: bool) -> Result<(u64, u64), Error> {
 /// They are evidence of a bad disk, so nobody does this unasked.
 pub fn empty_damaged(root: &Path, age: Duration, dry_run: bool) -> Result<(u64, u64), Error> {
     let folder = root.join("damaged");
-    let _alone = if dry_run { None } else { Some(alone(root)?) };
+    let _alone = match dry_run {
+        true => None,
+        false => Some(Place::of(root)?.alone()?),
+    };
     let (mut files, mut bytes) = (0, 0);
     for entry in fs::read_dir(&folder).at("list", &folder)? {
         let path = entry.at("list", &folder)?.path();

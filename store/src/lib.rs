@@ -21,6 +21,7 @@ mod lookup;
 mod mutex;
 mod nearest;
 mod objects;
+mod place;
 mod recording;
 mod records;
 mod run_log;

@@ -9,9 +9,11 @@
 //! locks/                   who makes which key right now, and who sets the store up
 //! store.lock               shared by all who use the store; gc needs it alone
 //! ```
+//!
+//! The database and the locks may lie elsewhere: `place`.
 
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -26,12 +28,14 @@ use crate::files::disk;
 use crate::files::scratch::{self, Scratch};
 use crate::lease::{Lease, Leases};
 use crate::mutex::lock;
+use crate::place::{Place, StoreLock, lock_file};
 use crate::records::RunId;
 
 /// An open store, to be shared by threads.
 #[derive(Debug)]
 pub struct Store {
     pub(crate) root: PathBuf,
+    place: Place,
     /// Objects written but not yet committed, with where they are now.
     pub(crate) pending: Mutex<HashMap<Digest, PathBuf>>,
     /// This process's temporary files; made when first needed.
@@ -47,12 +51,17 @@ pub struct Store {
     /// Says to others that a run of this process is under way.
     under_way: Mutex<HashMap<RunId, Lease>>,
     /// Tells gc that the store is in use, until the store is dropped.
-    _shared: Option<File>,
+    _shared: Option<StoreLock>,
 }
 
 impl Store {
     /// Opens the store in this folder, creating or upgrading it as needed.
     pub fn open(root: &Path) -> Result<Store, Error> {
+        Store::open_with(root, None)
+    }
+
+    /// The same; if a folder on a local disk is named for the database, that is moved there, and the store remembers.
+    pub fn open_with(root: &Path, database: Option<&Path>) -> Result<Store, Error> {
         for folder in ["", "objects", "tmp", "damaged", "locks"] {
             let folder = root.join(folder);
             disk::create_dir_all(&folder).at("create the folder", &folder)?;
@@ -62,7 +71,10 @@ impl Store {
         if fs::metadata(&ignore).map_or(true, |found| found.is_file() && found.len() == 0) {
             disk::write(&ignore, b"*\n").at("write", &ignore)?;
         }
-        let store = Store::connect(root)?;
+        let store = Store::connect(match database {
+            Some(folder) => Place::with_database_in(root, folder)?,
+            None => Place::of(root)?,
+        })?;
         let _ = scratch::sweep(&root.join("tmp"));
         Ok(store)
     }
@@ -71,12 +83,13 @@ impl Store {
     /// One of an older format is upgraded. One that may not be written, because it is somebody
     /// else's or on a read-only disk, can still be looked at.
     pub fn open_existing(root: &Path) -> Result<Option<Store>, Error> {
-        if !database(root).exists() {
+        let place = Place::of(root)?;
+        if !place.database().exists() {
             return Ok(None);
         }
-        match Store::connect(root) {
-            Err(empty @ Error::EmptyDatabase { .. }) => Err(empty),
-            Err(refused) => match Store::open_read_only(root) {
+        match Store::connect(place.clone()) {
+            Err(known @ (Error::EmptyDatabase { .. } | Error::Exclusive { .. })) => Err(known),
+            Err(refused) => match Store::open_read_only(place) {
                 // Says more than that it may not be written.
                 Err(older @ Error::OlderSchema { .. }) => Err(older),
                 looked => looked.map_err(|_| refused).map(Some),
@@ -85,27 +98,55 @@ impl Store {
         }
     }
 
-    fn open_read_only(root: &Path) -> Result<Store, Error> {
-        let shared = lock_file(&root.join("store.lock"));
-        let shared = shared.ok().filter(|file| file.lock_shared().is_ok());
-        let connection = || migrations::open_read_only(&database(root));
+    fn open_read_only(place: Place) -> Result<Store, Error> {
+        let database = place.database();
+        let connection = || migrations::open_read_only(&database);
         let writer = connection()?;
         Ok(Store {
-            root: root.to_owned(),
+            root: place.root().to_owned(),
             pending: Mutex::default(),
             scratch: Mutex::default(),
-            watched: Watched::new(database(root))?,
+            watched: Watched::new(database.clone())?,
             writer: Mutex::new(writer),
             reader: Mutex::new(connection()?),
             leases: None,
             under_way: Mutex::default(),
-            _shared: shared,
+            _shared: place.shared().ok(),
+            place,
         })
+    }
+
+    /// The objects of a store alone, for a process that neither looks up nor records anything: the database is not
+    /// opened, and no lock is taken. Temporary files go to `scratch`, on the same disk.
+    pub fn objects_only(root: &Path, scratch: &Path) -> Result<Store, Error> {
+        let memory = || Connection::open_in_memory().at("set up", root);
+        Ok(Store {
+            root: root.to_owned(),
+            pending: Mutex::default(),
+            scratch: Mutex::new(Some(Scratch::in_folder(scratch)?)),
+            watched: Watched::new(root.to_owned())?,
+            writer: Mutex::new(memory()?),
+            reader: Mutex::new(memory()?),
+            leases: None,
+            under_way: Mutex::default(),
+            _shared: None,
+            place: Place::nowhere(root),
+        })
+    }
+
+    /// Makes objects durable under their names, without a record of them: somebody else writes that.
+    pub fn publish(&self, digests: impl IntoIterator<Item = Digest>) -> Result<(), Error> {
+        self.make_durable(&digests.into_iter().collect())
     }
 
     /// The store's folder.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The network file system that the database lies on. Then this process has the store for itself.
+    pub fn network(&self) -> Option<&'static str> {
+        self.place.network()
     }
 
     /// Takes the right to make the result of this key, or `None` when another process or thread
@@ -145,26 +186,25 @@ impl Store {
             .transpose()
     }
 
-    fn connect(root: &Path) -> Result<Store, Error> {
-        let path = root.join("store.lock");
-        let shared = lock_file(&path)?;
-        shared.lock_shared().at("lock", &path)?;
-        let (writer, reader) = connections(root)?;
+    fn connect(place: Place) -> Result<Store, Error> {
+        let shared = place.shared()?;
+        let (writer, reader) = connections(&place)?;
         Ok(Store {
-            root: root.to_owned(),
+            root: place.root().to_owned(),
             pending: Mutex::default(),
             scratch: Mutex::default(),
-            watched: Watched::new(database(root))?,
+            watched: Watched::new(place.database())?,
             writer: Mutex::new(writer),
             reader: Mutex::new(reader),
-            leases: Some(Leases::open(&root.join("locks").join("keys"))?),
+            leases: Some(Leases::open(&place.locks().join("keys"))?),
             under_way: Mutex::default(),
             _shared: Some(shared),
+            place,
         })
     }
 
     pub(crate) fn database(&self) -> PathBuf {
-        database(&self.root)
+        self.place.database()
     }
 
     /// Reads rows, without waiting for a commit.
@@ -217,56 +257,31 @@ fn running_key(run: RunId) -> Digest {
     Digest::of(format!("run {run}").as_bytes())
 }
 
-/// Where the database of the store in this folder is.
-pub(crate) fn database(root: &Path) -> PathBuf {
-    root.join("provenance.db")
-}
-
-/// The whole store for one process, for as long as the file lives; `Busy` when others use it.
-pub(crate) fn alone(root: &Path) -> Result<File, Error> {
-    let path = root.join("store.lock");
-    let file = lock_file(&path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(Error::Busy {
-            root: root.to_owned(),
-        }),
-        Err(TryLockError::Error(source)) => Err(source).at("lock", &path),
-    }
-}
-
 /// A writing and a reading connection to a database of the newest format.
-pub(crate) fn connections(root: &Path) -> Result<(Connection, Connection), Error> {
-    let path = database(root);
+pub(crate) fn connections(place: &Place) -> Result<(Connection, Connection), Error> {
+    let path = place.database();
     // Two processes must not create or upgrade at once: SQLite does not wait when the
     // journal's mode is being changed, so they take turns here.
-    let locks = root.join("locks");
+    let locks = place.locks();
     disk::create_dir_all(&locks).at("create the folder", &locks)?;
     let turn = locks.join("setup");
     let file = lock_file(&turn)?;
     file.lock().at("lock", &turn)?;
     let empty = fs::metadata(&path).is_ok_and(|found| found.len() == 0);
-    if empty && has_objects(root) {
+    if empty && has_objects(place.root()) {
         return Err(Error::EmptyDatabase { path });
     }
-    Ok((migrations::open(&path)?, migrations::open_reader(&path)?))
+    let writer = match place.network() {
+        None => migrations::open(&path)?,
+        Some(_) => migrations::open_rollback(&path)?,
+    };
+    Ok((writer, migrations::open_reader(&path)?))
 }
 
 fn has_objects(root: &Path) -> bool {
     let folders = fs::read_dir(root.join("objects"));
     let mut folders = folders.into_iter().flatten().flatten();
     folders.any(|folder| fs::read_dir(folder.path()).is_ok_and(|mut files| files.next().is_some()))
-}
-
-fn lock_file(path: &Path) -> Result<File, Error> {
-    // Reading suffices to lock, so a store that was made by somebody else can be looked at.
-    match disk::open(OpenOptions::new().read(true), path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let opened = disk::open(OpenOptions::new().create(true).append(true), path);
-            opened.at("create the lock file", path)
-        }
-        other => other.at("open the lock file", path),
-    }
 }
 
 #[cfg(test)]

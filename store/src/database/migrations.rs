@@ -38,6 +38,27 @@ pub(crate) fn open(path: &Path) -> Result<Connection, Error> {
     Ok(connection)
 }
 
+/// The same with a rollback journal, for disks on which processes share no memory. Nobody else may have it open.
+pub(crate) fn open_rollback(path: &Path) -> Result<Connection, Error> {
+    let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE)?;
+    // Exclusive until the mode is changed: a WAL that was left by a local disk is then read without shared memory.
+    for (name, value) in [
+        ("locking_mode", "EXCLUSIVE"),
+        ("journal_mode", "DELETE"),
+        ("locking_mode", "NORMAL"),
+        // A rollback journal can be damaged by a power cut unless it is synced.
+        ("synchronous", "FULL"),
+    ] {
+        connection
+            .pragma_update(None, name, value)
+            .at("set up", path)?;
+    }
+    // The lock is given back by the next access, and that must be before another connection wants one.
+    migrate(&mut connection, path, STEPS)?;
+    version(&connection).at("read", path)?;
+    Ok(connection)
+}
+
 /// Opens another connection to a database that is up to date, to read it.
 pub(crate) fn open_reader(path: &Path) -> Result<Connection, Error> {
     let connection = connect(path, OpenFlags::empty())?;

@@ -2,6 +2,7 @@
 //! Knows nothing of tables and rows.
 
 pub(crate) mod disk;
+pub(crate) mod file_system;
 pub(crate) mod listing;
 pub(crate) mod scratch;
 pub(crate) mod spool;

@@ -3,6 +3,7 @@
 pub(crate) mod execution;
 mod housekeeping;
 mod objects;
+mod places;
 mod provenance;
 mod table;
 
