@@ -3,6 +3,7 @@
 mod common;
 
 mod contraction;
+mod coverage;
 mod generating;
 mod gradients;
 mod minilm;

@@ -12,6 +12,7 @@ pub mod dataset;
 pub mod embed;
 pub mod evaluate;
 pub mod ngrams;
+pub mod rnn_test;
 pub mod sql;
 pub mod table;
 pub mod tokenize;
@@ -31,6 +32,7 @@ pub static STAGES: &[&dyn Stage] = &[
     &train::Train,
     &attack::AttackStage,
     &adversarial_retrain::AdversarialRetrain,
+    &rnn_test::RnnTest,
     &evaluate::Evaluate,
 ];
 

@@ -122,6 +122,27 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
             let pair = entries(&[("word", text("film")), ("edited", text("fjlm"))]);
             other(Value::List(vec![pair]))
         }
+        ("evaluate", "top_fraction") => other(float(0.5)),
+        ("evaluate", "threshold") => other(float(0.9)),
+        ("rnn-test", "orientation") => other(text("cost")),
+        ("rnn-test", "coverage") => other(text("G_o")),
+        ("rnn-test", "strategy") => other(text("random")),
+        ("rnn-test", "states") => other(int(3)),
+        ("rnn-test", "ranks") => other(int(8)),
+        ("rnn-test", "swap_hc" | "restricted") => other(yes()),
+        ("rnn-test", "scale_first") => other(float(0.5)),
+        ("rnn-test", "scale_step") => under(float(0.7), vec![("scale_first", float(0.1))]),
+        ("rnn-test", "scale_last") => under(
+            float(0.2),
+            vec![("scale_first", float(0.1)), ("scale_step", float(0.1))],
+        ),
+        ("rnn-test", "split") => other(text("dev")),
+        ("rnn-test", "items") => other(int(3)),
+        ("rnn-test", "window") => other(int(6)),
+        ("rnn-test", "fall_back") => other(text("input")),
+        ("rnn-test", "top_fraction") => other(float(0.5)),
+        ("rnn-test", "threshold") => other(float(0.9)),
+        ("rnn-test", "gate_source") => other(text("authors")),
         ("attack", "split") => other(text("dev")),
         ("attack", "items") => other(int(3)),
         ("attack", "among") => other(text("correct")),
