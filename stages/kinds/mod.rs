@@ -11,6 +11,7 @@ pub mod command;
 pub mod dataset;
 pub mod embed;
 pub mod evaluate;
+pub mod misspell;
 pub mod ngrams;
 pub mod rnn_test;
 pub mod sql;
@@ -26,6 +27,7 @@ pub static STAGES: &[&dyn Stage] = &[
     &sql::Sql,
     &command::Command,
     &dataset::Dataset,
+    &misspell::Misspell,
     &tokenize::Tokenize,
     &embed::Embed,
     &ngrams::Ngrams,

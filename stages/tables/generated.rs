@@ -11,7 +11,6 @@ use arrow::record_batch::RecordBatch;
 
 use super::schema::table;
 use super::weights::with_metadata;
-use crate::Failure;
 
 table!("generated", "rnn-test", "A row for each input that was tried, in their order.", {
     ID = "id": "string", "The id of the row, or SPLIT/N for the N-th window of a text.";
@@ -23,6 +22,8 @@ table!("generated", "rnn-test", "A row for each input that was tried, in their o
     SCALE = "scale": "float64", "The factor of the gradient; null unless it is by the gradient.";
     L2 = "l2": "float64", "The L2 norm of the scaled gradient at that position.";
     POINT = "point": "list of float32", "Embedding plus scaled gradient: `new` has the embedding nearest to it.";
+    TEXT_BEFORE = "text_before": "string", "The input as it was, in words, without special tokens.";
+    TEXT_AFTER = "text_after": "string", "The input with the new token, likewise.";
     ORIGINAL = "original": "list of int32", "The input as it was.";
     ADVERSARIAL = "adversarial": "list of int32", "The input with the new token.";
     TARGET = "target": "list of int32", "What the model should predict.";
@@ -109,8 +110,17 @@ pub struct PredictionRow {
     pub bleu: f64,
 }
 
-/// The rows as a table. `name`: a token in words.
-pub fn write(rows: &[GeneratedRow], name: &dyn Fn(u32) -> String) -> RecordBatch {
+/// How tokens are written in words.
+pub struct Words<'a> {
+    /// One of them.
+    pub name: &'a dyn Fn(u32) -> String,
+    /// A text.
+    pub text: &'a dyn Fn(&[u32]) -> String,
+}
+
+/// The rows as a table.
+pub fn write(rows: &[GeneratedRow], words: &Words<'_>) -> RecordBatch {
+    let name = words.name;
     let float = |get: &dyn Fn(&GeneratedRow) -> Option<f64>| -> ArrayRef {
         Arc::new(Float64Array::from_iter(rows.iter().map(get)))
     };
@@ -144,6 +154,11 @@ pub fn write(rows: &[GeneratedRow], name: &dyn Fn(u32) -> String) -> RecordBatch
         (SCALE, float(&|row| row.scale)),
         (L2, float(&|row| row.l2)),
         (POINT, points(rows)),
+        (TEXT_BEFORE, text(&|row| Some((words.text)(&row.original)))),
+        (
+            TEXT_AFTER,
+            text(&|row| Some((words.text)(&row.adversarial))),
+        ),
         (ORIGINAL, tokens(&|row| row.original.clone())),
         (ADVERSARIAL, tokens(&|row| row.adversarial.clone())),
         (TARGET, tokens(&|row| row.target.clone())),
@@ -274,25 +289,4 @@ impl Generated<'_> {
         let list = self.column(name, n)?.as_list_opt::<i32>()?.value(n);
         Some(list.as_primitive_opt::<Float32Type>()?.values().to_vec())
     }
-}
-
-/// The inputs that were changed, with their targets.
-pub fn changed(table: &RecordBatch) -> Result<Vec<(String, Vec<u32>, Vec<u32>)>, Failure> {
-    let rows = Generated(table);
-    let mut changed = Vec::new();
-    for n in 0..table.num_rows() {
-        let row = || {
-            let found = rows.flag(GENERATED, n)?;
-            let id = rows.text(ID, n)?;
-            Some((
-                found,
-                (id, rows.tokens(ADVERSARIAL, n)?, rows.tokens(TARGET, n)?),
-            ))
-        };
-        let (found, row) = row().ok_or_else(|| {
-            Failure::new("the input `generated` is not the output of an rnn-test stage")
-        })?;
-        changed.extend(found.then_some(row));
-    }
-    Ok(changed)
 }

@@ -3,13 +3,14 @@
 //! Paper: Guo et al., "RNN-Test: Towards Adversarial Testing for Recurrent Neural Network Systems", arXiv:1911.06155.
 //! One position of each input is changed ([`generate`]) along an orientation, a coverage or their sum ([`objective`]),
 //! to the token with the nearest embedding ([`nearest`]); what inputs cover adds up in their order. Language models
-//! read [`windows`]. `replay` re-checks what is stored by brute force.
+//! read [`windows`], spell checkers sentences ([`spelling`]). `replay` re-checks what is stored by brute force.
 
 mod generate;
 mod nearest;
 mod objective;
 mod replay;
 mod settings;
+mod spelling;
 mod tested;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -20,12 +21,13 @@ use store::Params;
 use crate::contract::description::{Description, Inputs, Port, Ports};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{
-    Blamed, ExpectedInputs, ExpectedModel, ExpectedOutputs, ExpectedRows, Mismatch,
+    Blamed, Expected, ExpectedInputs, ExpectedModel, ExpectedOutputs, ExpectedRows, Mismatch,
 };
 use crate::contract::follow::{Follow, Takes};
 use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
 use crate::params::settings::Settings;
+use crate::tables::schema::TableSchema;
 use crate::tables::{coverage, generated, rates};
 use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, models};
 use settings::TestSettings;
@@ -88,10 +90,18 @@ impl Stage for RnnTest {
         if let Some(victim) = victim {
             tested_model(params, victim)?;
         }
+        let known = |schema: &TableSchema| match victim.map(|model| model.name.as_str()) {
+            Some("lstm-lm") => schema.expected(),
+            Some(_) => {
+                let columns = schema.columns.iter().map(|column| column.name);
+                Expected::of_columns(&columns.collect::<Vec<_>>())
+            }
+            None => Expected::default(),
+        };
         Ok(vec![
-            generated::SCHEMA.expected(),
+            known(&generated::SCHEMA),
             coverage::SCHEMA.expected(),
-            rates::SCHEMA.expected(),
+            known(&rates::SCHEMA),
         ])
     }
 
@@ -128,9 +138,12 @@ impl Stage for RnnTest {
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
         let tested = Tested::open(task)?;
         let made = tested.generate(task)?;
-        let name = |token: u32| tested.name(token);
+        let words = generated::Words {
+            name: &|token| tested.name(token),
+            text: &|tokens| tested.text(tokens),
+        };
         Ok(Outputs::from([
-            ("generated".to_owned(), generated::write(&made.rows, &name)),
+            ("generated".to_owned(), generated::write(&made.rows, &words)),
             ("coverage".to_owned(), coverage::write(&made.coverage)),
             ("rates".to_owned(), rates::write(&made.rows)),
         ]))
@@ -141,9 +154,10 @@ impl Stage for RnnTest {
 fn tested_model(params: &Params, victim: &ExpectedModel) -> Result<(), Mismatch> {
     let name = &victim.name;
     let task = models::find(name).map(|model| model.entry().task);
-    if !["lstm-lm"].contains(&name.as_str()) {
-        let message = format!("`rnn-test` is for language models, and `victim` is `{name}`");
-        let help = "connect a train stage with model = \"lstm-lm\"";
+    if !["lstm-lm", "seq2seq"].contains(&name.as_str()) {
+        let message =
+            format!("`rnn-test` is for recurrent models of sequences, and `victim` is `{name}`");
+        let help = "connect a train stage with model = \"lstm-lm\" or \"seq2seq\"";
         return Err(Mismatch::new(
             Blamed::Input("victim".to_owned()),
             message,

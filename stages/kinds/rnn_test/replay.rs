@@ -10,11 +10,11 @@ use nn::victim::{Neural, Observed};
 
 use super::generate::Item;
 use super::nearest::squared;
-use super::tested::Tested;
+use super::tested::{Input, Tested};
 use crate::models::failure;
 use crate::tables::generated::{
     ADVERSARIAL, By, GENERATED, Generated, ID, LOSS_AFTER, LOSS_BEFORE, NEW, OLD, ORIGINAL, POINT,
-    POSITION, SCALE, TARGET,
+    POSITION, PREDICTED_AFTER, SCALE, TARGET,
 };
 use crate::tables::{coverage, generated};
 use crate::{Disagreement, Failure, Outputs, Replayed, Task};
@@ -23,16 +23,16 @@ use crate::{Disagreement, Failure, Outputs, Replayed, Task};
 /// instruction sets.
 pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replayed, Failure> {
     let tested = Tested::open(task)?;
-    let items = tested.items(task)?;
+    let (model, params) = tested.network()?;
+    let victim = Neural::new(model, params).map_err(failure)?;
+    let inputs = tested.inputs(task, &victim)?;
     let stored = Generated(&outputs["generated"]);
     let mut report = Report::default();
-    if stored.0.num_rows() != items.len() {
-        let (rows, inputs) = (stored.0.num_rows(), items.len());
+    if stored.0.num_rows() != inputs.len() {
+        let (rows, inputs) = (stored.0.num_rows(), inputs.len());
         report.add(None, "", ID, rows, format!("{inputs} inputs"));
         return Ok(report.replayed(rows, 0, 0));
     }
-    let (model, params) = tested.network()?;
-    let victim = Neural::new(model, params).map_err(failure)?;
     let span = model.layout().find("embedding");
     let span = span.ok_or_else(|| Failure::new("the victim has no embeddings"))?;
     let check = Check {
@@ -42,13 +42,20 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
         allowed: tested.allowed(),
         exact,
     };
-    let steps = items.iter().map(|item| item.input.len()).max().unwrap_or(0);
+    let steps = inputs
+        .iter()
+        .map(|input| input.item.input.len())
+        .max()
+        .unwrap_or(0);
     let spec = tested.settings().coverage;
     let mut covered = Coverage::new(CoverageSpec { steps, ..spec });
     let (mut values, mut found, mut asked) = (Vec::new(), 0, 0);
-    for (n, item) in items.iter().enumerate() {
-        let (now, queries) = check.row(&stored, n, item, &mut report)?;
+    for (n, input) in inputs.iter().enumerate() {
+        let (now, queries) = check.row(&stored, n, &input.item, &mut report)?;
         asked += queries;
+        if exact && report.list.is_empty() {
+            check.predictions(&stored, n, input, &mut report)?;
+        }
         if let Some(now) = now {
             found += 1;
             covered.record(&now.layers, &now.input).map_err(failure)?;
@@ -59,7 +66,7 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
         compare_coverage(&outputs["coverage"], &values, &mut report);
         compare_rates(&stored, outputs, &mut report);
     }
-    Ok(report.replayed(items.len(), found, asked))
+    Ok(report.replayed(inputs.len(), found, asked))
 }
 
 /// What does not agree.
@@ -180,6 +187,36 @@ impl Check<'_> {
         }
         let asked = 1 + usize::from(now.is_some());
         Ok((now, asked))
+    }
+
+    /// That what a sequence-to-sequence model makes of the row is what is stored.
+    fn predictions(
+        &self,
+        stored: &Generated<'_>,
+        n: usize,
+        input: &Input,
+        report: &mut Report,
+    ) -> Result<(), Failure> {
+        let adversarial = stored.tokens(ADVERSARIAL, n).unwrap_or_default();
+        let found = self.tested.predicted(self.victim, input, &adversarial)?;
+        let row = stored.row(n);
+        let told = row.map(|row| (row.predictions, row.undone));
+        let same = match (&found, &told) {
+            (None, Some((None, _))) => true,
+            (Some((rows, undone)), Some((Some(told), was))) => (rows, undone) == (told, was),
+            _ => false,
+        };
+        if !same {
+            let what = "another prediction of this input";
+            report.add(
+                Some(n),
+                &input.item.id,
+                PREDICTED_AFTER,
+                "a prediction",
+                what,
+            );
+        }
+        Ok(())
     }
 
     fn ask(&self, input: &[u32], target: &[u32]) -> Result<Observed, Failure> {

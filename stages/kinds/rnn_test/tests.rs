@@ -57,6 +57,63 @@ impl TestedText {
         }
     }
 
+    /// Two words of four, one of them with its first letters swapped or a letter too many, and a model that corrects.
+    pub fn spelling() -> TestedText {
+        let letters = [
+            "[PAD]", "[UNK]", "[EOS]", "[GO]", " ", "a", "b", "c", "d", "e",
+        ];
+        let letters = letters.map(str::to_owned).to_vec();
+        let stream = nn::Stream::new(6, "spelling");
+        let words = ["abcd", "dace", "bead", "eced"].map(|w| {
+            w.bytes()
+                .map(|b| 5 + i32::from(b - b'a'))
+                .collect::<Vec<i32>>()
+        });
+        let (mut texts, mut second): (Vec<Text>, _) = (Vec::new(), Vec::new());
+        for n in 0..600 {
+            let s = stream.item(n);
+            let right = [s.below(0, 4), s.below(1, 4)].map(|k| words[k].clone());
+            let mut wrong = right.clone();
+            let word = &mut wrong[s.below(2, 2)];
+            match s.below(3, 3) {
+                0 => word.swap(0, 1),
+                1 => word.insert(2, 5 + s.below(4, 5) as i32),
+                _ => {}
+            }
+            let joined =
+                |words: &[Vec<i32>; 2], end: &[i32]| [&words[0], &[4][..], &words[1], end].concat();
+            let split = if n < 500 {
+                "train"
+            } else if n < 530 {
+                "dev"
+            } else {
+                "test"
+            };
+            texts.push((split, 0, joined(&wrong, &[2])));
+            second.push(joined(&right, &[2]));
+        }
+        let rows = worded_tokens(&texts, |row| format!("text/{row}"), &letters);
+        let rows = crate::tests::trial::with_second(&rows, &second);
+        let given = [
+            ("model", text("seq2seq")),
+            ("units", Value::Int(24)),
+            ("dim", Value::Int(8)),
+            ("attention", Value::Int(12)),
+            ("reversed", Value::Bool(true)),
+            ("batch", Value::Int(20)),
+            ("epochs", Value::Int(14)),
+            ("learning_rate", Value::Float(0.01)),
+        ];
+        let victim = run(&Train, &[("rows", &rows)], &given, 1).unwrap()["weights"].clone();
+        TestedText {
+            inputs: vec![
+                ("victim", victim),
+                ("rows", rows),
+                ("vocab", listed(letters)),
+            ],
+        }
+    }
+
     fn run(&self, given: &[(&'static str, Value)]) -> Outputs {
         let inputs: Vec<(&str, &RecordBatch)> = self.inputs.iter().map(|(n, t)| (*n, t)).collect();
         run(&RnnTest, &inputs, given, 9).unwrap()
@@ -255,4 +312,71 @@ fn what_would_have_no_effect_is_refused() {
         ("swap_hc", Value::Bool(true)),
     ]);
     refused(&[("orientation", text("random")), ("coverage", text("CS"))]);
+}
+
+#[test]
+fn a_spell_checker_is_tested_where_it_corrects() {
+    let world = TestedText::spelling();
+    for mut given in methods() {
+        if given.contains(&("gate_source", text("authors"))) {
+            continue;
+        }
+        given.push(("scale_last", Value::Float(30.0)));
+        if given[0].1 == text("random") {
+            given.pop();
+        }
+        let outputs = world.run(&given);
+        let replayed = world.replay(&given, &outputs);
+        assert_eq!(replayed.disagreements, [], "{given:?}");
+        assert!(replayed.rows > 20, "{given:?}: {}", replayed.rows);
+        assert_eq!(
+            replayed.successes, replayed.rows,
+            "with a fall-back all are found"
+        );
+        let rates = &outputs["rates"];
+        let rate = |name: &str| rates[name].as_primitive::<Float64Type>().value(0);
+        assert_eq!(rate("gen_rate"), 1.0);
+        assert!(rate("suc_rate") >= 0.0 && rate("suc_rate") <= 1.0);
+        assert!(rate("bleu_before") > 0.5 && rate("wer_lev") >= rate("wer_lev_before") - 0.5);
+        let rows = &outputs["generated"];
+        let old = rows["old"].as_string::<i32>();
+        assert!(old.iter().all(|c| c != Some(" ") && c != Some("[EOS]")));
+    }
+}
+
+#[test]
+fn a_fall_back_is_counted() {
+    let world = TestedText::spelling();
+    let rate = |given: &[(&'static str, Value)], name: &str| {
+        let outputs = world.run(given);
+        let rates = outputs["rates"][name]
+            .as_primitive::<Float64Type>()
+            .value(0);
+        let by = outputs["generated"]["by"].as_string::<i32>();
+        let drawn = by.iter().filter(|by| *by == Some("fall-back")).count();
+        (rates, drawn)
+    };
+    let base = |fall_back: &str, last: f64| {
+        vec![
+            ("orientation", text("cost")),
+            ("fall_back", text(fall_back)),
+            ("scale_first", Value::Float(1e-6)),
+            ("scale_step", Value::Float(last)),
+            ("scale_last", Value::Float(last * 1.5)),
+        ]
+    };
+    // Factors so small that nothing is found by the gradient.
+    assert_eq!(rate(&base("none", 1e-6), "gen_rate"), (0.0, 0));
+    let (orient_rate, drawn) = rate(&base("word", 1e-6), "orient_rate");
+    assert!(orient_rate == 0.0 && drawn > 20, "{orient_rate} {drawn}");
+    // A factor that is large enough at some positions and not at others.
+    let some = [1.0, 10.0, 100.0, 1e3, 1e4, 1e5].into_iter().find(|last| {
+        let alone = rate(&base("none", *last), "gen_rate").0;
+        alone > 0.2 && alone < 0.95
+    });
+    let last = some.expect("between none and all");
+    let alone = rate(&base("none", last), "gen_rate").0;
+    let found = |fall_back| rate(&base(fall_back, last), "orient_rate").0;
+    let (word, input) = (found("word"), found("input"));
+    assert!(alone < word && word <= input, "{alone} {word} {input}");
 }

@@ -19,6 +19,7 @@ use crate::kinds::attack::tests::words;
 use crate::kinds::dataset::Dataset;
 use crate::kinds::embed::Embed;
 use crate::kinds::evaluate::Evaluate;
+use crate::kinds::misspell::Misspell;
 use crate::kinds::ngrams::Ngrams;
 use crate::kinds::rnn_test::RnnTest;
 use crate::kinds::rnn_test::tests::TestedText;
@@ -268,6 +269,22 @@ fn parameters_of_evaluation() {
 }
 
 #[test]
+fn parameters_of_misspellings() {
+    let base = vec![("noise", float(0.3))];
+    let inputs = vec![("rows", written())];
+    let walks: fn(&str) -> bool = all;
+    let (name, stage) = ("misspell".to_owned(), &Misspell as &dyn Stage);
+    let ground = Ground {
+        name,
+        stage,
+        base,
+        inputs,
+        walks,
+    };
+    walk_all(vec![("", ground)]);
+}
+
+#[test]
 fn parameters_of_data() {
     let sizes = entries(&[("train", int(21)), ("dev", int(8)), ("test", int(8))]);
     let base = vec![("name", text("reviews-grammar")), ("generate", sizes)];
@@ -319,7 +336,13 @@ fn parameters_of_test_generation() {
         ));
         base
     };
+    let spelling = Ground {
+        inputs: TestedText::spelling().inputs,
+        walks: |param| param == "fall_back",
+        ..ground("spelling", base("orientation", "cost"))
+    };
     walk_all(vec![
+        ("", spelling),
         ("", ground("state", base("orientation", "state"))),
         ("", ground("decision", base("orientation", "decision"))),
         ("", ground("DX", base("coverage", "DX"))),

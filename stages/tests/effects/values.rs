@@ -124,6 +124,9 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         }
         ("evaluate", "top_fraction") => other(float(0.5)),
         ("evaluate", "threshold") => other(float(0.9)),
+        ("misspell", "text") => other(text("another")),
+        ("misspell", "noise") => other(float(0.6)),
+        ("train", "reversed") => other(yes()),
         ("rnn-test", "orientation") => other(text("cost")),
         ("rnn-test", "coverage") => other(text("G_o")),
         ("rnn-test", "strategy") => other(text("random")),
