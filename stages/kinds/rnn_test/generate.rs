@@ -16,8 +16,9 @@ use nn::victim::{Neural, Observed};
 use rayon::prelude::*;
 
 use super::nearest::{Embeddings, Found};
-use super::objective::{add_direct, objective};
-use super::settings::{FallBack, Orientation, TestSettings};
+use super::objective::{Guide, add_direct, objective};
+use super::settings::{FallBack, Orientation, Scales, TestSettings};
+use crate::models::entry::ModelTask;
 use crate::models::failure;
 use crate::tables::generated::{By, GeneratedRow};
 use crate::{Failure, Watch};
@@ -60,8 +61,10 @@ pub struct Generator<'a> {
     pub settings: &'a TestSettings,
     /// What happens where the gradient changes nothing.
     pub fall_back: FallBack,
-    /// Whether the loss is averaged over tokens, and not summed.
-    pub mean_loss: bool,
+    /// What the model does.
+    pub task: ModelTask,
+    /// The factors of the gradient.
+    pub scales: Scales,
 }
 
 /// What came of it: a row for each input, and the coverage after each that was changed.
@@ -145,18 +148,13 @@ impl Generator<'_> {
     ) -> Result<(Vec<f64>, Vec<Option<Change>>), Failure> {
         let choose = |place: usize, seen: &Observed| {
             let item = &items[place];
-            let cost = match self.mean_loss {
-                true => 1.0 / item.target.len() as f64,
-                false => 1.0,
-            };
-            let stream = item.stream.item(GUIDANCE);
+            let guide = self.guide(item, covered);
             objective(
                 self.settings,
                 seen,
                 item.positions[0],
-                cost,
-                covered,
-                stream,
+                self.cost(item),
+                &guide,
             )
         };
         let passes = self.victim.observe_and_differentiate(originals, choose);
@@ -168,8 +166,7 @@ impl Generator<'_> {
                 let at = |position: usize| {
                     let mut row = gradient.input.row(position).to_vec();
                     if self.settings.coverage.gate_source == GateSource::Authors {
-                        let stream = item.stream.item(GUIDANCE);
-                        add_direct(self.settings, seen, position, covered, stream, &mut row);
+                        add_direct(&self.guide(item, covered), seen, position, &mut row);
                     }
                     self.follow(item, position, row)
                 };
@@ -188,6 +185,24 @@ impl Generator<'_> {
         Ok((losses, changes))
     }
 
+    /// The weight of the summed loss, as TensorFlow's sequence loss has it: a sum for language models, a mean for
+    /// others.
+    fn cost(&self, item: &Item) -> f64 {
+        match self.task {
+            ModelTask::Translate => 1.0 / item.target.len() as f64,
+            _ => 1.0,
+        }
+    }
+
+    /// What coverage looks at.
+    fn guide<'c>(&self, item: &Item, covered: &'c Coverage) -> Guide<'c> {
+        Guide {
+            guidance: self.settings.guidance(self.task, item.input.len()),
+            covered,
+            stream: item.stream.item(GUIDANCE),
+        }
+    }
+
     /// The first change along the gradient at a position.
     fn follow(&self, item: &Item, position: usize, mut gradient: Vec<f32>) -> Option<Change> {
         if self.settings.restricted {
@@ -198,9 +213,7 @@ impl Generator<'_> {
                 .for_each(|g| *g = (f64::from(*g) / length) as f32);
         }
         let own = item.input[position];
-        let found = self
-            .embeddings
-            .along(own, &gradient, self.settings.scales.each())?;
+        let found = self.embeddings.along(own, &gradient, self.scales.each())?;
         Some(Change {
             position,
             token: found.token,

@@ -2,12 +2,29 @@
 
 use nn::Stream;
 use nn::batch::Side;
-use nn::coverage::Coverage;
+use nn::coverage::{Coverage, Guidance, Guided};
 use nn::layers::Direction;
 use nn::objectives::{Objective, StateKind, StateTerm};
 use nn::victim::{LayerStates, Observed};
 
 use super::settings::{Orientation, TestSettings};
+
+/// What coverage looks at in one input.
+pub struct Guide<'a> {
+    /// How it chooses, if coverage is to rise.
+    pub guidance: Option<Guidance>,
+    /// What earlier inputs have covered.
+    pub covered: &'a Coverage,
+    /// Random numbers.
+    pub stream: Stream,
+}
+
+impl Guide<'_> {
+    fn objective(&self, seen: &Observed) -> Option<Guided> {
+        let guidance = self.guidance?;
+        Some(guidance.objective(&seen.layers, &seen.input, self.covered, self.stream))
+    }
+}
 
 /// The objective of one input at a position. `cost`: the weight of the summed loss.
 pub fn objective(
@@ -15,8 +32,7 @@ pub fn objective(
     seen: &Observed,
     position: usize,
     cost: f64,
-    covered: &Coverage,
-    stream: Stream,
+    guide: &Guide<'_>,
 ) -> Objective {
     let mut parts = Vec::new();
     match settings.orientation {
@@ -32,26 +48,15 @@ pub fn objective(
             parts.push((1.0, Objective::Ranks { step, last }));
         }
     }
-    if let Some(guidance) = settings.guidance {
-        let guided = guidance.objective(&seen.layers, &seen.input, covered, stream);
-        parts.push((1.0, guided.states));
-    }
+    parts.extend(guide.objective(seen).map(|guided| (1.0, guided.states)));
     Objective::Sum(parts)
 }
 
 /// What coverage adds to the gradient at a position where it looks at the input itself.
-pub fn add_direct(
-    settings: &TestSettings,
-    seen: &Observed,
-    position: usize,
-    covered: &Coverage,
-    stream: Stream,
-    gradient: &mut [f32],
-) {
-    let Some(guidance) = settings.guidance else {
+pub fn add_direct(guide: &Guide<'_>, seen: &Observed, position: usize, gradient: &mut [f32]) {
+    let Some(guided) = guide.objective(seen) else {
         return;
     };
-    let guided = guidance.objective(&seen.layers, &seen.input, covered, stream);
     for (step, unit, weight) in guided.input {
         if step == position {
             gradient[unit] += weight as f32;

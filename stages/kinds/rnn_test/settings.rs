@@ -56,7 +56,14 @@ pub const PARAMS: &[Param] = &[
         "Which states: those nearest to being covered, or uncovered ones at random.",
     )
     .when("coverage", METRICS),
-    Param::int("states", 50, 1, "How many states the coverage adds up.").when("coverage", METRICS),
+    Param::int(
+        "states",
+        50,
+        1,
+        "How many states the coverage adds up; default: 5 per token for language models, one per 5 tokens for sequence-to-sequence models.",
+    )
+    .when("coverage", METRICS)
+    .optional(),
     Param::int("ranks", 3, 2, "The last rank that counts against rank 1.")
         .when("orientation", &["decision"]),
     Param::flag(
@@ -71,12 +78,30 @@ pub const PARAMS: &[Param] = &[
         "Whether the gradient at the position is divided by its L2 norm.",
     )
     .when("orientation", BY_GRADIENT),
-    Param::float("scale_first", 5.0, (1e-6, 1e9), "The first factor of the gradient.")
-        .when("orientation", BY_GRADIENT),
-    Param::float("scale_step", 5.0, (1e-6, 1e9), "From one factor to the next.")
-        .when("orientation", BY_GRADIENT),
-    Param::float("scale_last", 65.0, (1e-6, 1e9), "The last factor.")
-        .when("orientation", BY_GRADIENT),
+    Param::float(
+        "scale_first",
+        5.0,
+        (1e-6, 1e9),
+        "The first factor of the gradient; default: 5 for language models, 1 for sequence-to-sequence models.",
+    )
+    .when("orientation", BY_GRADIENT)
+    .optional(),
+    Param::float(
+        "scale_step",
+        5.0,
+        (1e-6, 1e9),
+        "From one factor to the next; default: 5, or 2.",
+    )
+    .when("orientation", BY_GRADIENT)
+    .optional(),
+    Param::float(
+        "scale_last",
+        65.0,
+        (1e-6, 1e9),
+        "The last factor; default: 65, or 199.",
+    )
+    .when("orientation", BY_GRADIENT)
+    .optional(),
     Param::text("split", "test", "The rows to test."),
     Param::int("items", 0, 0, "How many inputs, the first ones; 0 = all."),
     Param::int(
@@ -135,10 +160,11 @@ impl Scales {
 pub struct TestSettings {
     pub orientation: Orientation,
     pub guidance: Option<Guidance>,
+    states: Option<usize>,
     pub ranks: usize,
     pub swap_hc: bool,
     pub restricted: bool,
-    pub scales: Scales,
+    scales: [Option<f64>; 3],
     pub items: usize,
     pub window: Option<usize>,
     pub fall_back: Option<FallBack>,
@@ -176,7 +202,8 @@ impl TestSettings {
             Some(_) => Some(Guidance {
                 metric: s.one_of("coverage", &named)?,
                 strategy: s.one_of("strategy", STRATEGIES)?,
-                elements: s.int("states")?,
+                // Whoever knows the input says how many.
+                elements: 0,
             }),
         };
         if orientation == Orientation::None && guidance.is_none() {
@@ -185,21 +212,7 @@ impl TestSettings {
                 "choose an orientation or a coverage, or orientation = \"random\" as a baseline";
             return Err(wrong("orientation", message, help));
         }
-        let scale = |name| s.maybe_float(name).unwrap_or(1.0);
-        let scales = Scales {
-            first: scale("scale_first"),
-            step: scale("scale_step"),
-            last: scale("scale_last"),
-        };
-        if scales.last < scales.first {
-            let (first, last) = (scales.first, scales.last);
-            let message = format!("`scale_last` is {last}, less than `scale_first`, {first}");
-            return Err(wrong(
-                "scale_last",
-                message,
-                "raise it, or lower `scale_first`",
-            ));
-        }
+        let scales = ["scale_first", "scale_step", "scale_last"].map(|name| s.maybe_float(name));
         let fall_back = match s.text("fall_back") {
             None => None,
             Some(_) => Some(s.one_of("fall_back", FALL_BACKS)?),
@@ -207,6 +220,7 @@ impl TestSettings {
         Ok(TestSettings {
             orientation,
             guidance,
+            states: s.maybe_int("states"),
             ranks: s.maybe_int("ranks").unwrap_or(3),
             swap_hc: s.flag("swap_hc").unwrap_or(false),
             restricted: s.flag("restricted").unwrap_or(false),
@@ -225,8 +239,41 @@ impl TestSettings {
     }
 }
 
+impl TestSettings {
+    /// The factors of the gradient, for a model of a task.
+    pub fn scales(&self, task: ModelTask) -> Result<Scales, ParamError> {
+        let defaults = match task {
+            ModelTask::Translate => [1.0, 2.0, 199.0],
+            _ => [5.0, 5.0, 65.0],
+        };
+        let [first, step, last] = [0, 1, 2].map(|n| self.scales[n].unwrap_or(defaults[n]));
+        if last < first {
+            let message = format!("`scale_last` is {last}, less than `scale_first`, {first}");
+            let help = "raise it, or lower `scale_first`";
+            return Err(wrong("scale_last", message, help));
+        }
+        Ok(Scales { first, step, last })
+    }
+
+    /// What coverage looks at in an input of so many tokens, for a model of a task.
+    pub fn guidance(&self, task: ModelTask, tokens: usize) -> Option<Guidance> {
+        let states = match task {
+            ModelTask::Translate => (tokens / 5).max(1),
+            _ => 5 * tokens,
+        };
+        let elements = self.states.unwrap_or(states);
+        self.guidance.map(|guidance| Guidance {
+            elements,
+            ..guidance
+        })
+    }
+}
+
 /// Refuses parameters that are for other models than those of a task.
 pub fn for_task(params: &Params, task: Option<ModelTask>) -> Result<(), ParamError> {
+    if let Some(task) = task {
+        TestSettings::read(params)?.scales(task)?;
+    }
     let idle = match task {
         Some(ModelTask::Language) => ["fall_back", "is for sequence-to-sequence models"],
         Some(ModelTask::Translate) => ["window", "is for language models"],

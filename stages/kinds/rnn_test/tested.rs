@@ -177,8 +177,8 @@ impl Tested {
             embeddings: &embeddings,
             settings: &self.settings,
             fall_back: self.fall_back(),
-            // As TensorFlow's sequence loss: summed for language models, a mean for others.
-            mean_loss: self.task == ModelTask::Translate,
+            task: self.task,
+            scales: self.settings.scales(self.task).map_err(failure)?,
         };
         let inputs = self.inputs(task, &victim)?;
         if self.settings.items > inputs.len() {
