@@ -17,6 +17,7 @@ table!("generated", "rnn-test", "A row for each input that was tried, in their o
     GENERATED = "generated": "bool", "Whether an adversarial input was found.";
     BY = "by": "string", "`gradient`, `random`, or `fall-back` for a random replacement after the gradient had changed nothing; null if none was found.";
     POSITION = "position": "int64", "The position that was changed; that of the attempt if none was.";
+    TRIED = "tried": "int64", "How many positions were tried: more than 1 only with a fall-back.";
     OLD = "old": "string", "The token at that position.";
     NEW = "new": "string", "The token there now; null if none was found.";
     SCALE = "scale": "float64", "The factor of the gradient; null unless it is by the gradient.";
@@ -75,6 +76,8 @@ pub struct GeneratedRow {
     pub by: Option<By>,
     /// Where.
     pub position: usize,
+    /// How many positions were tried.
+    pub tried: usize,
     /// The factor of the gradient.
     pub scale: Option<f64>,
     /// The length of the scaled gradient.
@@ -149,6 +152,7 @@ pub fn write(rows: &[GeneratedRow], words: &Words<'_>) -> RecordBatch {
         (GENERATED, flag(&|row| row.by.is_some())),
         (BY, text(&|row| row.by.map(|by| by.name().to_owned()))),
         (POSITION, int(&|row| row.position as u64)),
+        (TRIED, int(&|row| row.tried as u64)),
         (OLD, text(&|row| Some(name(row.original[row.position])))),
         (NEW, text(&new)),
         (SCALE, float(&|row| row.scale)),
@@ -256,6 +260,7 @@ impl Generated<'_> {
             id: self.text(ID, n)?,
             by: by.filter(|_| self.flag(GENERATED, n) == Some(true)),
             position: self.int(POSITION, n)? as usize,
+            tried: self.int(TRIED, n)? as usize,
             scale: self.float(SCALE, n),
             l2: self.float(L2, n),
             point: self.floats(POINT, n),

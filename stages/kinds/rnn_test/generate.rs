@@ -76,6 +76,8 @@ pub struct Made {
 /// A replacement at a position.
 struct Change {
     position: usize,
+    /// How many positions were tried.
+    tried: usize,
     token: u32,
     by: By,
     found: Option<Found>,
@@ -174,7 +176,14 @@ impl Generator<'_> {
                     FallBack::None => &item.positions[..1],
                     _ => &item.positions[..],
                 };
-                let followed = others.iter().find_map(|position| at(*position));
+                let numbered = others.iter().enumerate();
+                let followed = numbered.into_iter().find_map(|(n, position)| {
+                    let change = at(*position)?;
+                    Some(Change {
+                        tried: n + 1,
+                        ..change
+                    })
+                });
                 followed.or_else(|| match self.fall_back {
                     FallBack::None => None,
                     _ => self.drawn(item, By::FallBack),
@@ -216,6 +225,7 @@ impl Generator<'_> {
         let found = self.embeddings.along(own, &gradient, self.scales.each())?;
         Some(Change {
             position,
+            tried: 1,
             token: found.token,
             by: By::Gradient,
             found: Some(found),
@@ -231,8 +241,13 @@ impl Generator<'_> {
             .filter(|token| *token != item.input[position])
             .collect();
         let draw = |n: usize| item.stream.below(REPLACEMENT, n);
+        let tried = match by {
+            By::FallBack => item.positions.len(),
+            _ => 1,
+        };
         (!others.is_empty()).then(|| Change {
             position,
+            tried,
             token: others[draw(others.len())],
             by,
             found: None,
@@ -246,12 +261,14 @@ impl Generator<'_> {
         }
         let by = change.as_ref().map(|change| change.by);
         let position = change.as_ref().map_or(item.positions[0], |c| c.position);
+        let tried = change.as_ref().map_or(1, |change| change.tried);
         let found = change.and_then(|change| change.found);
         let backward = u64::from(self.settings.orientation != Orientation::Random);
         GeneratedRow {
             id: item.id.clone(),
             by,
             position,
+            tried,
             scale: found.as_ref().map(|found| found.scale),
             l2: found.as_ref().map(|found| found.l2),
             point: found.map(|found| found.point),

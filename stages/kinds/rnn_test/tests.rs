@@ -372,6 +372,20 @@ fn a_fall_back_is_counted() {
     });
     let last = some.expect("between none and all");
     let alone = rate(&base("none", last), "gen_rate").0;
+    let first = world.run(&base("word", last));
+    let (by, tried) = (&first["generated"]["by"], &first["generated"]["tried"]);
+    let tried = tried.as_primitive::<Int64Type>().values().iter();
+    let first: Vec<bool> = by
+        .as_string::<i32>()
+        .iter()
+        .zip(tried)
+        .map(|(by, tried)| by == Some("gradient") && *tried == 1)
+        .collect();
+    let share = first.iter().filter(|first| **first).count() as f64 / first.len() as f64;
+    assert_eq!(
+        share, alone,
+        "what is found at the first position is what is found without a fall-back"
+    );
     let found = |fall_back| rate(&base(fall_back, last), "orient_rate").0;
     let (word, input) = (found("word"), found("input"));
     assert!(alone < word && word <= input, "{alone} {word} {input}");
