@@ -35,6 +35,7 @@ mod output;
 mod pairs;
 mod papers;
 mod processes;
+mod queue;
 mod readme;
 mod report;
 mod report_browser;

@@ -45,6 +45,15 @@ pub fn folder(kind: &str) -> String {
     kind.replace('-', "_")
 }
 
+/// All code that decides results, of all kinds: a program with another one is another program.
+pub fn of_all() -> Digest {
+    let modules = MODULES
+        .iter()
+        .map(|(name, tokens, ..)| format!("{name} {tokens}\n"));
+    let crates = ENCODER.iter().map(|(name, sum)| format!("{name} {sum}\n"));
+    Digest::of(modules.chain(crates).collect::<String>().as_bytes())
+}
+
 /// The code of a kind.
 pub fn of_kind(kind: &str) -> Code {
     with_chosen(kind, &[])

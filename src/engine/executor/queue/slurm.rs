@@ -1,0 +1,193 @@
+//! Slurm: job arrays by `sbatch`, states by `squeue`. Accounting (`sacct`) is not needed: a job that Slurm has
+//! forgotten has left its result, or is lost.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
+
+use super::flight::Ending;
+use super::program::run;
+use super::{Queue, QueueState, Submission};
+use crate::config::SlurmSettings;
+use crate::engine::handover::Submitted;
+
+/// What Slurm runs: a file with the tasks of the array is handed to this program.
+const SCRIPT: &str = "#!/bin/sh\nexec \"$1\" worker --array \"$2\"\n";
+
+/// Seconds before the time limit at which a job is told to save a checkpoint.
+const WARNING: u32 = 60;
+
+/// A Slurm cluster.
+pub struct Slurm {
+    settings: SlurmSettings,
+    /// This program.
+    ablate: String,
+    batch: usize,
+}
+
+impl Slurm {
+    /// The cluster that this machine belongs to.
+    pub fn new(settings: SlurmSettings, ablate: String) -> Result<Slurm, String> {
+        let config = run(&["scontrol", "show", "config"])?.good("scontrol")?;
+        let value = |name: &str| {
+            let line = config
+                .lines()
+                .find(|line| line.trim_start().starts_with(name))?;
+            line.split_once('=')?.1.trim().parse::<usize>().ok()
+        };
+        // Indices are below this number.
+        let batch = value("MaxArraySize").unwrap_or(1_000);
+        Ok(Slurm {
+            settings,
+            ablate,
+            batch: batch.clamp(1, 1_000),
+        })
+    }
+
+    fn arguments(&self, tasks: &[Submission<'_>], tag: &str, folder: &str) -> Vec<String> {
+        let (resources, avoid) = (tasks[0].resources, tasks[0].avoid);
+        let mut arguments = vec![
+            "sbatch".to_owned(),
+            "--parsable".to_owned(),
+            // A job that Slurm starts again by itself would run twice under one number.
+            "--no-requeue".to_owned(),
+            "--job-name=ablate".to_owned(),
+            format!("--comment=ablate:{tag}"),
+            format!("--array=0-{}", tasks.len() - 1),
+            format!("--cpus-per-task={}", resources.cpus),
+            format!("--output={folder}/%a.log"),
+            format!("--signal=B:USR1@{WARNING}"),
+        ];
+        if resources.memory > 0 {
+            arguments.push(format!("--mem={}K", resources.memory.div_ceil(1024)));
+        }
+        if resources.time > 0 {
+            arguments.push(format!(
+                "--time={}:{:02}",
+                resources.time / 60,
+                resources.time % 60
+            ));
+        }
+        if resources.gpus > 0 {
+            arguments.push(format!("--gres=gpu:{}", resources.gpus));
+        }
+        if !avoid.is_empty() {
+            arguments.push(format!("--exclude={}", avoid.join(",")));
+        }
+        let named = [
+            ("partition", &self.settings.partition),
+            ("account", &self.settings.account),
+        ];
+        for (name, value) in named {
+            arguments.extend(value.as_ref().map(|value| format!("--{name}={value}")));
+        }
+        arguments.extend(self.settings.flags.iter().cloned());
+        arguments
+    }
+
+    /// All jobs of this user that Slurm still knows: number, state, comment.
+    fn known(&self) -> Result<Vec<(String, String, String)>, String> {
+        let format = "--format=%i|%T|%k";
+        let printed = run(&[
+            "squeue",
+            "--noheader",
+            "--array",
+            "--me",
+            "--states=all",
+            format,
+        ])?;
+        let lines = printed.good("squeue")?;
+        let known = lines.lines().filter_map(|line| {
+            let mut parts = line.trim().splitn(3, '|').map(str::to_owned);
+            Some((parts.next()?, parts.next()?, parts.next()?))
+        });
+        Ok(known.collect())
+    }
+}
+
+impl Queue for Slurm {
+    fn batch(&self) -> usize {
+        self.batch
+    }
+
+    fn submit(&mut self, tasks: &[Submission<'_>], tag: &str) -> Result<Vec<String>, String> {
+        let jobs = tasks[0].handover.folder().parent().unwrap_or("".as_ref());
+        let folder = jobs.join(format!("array-{tag}"));
+        let (script, list) = (folder.join("run.sh"), folder.join("tasks.json"));
+        let folders: Vec<PathBuf> = tasks
+            .iter()
+            .map(|it| it.handover.folder().to_owned())
+            .collect();
+        let written = fs::create_dir(&folder)
+            .and_then(|()| fs::write(&script, SCRIPT))
+            .and_then(|()| fs::write(&list, serde_json::to_vec(&folders)?));
+        written.map_err(|error| format!("cannot write `{}`: {error}", folder.display()))?;
+        let mut arguments = self.arguments(tasks, tag, &folder.display().to_string());
+        arguments.push(script.display().to_string());
+        arguments.push(self.ablate.clone());
+        arguments.push(list.display().to_string());
+        let printed = run(&arguments)?.good("sbatch")?;
+        // `123`, or `123;cluster`.
+        let number = printed.trim().split(';').next().unwrap_or_default();
+        match number.parse::<u64>() {
+            Ok(number) => Ok((0..tasks.len()).map(|n| format!("{number}_{n}")).collect()),
+            Err(_) => Err(format!(
+                "`sbatch` printed `{}`, not a job id",
+                printed.trim()
+            )),
+        }
+    }
+
+    fn find(&mut self, submitted: &Submitted) -> Result<Option<String>, String> {
+        let comment = format!("ablate:{}", submitted.tag);
+        let index = format!("_{}", submitted.index);
+        let known = self.known()?;
+        let found = known
+            .into_iter()
+            .find(|(id, _, theirs)| *theirs == comment && id.ends_with(&index));
+        Ok(found.map(|(id, ..)| id))
+    }
+
+    fn poll(&mut self, _: &[&str]) -> Result<HashMap<String, QueueState>, String> {
+        let known = self.known()?.into_iter();
+        Ok(known.map(|(id, state, _)| (id, read(&state))).collect())
+    }
+
+    fn cancel(&mut self, ids: &[&str]) {
+        for some in ids.chunks(200) {
+            let _ = run(&[&["scancel", "--full"][..], some].concat());
+        }
+    }
+}
+
+/// A state as `squeue` writes it. One that is not known is not an end.
+fn read(state: &str) -> QueueState {
+    match state {
+        "COMPLETED" | "FAILED" => QueueState::Ended(Ending::Ended),
+        "OUT_OF_MEMORY" => QueueState::Ended(Ending::OutOfMemory),
+        "TIMEOUT" | "DEADLINE" => QueueState::Ended(Ending::TimeLimit),
+        "NODE_FAIL" | "BOOT_FAIL" | "PREEMPTED" | "REVOKED" | "LAUNCH_FAILED" => {
+            QueueState::Ended(Ending::NodeFailed)
+        }
+        "CANCELLED" => QueueState::Ended(Ending::Cancelled),
+        _ => QueueState::Alive,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_state_is_not_an_end_and_no_state_is_a_success() {
+        assert_eq!(read("PENDING"), QueueState::Alive);
+        assert_eq!(read("COMPLETING"), QueueState::Alive);
+        assert_eq!(read("SOMETHING_NEW"), QueueState::Alive);
+        assert_eq!(read("COMPLETED"), QueueState::Ended(Ending::Ended));
+        assert_eq!(read("TIMEOUT"), QueueState::Ended(Ending::TimeLimit));
+        assert_eq!(
+            read("OUT_OF_MEMORY"),
+            QueueState::Ended(Ending::OutOfMemory)
+        );
+    }
+}
