@@ -45,6 +45,7 @@ mod sandbox;
 mod schedule;
 mod schema;
 mod serve;
+mod slurm;
 mod soak;
 mod stream;
 mod suggestions;

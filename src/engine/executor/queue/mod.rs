@@ -15,7 +15,7 @@ mod program;
 pub mod slurm;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -48,6 +48,9 @@ pub trait Queue {
 
     /// Ends tasks. What is not known any more has ended.
     fn cancel(&mut self, ids: &[&str]);
+
+    /// Removes files of its own whose tasks are all gone.
+    fn sweep(&mut self, _jobs: &Path) {}
 }
 
 /// A task to be submitted.
@@ -116,8 +119,6 @@ pub struct QueueExecutor<'a> {
     reports: VecDeque<(usize, ExecutionReport)>,
     looked: Option<Instant>,
     polled: Option<Instant>,
-    /// What was submitted together, by this driver or by those that it has taken over from.
-    tags: Vec<String>,
     /// When to try again after a submission was refused, and how often it was.
     refused: Option<(Instant, u32)>,
     stopped: bool,
@@ -148,7 +149,6 @@ impl<'a> QueueExecutor<'a> {
             reports: VecDeque::new(),
             looked: None,
             polled: None,
-            tags: Vec::new(),
             refused: None,
             stopped: false,
         }
@@ -161,14 +161,12 @@ impl<'a> QueueExecutor<'a> {
         if task.program != self.program || handover.is_abandoned() {
             return None;
         }
-        let submitted = handover.submitted();
-        let id = match &submitted {
-            Some(Submitted { id: Some(id), .. }) => Some(id.clone()),
+        let id = match handover.submitted() {
+            Some(Submitted { id: Some(id), .. }) => Some(id),
             // The driver died before it was told: the queue may have it all the same.
-            Some(submitted) => self.queue.find(submitted).ok()?,
+            Some(submitted) => self.queue.find(&submitted).ok()?,
             None => None,
         };
-        self.tags.extend(submitted.map(|submitted| submitted.tag));
         (self.context.note)(number, "is taken over from an earlier run");
         Some(Flight {
             job: job.clone(),
@@ -250,7 +248,6 @@ impl<'a> QueueExecutor<'a> {
 
     fn submit_batch(&mut self, numbers: &[usize]) -> Result<(), String> {
         let tag = handover::nonce().map_err(|error| error.to_string())?;
-        self.tags.push(tag.clone());
         let unwritten = |error: std::io::Error| format!("cannot write to `jobs`: {error}");
         let mut submitted = Vec::new();
         for (index, number) in numbers.iter().enumerate() {
@@ -500,8 +497,8 @@ impl<'a> QueueExecutor<'a> {
     }
 
     /// Removes what is left of attempts whose results are recorded, or that nobody waits for. Those of other drivers
-    /// stay, and so do the lists of those that were detached.
-    pub fn sweep(self) {
+    /// and those that were detached stay.
+    pub fn sweep(mut self) {
         for (key, _, handover) in handover::attempts(&self.request.jobs) {
             let recorded = matches!(self.context.store.lookup(&key), Ok(Some(_)));
             if recorded || handover.is_abandoned() {
@@ -509,11 +506,7 @@ impl<'a> QueueExecutor<'a> {
                 let _ = handover.remove();
             }
         }
-        if !self.stopped {
-            for tag in &self.tags {
-                let _ = std::fs::remove_dir_all(self.request.jobs.join(format!("array-{tag}")));
-            }
-        }
+        self.queue.sweep(&self.request.jobs);
         // Only if it is empty.
         let _ = std::fs::remove_dir(&self.request.jobs);
     }

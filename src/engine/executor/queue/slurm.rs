@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::flight::Ending;
 use super::program::run;
@@ -13,6 +13,12 @@ use crate::engine::handover::Submitted;
 
 /// What Slurm runs: a file with the tasks of the array is handed to this program.
 const SCRIPT: &str = "#!/bin/sh\nexec \"$1\" worker --array \"$2\"\n";
+
+/// Begins the names of arrays' folders, beside those of attempts.
+const ARRAY: &str = "array-";
+
+/// In an array's folder, the folders of its tasks.
+const TASKS: &str = "tasks.json";
 
 /// Seconds before the time limit at which a job is told to save a checkpoint.
 const WARNING: u32 = 60;
@@ -112,8 +118,8 @@ impl Queue for Slurm {
 
     fn submit(&mut self, tasks: &[Submission<'_>], tag: &str) -> Result<Vec<String>, String> {
         let jobs = tasks[0].handover.folder().parent().unwrap_or("".as_ref());
-        let folder = jobs.join(format!("array-{tag}"));
-        let (script, list) = (folder.join("run.sh"), folder.join("tasks.json"));
+        let folder = jobs.join(format!("{ARRAY}{tag}"));
+        let (script, list) = (folder.join("run.sh"), folder.join(TASKS));
         let folders: Vec<PathBuf> = tasks
             .iter()
             .map(|it| it.handover.folder().to_owned())
@@ -156,6 +162,20 @@ impl Queue for Slurm {
     fn cancel(&mut self, ids: &[&str]) {
         for some in ids.chunks(200) {
             let _ = run(&[&["scancel", "--full"][..], some].concat());
+        }
+    }
+
+    /// Also the arrays of drivers that were killed. A list that cannot be read may just be being written.
+    fn sweep(&mut self, jobs: &Path) {
+        for entry in fs::read_dir(jobs).into_iter().flatten().flatten() {
+            let is_array = entry.file_name().to_string_lossy().starts_with(ARRAY);
+            let listed = fs::read(entry.path().join(TASKS)).ok();
+            let tasks: Option<Vec<PathBuf>> =
+                listed.and_then(|it| serde_json::from_slice(&it).ok());
+            if is_array && tasks.is_some_and(|tasks| !tasks.iter().any(|task| task.exists())) {
+                // Litter is not a reason to fail.
+                let _ = fs::remove_dir_all(entry.path());
+            }
         }
     }
 }
