@@ -93,7 +93,10 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 fn handed_over_in_words(state: &QueuedState) -> (&'static str, String) {
     match state {
         QueuedState::Waiting(None) => ("queued", "not submitted yet".to_owned()),
-        QueuedState::Waiting(Some(id)) => ("queued", format!("as job {id}")),
+        QueuedState::Waiting(Some(id)) => {
+            let number = id.split('@').next().unwrap_or_default();
+            ("queued", format!("as job {number}"))
+        }
         QueuedState::Running { node, since } => {
             let since = jiff::Timestamp::from_microsecond(*since).unwrap_or_default();
             let since = since.strftime("%Y-%m-%d %H:%M:%S UTC");

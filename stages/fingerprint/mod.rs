@@ -27,6 +27,7 @@ const DECIDE_NOTHING: &[&str] = &[
     "stages/contract/replayed.rs",
     "stages/contract/role.rs",
     "stages/fingerprint/",
+    "stages/kinds/attack/expect.rs",
     // Looking into a result later decides nothing.
     "stages/kinds/attack/replay/",
     "stages/isolated/",

@@ -126,7 +126,7 @@ fn a_driver_is_killed(cluster: &Cluster) {
     let plan = lab.ablate(&["plan"]).good().stdout;
     assert!(plan.contains("in the queue"), "{plan}");
     let ran = run(cluster, &lab);
-    assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
+    assert_eq!(ran.printed.code, 0, "{:?}", ran.printed);
     assert_eq!(executed(&lab), 6, "nothing ran twice");
     assert_as_here(&lab, &expected);
 }
@@ -154,7 +154,7 @@ fn daemons_are_killed(cluster: &mut Cluster) {
     cluster.kill_controller();
     cluster.kill_node(1);
     let ran = end(child);
-    assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
+    assert_eq!(ran.printed.code, 0, "{:?}", ran.printed);
     assert_as_here(&lab, &expected);
     cluster.wait_for_nodes();
 }
@@ -168,7 +168,7 @@ fn a_node_is_drained(cluster: &Cluster) {
     );
     let ran = run(cluster, &lab);
     cluster.ask("scontrol", &["update", "nodename=n2", "state=resume"]);
-    assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
+    assert_eq!(ran.printed.code, 0, "{:?}", ran.printed);
     assert_eq!(executed(&lab), 4);
     assert_as_here(&lab, &expected);
 }
@@ -180,7 +180,7 @@ fn two_drivers(cluster: &Cluster) {
     let both = [start(cluster, &lab), start(cluster, &lab)];
     for child in both {
         let ran = end(child);
-        assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
+        assert_eq!(ran.printed.code, 0, "{:?}", ran.printed);
     }
     assert_eq!(executed(&lab), 6, "nothing ran twice");
     assert_as_here(&lab, &expected);
@@ -228,7 +228,7 @@ fn at_random(cluster: &mut Cluster, times: u64) {
     } else {
         run(cluster, &lab)
     };
-    assert_eq!(last.printed.code, 0, "{}", last.printed.stderr);
+    assert_eq!(last.printed.code, 0, "{:?}", last.printed);
     assert_as_here(&lab, &expected);
     cluster.wait_for_nodes();
 }
@@ -244,7 +244,7 @@ fn a_time_limit(cluster: &Cluster) {
     let notes = ran.notes().join("\n");
     assert!(notes.contains("ran out of time on n"), "{notes}");
     assert!(notes.contains("after 60 s, and gets 120 s"), "{notes}");
-    assert_eq!(ran.printed.code, 0, "{}", ran.printed.stderr);
+    assert_eq!(ran.printed.code, 0, "{:?}", ran.printed);
 }
 
 /// P1 `smoke` gives what its lock says.

@@ -128,6 +128,7 @@ impl Flight {
             ),
             (Ending::TimeLimit, None) => format!("ran out of time{place}: set `resources.time`"),
             (Ending::NodeFailed, _) => format!("was lost with its machine{place}"),
+            (Ending::Cancelled, _) => "was cancelled in the queue before it began".to_owned(),
             (Ending::Forgotten, _) => {
                 format!("is not known to the queue any more, and left no result{place}")
             }

@@ -433,7 +433,9 @@ impl<'a> QueueExecutor<'a> {
             let flight = self.flight(number);
             flight.avoid_where_it_ran(ending);
             match ending {
-                Ending::Cancelled => {
+                // A job that has not begun may have been cancelled by the queue itself: Slurm does so after its
+                // controller was killed, if a number was given twice.
+                Ending::Cancelled if flight.handover.started().is_some() => {
                     let failure = Failure::new("its job was cancelled in the queue");
                     self.give_up(number, failure.help("run again to submit it again"));
                 }

@@ -14,6 +14,9 @@ use crate::engine::handover::Submitted;
 /// What Slurm runs: a file with the tasks of the array is handed to this program.
 const SCRIPT: &str = "#!/bin/sh\nexec \"$1\" worker --array \"$2\"\n";
 
+/// Begins the comments of our jobs.
+const COMMENT: &str = "ablate:";
+
 /// Begins the names of arrays' folders, beside those of attempts.
 const ARRAY: &str = "array-";
 
@@ -58,7 +61,7 @@ impl Slurm {
             // A job that Slurm starts again by itself would run twice under one number.
             "--no-requeue".to_owned(),
             "--job-name=ablate".to_owned(),
-            format!("--comment=ablate:{tag}"),
+            format!("--comment={COMMENT}{tag}"),
             format!("--array=0-{}", tasks.len() - 1),
             format!("--cpus-per-task={}", resources.cpus),
             format!("--output={folder}/%a.log"),
@@ -91,8 +94,8 @@ impl Slurm {
         arguments
     }
 
-    /// All jobs of this user that Slurm still knows: number, state, comment.
-    fn known(&self) -> Result<Vec<(String, String, String)>, String> {
+    /// All our tasks that Slurm still knows, and their states.
+    fn known(&self) -> Result<HashMap<String, QueueState>, String> {
         let format = "--format=%i|%T|%k";
         let printed = run(&[
             "squeue",
@@ -104,11 +107,19 @@ impl Slurm {
         ])?;
         let lines = printed.good("squeue")?;
         let known = lines.lines().filter_map(|line| {
-            let mut parts = line.trim().splitn(3, '|').map(str::to_owned);
-            Some((parts.next()?, parts.next()?, parts.next()?))
+            let mut parts = line.trim().splitn(3, '|');
+            let (number, state, comment) = (parts.next()?, parts.next()?, parts.next()?);
+            let tag = comment.strip_prefix(COMMENT)?;
+            Some((name(number, tag), read(state)))
         });
         Ok(known.collect())
     }
+}
+
+/// What we call a task: Slurm's number, and what tells it from another job with this number. A controller that was
+/// killed may give numbers again.
+fn name(number: &str, tag: &str) -> String {
+    format!("{number}@{tag}")
 }
 
 impl Queue for Slurm {
@@ -136,7 +147,9 @@ impl Queue for Slurm {
         // `123`, or `123;cluster`.
         let number = printed.trim().split(';').next().unwrap_or_default();
         match number.parse::<u64>() {
-            Ok(number) => Ok((0..tasks.len()).map(|n| format!("{number}_{n}")).collect()),
+            Ok(number) => Ok((0..tasks.len())
+                .map(|n| name(&format!("{number}_{n}"), tag))
+                .collect()),
             Err(_) => Err(format!(
                 "`sbatch` printed `{}`, not a job id",
                 printed.trim()
@@ -145,22 +158,21 @@ impl Queue for Slurm {
     }
 
     fn find(&mut self, submitted: &Submitted) -> Result<Option<String>, String> {
-        let comment = format!("ablate:{}", submitted.tag);
-        let index = format!("_{}", submitted.index);
-        let known = self.known()?;
-        let found = known
-            .into_iter()
-            .find(|(id, _, theirs)| *theirs == comment && id.ends_with(&index));
-        Ok(found.map(|(id, ..)| id))
+        let end = name(&format!("_{}", submitted.index), &submitted.tag);
+        let mut known = self.known()?.into_keys();
+        Ok(known.find(|id| id.ends_with(&end)))
     }
 
     fn poll(&mut self, _: &[&str]) -> Result<HashMap<String, QueueState>, String> {
-        let known = self.known()?.into_iter();
-        Ok(known.map(|(id, state, _)| (id, read(&state))).collect())
+        self.known()
     }
 
+    /// Only what is still ours.
     fn cancel(&mut self, ids: &[&str]) {
-        for some in ids.chunks(200) {
+        let Ok(known) = self.known() else { return };
+        let numbers = ids.iter().filter(|id| known.contains_key(**id));
+        let numbers: Vec<&str> = numbers.filter_map(|id| id.split('@').next()).collect();
+        for some in numbers.chunks(200) {
             let _ = run(&[&["scancel", "--full"][..], some].concat());
         }
     }
