@@ -16,6 +16,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "kinds",
             "schema",
             "attack-stream",
+            "worker",
         ],
     ),
     (
@@ -42,7 +43,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Shared options that a command has no use for.
-const IGNORED: [(&str, &[&str]); 13] = [
+const IGNORED: [(&str, &[&str]); 14] = [
     (
         "kinds",
         &["file", "store", "profile", "set", "memory", "quiet"],
@@ -54,6 +55,10 @@ const IGNORED: [(&str, &[&str]); 13] = [
     (
         "completions",
         &["file", "store", "profile", "set", "memory", "json", "quiet"],
+    ),
+    (
+        "worker",
+        &["file", "store", "profile", "set", "json", "quiet"],
     ),
     ("data", &["store", "memory"]),
     ("graph", &["store", "quiet"]),

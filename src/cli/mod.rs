@@ -37,6 +37,7 @@ mod paper_table;
 mod places;
 mod plan;
 mod print;
+mod queue;
 mod render;
 mod replay;
 mod report;
@@ -51,6 +52,7 @@ mod sparkline;
 mod stop;
 mod tag;
 mod verify;
+mod worker;
 mod worlds;
 
 use std::process::ExitCode;
@@ -85,6 +87,8 @@ Exit codes: 0 success, 1 failure or unusable result, 2 invalid pipeline or argum
 enum Command {
     /// Run what changed
     Run(run::Arguments),
+    /// Execute a task of a run that is driven from another machine
+    Worker(worker::Arguments),
     /// Show what would run and why, without running
     #[command(visible_alias = "status")]
     Plan(plan::Arguments),
@@ -188,6 +192,7 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
     }
     match cli.command {
         Command::Run(arguments) => run::run(&global, &arguments),
+        Command::Worker(arguments) => worker::worker(&arguments),
         Command::Plan(arguments) => plan::plan(&global, &arguments),
         Command::Explain(arguments) => explain::explain(&global, &arguments),
         Command::Ls(arguments) => ls::ls(&global, &arguments),

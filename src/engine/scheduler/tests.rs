@@ -83,6 +83,7 @@ fn run_with(
             every: Duration::from_secs(3600),
             requests: Default::default(),
         },
+        queue: None,
         reporter,
     });
     tally.unwrap()

@@ -128,7 +128,10 @@ pub fn re_execute(
                         detail: format!("the stored result is damaged: {why}"),
                     },
                     (_, true) => Grade::BitIdentical,
-                    (_, false) => compare(store, old, table, &promise, tolerant),
+                    (_, false) => {
+                        let table = table.as_ref().expect("it was executed here");
+                        compare(store, old, table, &promise, tolerant)
+                    }
                 };
                 (old.name.clone(), grade)
             });
