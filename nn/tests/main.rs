@@ -9,6 +9,7 @@ mod gradients;
 mod minilm;
 mod models;
 mod pairs;
+mod perplexity;
 mod reference;
 mod resume;
 mod steps;

@@ -8,6 +8,7 @@ use arrow::record_batch::RecordBatch;
 use store::Value;
 
 use super::RnnTest;
+use crate::kinds::evaluate::Evaluate;
 use crate::kinds::train::Train;
 use crate::tests::trial::{Nobody, Text, completed, listed, run, text, worded_tokens};
 use crate::{DataHome, Outputs, Replayed, Stage, Task};
@@ -41,7 +42,16 @@ impl TestedText {
             texts.push((split, 0, line(n as u64)));
         }
         let rows = worded_tokens(&texts, |row| format!("text/{row}"), &words);
-        let given = [
+        let given = TestedText::training();
+        let victim = run(&Train, &[("rows", &rows)], &given, 1).unwrap()["weights"].clone();
+        TestedText {
+            inputs: vec![("victim", victim), ("rows", rows), ("vocab", listed(words))],
+        }
+    }
+
+    /// How its model is trained.
+    pub fn training() -> Given {
+        vec![
             ("model", text("lstm-lm")),
             ("units", Value::Int(8)),
             ("dim", Value::Int(8)),
@@ -50,11 +60,7 @@ impl TestedText {
             ("bptt", Value::Int(10)),
             ("epochs", Value::Int(8)),
             ("learning_rate", Value::Float(0.02)),
-        ];
-        let victim = run(&Train, &[("rows", &rows)], &given, 1).unwrap()["weights"].clone();
-        TestedText {
-            inputs: vec![("victim", victim), ("rows", rows), ("vocab", listed(words))],
-        }
+        ]
     }
 
     /// Two words of four, one of them with its first letters swapped or a letter too many, and a model that corrects.
@@ -389,4 +395,64 @@ fn a_fall_back_is_counted() {
     let found = |fall_back| rate(&base(fall_back, last), "orient_rate").0;
     let (word, input) = (found("word"), found("input"));
     assert!(alone < word && word <= input, "{alone} {word} {input}");
+}
+
+#[test]
+fn evaluated_perplexity_is_that_of_training_and_coverage_is_of_any_recurrent_model() {
+    let world = TestedText::new();
+    let connected: Vec<(&str, &RecordBatch)> =
+        world.inputs[..2].iter().map(|(n, t)| (*n, t)).collect();
+    let measure = |name: &str| vec![("measure", text(name)), ("split", text("dev"))];
+    let found = run(&Evaluate, &connected, &measure("perplexity"), 0).unwrap();
+    let loss = found["perplexity"]["loss"]
+        .as_primitive::<Float64Type>()
+        .value(0);
+    let perplexity = found["perplexity"]["perplexity"]
+        .as_primitive::<Float64Type>()
+        .value(0);
+    assert!((perplexity - loss.exp()).abs() < 1e-9 * perplexity);
+    // The model is that of the best epoch.
+    let given = TestedText::training();
+    let history = run(&Train, &[("rows", &world.inputs[1].1)], &given, 1).unwrap();
+    let losses = history["history"]["dev_loss"].as_primitive::<Float64Type>();
+    let best = losses
+        .values()
+        .iter()
+        .copied()
+        .fold(f64::INFINITY, f64::min);
+    assert!((loss - best).abs() < 1e-9, "{loss} {best}");
+    // One row after the other: what is covered never falls, and the order decides the numbers on the way only.
+    let covered = |inputs: &[(&str, &RecordBatch)]| {
+        let table = run(&Evaluate, inputs, &measure("coverage"), 0).unwrap();
+        table["coverage"].clone()
+    };
+    let language = covered(&connected);
+    assert_eq!(language.num_rows(), 27 * 10);
+    let gru = [
+        ("model", text("gru")),
+        ("units", Value::Int(4)),
+        ("epochs", Value::Int(1)),
+    ];
+    let rows = crate::tests::trial::tokens(&crate::tests::trial::reviews());
+    let weights = run(&Train, &[("rows", &rows)], &gru, 1).unwrap()["weights"].clone();
+    let by_gru = covered(&[("victim", &weights), ("rows", &rows)]);
+    let metrics = by_gru["metric"].as_string::<i32>();
+    assert!(
+        metrics
+            .iter()
+            .all(|metric| metric == Some("HS") || metric == Some("DX"))
+    );
+    for table in [language, by_gru] {
+        let inputs = table["input"].as_primitive::<Int64Type>().values().to_vec();
+        let covered = table["covered"]
+            .as_primitive::<Float64Type>()
+            .values()
+            .to_vec();
+        let each = inputs.iter().filter(|input| **input == 1).count();
+        for n in each..covered.len() {
+            assert_eq!(inputs[n], inputs[n - each] + 1);
+            assert!(covered[n] >= covered[n - each]);
+        }
+        assert!(covered.last() > covered.first());
+    }
 }
