@@ -203,7 +203,7 @@ impl Check<'_> {
         let told = row.map(|row| (row.predictions, row.undone));
         let same = match (&found, &told) {
             (None, Some((None, _))) => true,
-            (Some((rows, undone)), Some((Some(told), was))) => (rows, undone) == (told, was),
+            (Some(found), Some((Some(told), was))) => (&found.rows, &found.undone) == (told, was),
             _ => false,
         };
         if !same {

@@ -41,6 +41,14 @@ pub struct Input {
     pub before: Option<(PredictionRow, Vec<Correction>)>,
 }
 
+/// What a sequence-to-sequence model makes of an input and of the changed one.
+pub struct Predicted {
+    /// Both, beside the target.
+    pub rows: [PredictionRow; 2],
+    /// Whether a correction was lost, and whether a misspelt word is back.
+    pub undone: [bool; 2],
+}
+
 /// What a tokenize stage puts into a vocabulary beside what is in texts.
 const SPECIAL: [&str; 4] = ["[PAD]", "[UNK]", "[EOS]", "[GO]"];
 
@@ -225,7 +233,7 @@ impl Tested {
         victim: &Neural<'_>,
         input: &Input,
         adversarial: &[u32],
-    ) -> Result<Option<([PredictionRow; 2], [bool; 2])>, Failure> {
+    ) -> Result<Option<Predicted>, Failure> {
         let (Some(characters), Some((before, corrections))) = (&self.characters, &input.before)
         else {
             return Ok(None);
@@ -234,7 +242,10 @@ impl Tested {
         let after = after.into_iter().next().unwrap_or_default();
         let undone = characters.undone(corrections, &after);
         let after = characters.measured(after, &input.item.target);
-        Ok(Some(([before.clone(), after], undone)))
+        Ok(Some(Predicted {
+            rows: [before.clone(), after],
+            undone,
+        }))
     }
 
     /// What counts as covered.
