@@ -50,7 +50,8 @@ impl Stage for RnnTest {
     }
 
     fn attack<'p>(&self, params: &'p Params) -> Option<&'p str> {
-        params.get("orientation")?.as_text()
+        let named = |param: &str| params.get(param)?.as_text().filter(|name| *name != "none");
+        named("orientation").or_else(|| named("coverage"))
     }
 
     fn ports(&self, _: &Params) -> Ports {
