@@ -24,6 +24,7 @@ mod fsck;
 mod gc;
 mod global;
 mod graph;
+mod key;
 mod kinds;
 mod kinds_markdown;
 mod lint;
@@ -38,6 +39,7 @@ mod places;
 mod plan;
 mod print;
 mod queue;
+mod remote;
 mod render;
 mod replay;
 mod report;
@@ -147,6 +149,14 @@ enum Command {
     Gc(gc::Arguments),
     /// Check every stored byte against its digest
     Fsck(fsck::Arguments),
+    /// Share results with other machines: add a bucket or folder, list, check, tidy
+    Remote(remote::Arguments),
+    /// Put results into a remote, signed with your key
+    Push(remote::PushArguments),
+    /// Take results of people you trust from a remote, executing nothing
+    Pull(remote::PullArguments),
+    /// Your signing key, and whose results you take
+    Key(key::Arguments),
     /// List the stage kinds, or the parameters of one
     Kinds(kinds::Arguments),
     /// Print the JSON Schema of a file, for editors
@@ -220,6 +230,10 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
         Command::AttackStream(arguments) => attack_stream::stream(&global, &arguments),
         Command::Gc(arguments) => gc::gc(&global, &arguments),
         Command::Fsck(arguments) => fsck::fsck(&global, &arguments),
+        Command::Remote(arguments) => remote::remote(&global, &arguments),
+        Command::Push(arguments) => remote::push_results(&global, &arguments),
+        Command::Pull(arguments) => remote::pull(&global, &arguments),
+        Command::Key(arguments) => key::key(&global, &arguments),
         Command::Kinds(arguments) => kinds::kinds(&global, &arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions(arguments) => {
