@@ -25,7 +25,15 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Trust",
-        &["audit", "verify", "replay", "accept", "lock", "challenge"],
+        &[
+            "audit",
+            "verify",
+            "replay",
+            "accept",
+            "lock",
+            "challenge",
+            "certify",
+        ],
     ),
     (
         "Publish",
@@ -39,11 +47,23 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "render",
         ],
     ),
-    ("Store", &["tag", "gc", "fsck", "completions"]),
+    (
+        "Store",
+        &[
+            "tag",
+            "gc",
+            "fsck",
+            "remote",
+            "push",
+            "pull",
+            "key",
+            "completions",
+        ],
+    ),
 ];
 
 /// Shared options that a command has no use for.
-const IGNORED: [(&str, &[&str]); 14] = [
+const IGNORED: [(&str, &[&str]); 16] = [
     (
         "kinds",
         &["file", "store", "profile", "set", "memory", "quiet"],
@@ -70,6 +90,11 @@ const IGNORED: [(&str, &[&str]); 14] = [
     ("runs", &["memory", "quiet"]),
     ("diff", &["memory", "quiet"]),
     ("tag", &["memory", "json", "quiet"]),
+    ("remote", &["profile", "set", "memory"]),
+    (
+        "key",
+        &["file", "store", "profile", "set", "memory", "quiet"],
+    ),
 ];
 
 /// The command line with its groups, and with options hidden where they are ignored.

@@ -5,6 +5,7 @@ mod ablation;
 mod accept;
 mod attack_stream;
 mod audit;
+mod certify;
 mod challenge;
 mod claims;
 mod command_line;
@@ -24,6 +25,7 @@ mod fsck;
 mod gc;
 mod global;
 mod graph;
+mod key;
 mod kinds;
 mod kinds_markdown;
 mod lint;
@@ -38,6 +40,7 @@ mod places;
 mod plan;
 mod print;
 mod queue;
+mod remote;
 mod render;
 mod replay;
 mod report;
@@ -120,6 +123,8 @@ enum Command {
     Lock(lock::Arguments),
     /// Compare results with those of another store, or with results.lock
     Challenge(challenge::Arguments),
+    /// Sign what you found after a rerun, for others to check
+    Certify(certify::Arguments),
     /// Write a run as one page: claims, results, figures, examples, provenance
     Report(report::Arguments),
     /// Serve reports, comparisons and live progress to a browser on this machine
@@ -147,6 +152,14 @@ enum Command {
     Gc(gc::Arguments),
     /// Check every stored byte against its digest
     Fsck(fsck::Arguments),
+    /// Share results with other machines: add a bucket or folder, list, check, tidy
+    Remote(remote::Arguments),
+    /// Put results into a remote, signed with your key
+    Push(remote::PushArguments),
+    /// Take results of people you trust from a remote, executing nothing
+    Pull(remote::PullArguments),
+    /// Your signing key, and whose results you take
+    Key(key::Arguments),
     /// List the stage kinds, or the parameters of one
     Kinds(kinds::Arguments),
     /// Print the JSON Schema of a file, for editors
@@ -208,6 +221,7 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
         Command::Render(arguments) => render::render(&global, &arguments),
         Command::Lock(arguments) => lock::lock(&global, &arguments),
         Command::Challenge(arguments) => challenge::challenge(&global, &arguments),
+        Command::Certify(arguments) => certify::certify(&global, &arguments),
         Command::Report(arguments) => report::report(&global, &arguments),
         Command::Serve(arguments) => serve::serve(&global, &arguments),
         Command::Compare(arguments) => compare::compare(&global, &arguments),
@@ -220,6 +234,10 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
         Command::AttackStream(arguments) => attack_stream::stream(&global, &arguments),
         Command::Gc(arguments) => gc::gc(&global, &arguments),
         Command::Fsck(arguments) => fsck::fsck(&global, &arguments),
+        Command::Remote(arguments) => remote::remote(&global, &arguments),
+        Command::Push(arguments) => remote::push_results(&global, &arguments),
+        Command::Pull(arguments) => remote::pull(&global, &arguments),
+        Command::Key(arguments) => key::key(&global, &arguments),
         Command::Kinds(arguments) => kinds::kinds(&global, &arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions(arguments) => {

@@ -15,6 +15,7 @@ use super::global::{Global, in_pipeline};
 use super::locked;
 use super::places::Places;
 use super::queue::ExecutorOptions;
+use super::remote::RemoteOptions;
 use super::stop::{checkpoint_requests, stop_flag};
 use crate::engine::checkpoint::CheckpointTimes;
 use crate::engine::progress::{Bars, Event, Json, Lines, Quiet, Reporter, Tally};
@@ -47,6 +48,8 @@ pub struct Arguments {
     tag: Option<String>,
     #[command(flatten)]
     executor: ExecutorOptions,
+    #[command(flatten)]
+    remote: RemoteOptions,
     /// Keep the store's database in this folder on a local disk, from now on: for stores on network file systems
     #[arg(long, value_name = "DIR")]
     db: Option<PathBuf>,
@@ -76,6 +79,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.targets))?;
     let lock = locked::asked_for(global, &arguments.locked, &pipeline.name)?;
     let queue = arguments.executor.queue(&pipeline.executors)?;
+    let remote = arguments.remote.open(global)?;
 
     let store = Store::open_with(&global.store_path(), arguments.db.as_deref())?;
     let file = global.file.file_name().unwrap_or_default();
@@ -127,6 +131,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             requests: checkpoint_requests(),
         },
         queue: queue.as_ref(),
+        remote: remote.as_ref(),
         reporter: reporter.as_ref(),
     });
     let (outcome, code) = match &tally {
@@ -149,6 +154,11 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         0 => Vec::new(),
         _ => odd(&plan, &store, run).unwrap_or_default(),
     };
+    if let Some(remote) = remote.filter(|_| !tally.interrupted) {
+        arguments
+            .remote
+            .push_after(global, &plan, &wanted, &store, &remote.remote)?;
+    }
     let lock = lock.filter(|_| !tally.interrupted);
     let compared = match &lock {
         Some(lock) => locked::compared(lock, &plan, &wanted, &store)?,

@@ -49,6 +49,9 @@ pub struct ExecutionRecord {
     pub sandbox: Option<String>,
     /// How often it was resumed from a checkpoint.
     pub resumed: Option<u32>,
+    /// The public key of who signed it, if a remote had it.
+    #[serde(skip)]
+    pub signer: Option<String>,
     /// Where it ran, if not where the run is driven from.
     #[serde(skip)]
     pub environment: Option<Arc<Environment>>,
@@ -60,6 +63,8 @@ pub enum ExecutionError {
     Failed(Failure),
     /// An input is no longer in the store as it was: its producer must make it again.
     LostInput(Digest, Box<store::Error>),
+    /// Nobody executes it: a remote does not have it, and only a remote was asked.
+    LeftAlone,
 }
 
 impl ExecutionReport {
@@ -148,6 +153,7 @@ pub fn execute(
         raw: watch.raw.into_inner().unwrap_or_default(),
         sandbox: watch.sandbox.into_inner().unwrap_or_default(),
         resumed: watch.resumed.into_inner().unwrap_or_default(),
+        signer: None,
         environment: None,
     };
     ExecutionReport { outcome, record }

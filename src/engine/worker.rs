@@ -4,7 +4,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use stages::{DataHome, Failure};
@@ -42,7 +42,7 @@ pub fn work(folder: &Path, kinds: FindKind, signals: &Signals) -> io::Result<()>
         process: std::process::id(),
         at: environment::unix_micros(SystemTime::now()),
     })?;
-    let report = match task.program == environment::program() {
+    let mut report = match task.program == environment::program() {
         false => {
             let why = "the worker is another version of ablate than the driver of the run";
             let help = "let all machines have the same program, and run again";
@@ -50,10 +50,23 @@ pub fn work(folder: &Path, kinds: FindKind, signals: &Signals) -> io::Result<()>
         }
         true => run(&task, root, &folder, kinds, signals),
     };
+    if was_ended(&report, signals) {
+        report.outcome = Err(ExecutionError::Failed(Failure::stopped()));
+    }
     if handover.is_abandoned() {
         return Err(io::Error::other("nobody waits for this task any more"));
     }
     handover.note_done(&done(&task, report, here))
+}
+
+/// Whether a failure is the queue's doing: at a time limit it ends the stage's programs together with this one, and
+/// what is heard first is chance.
+fn was_ended(report: &ExecutionReport, signals: &Signals) -> bool {
+    if !matches!(report.outcome, Err(ExecutionError::Failed(_))) {
+        return false;
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    signals.stop.load(Ordering::Relaxed)
 }
 
 /// The folder of all tasks, and the store's.
@@ -126,6 +139,7 @@ fn done(task: &QueueTask, report: ExecutionReport, here: Environment) -> Done {
             Outcome::Made(task.job.outputs.iter().zip(staged).map(named).collect())
         }
         Err(ExecutionError::LostInput(digest, _)) => Outcome::LostInput(digest),
+        Err(ExecutionError::LeftAlone) => Outcome::Stopped,
         Err(ExecutionError::Failed(failure)) if failure.stopped => Outcome::Stopped,
         Err(ExecutionError::Failed(failure)) => Outcome::Failed {
             message: failure.message,

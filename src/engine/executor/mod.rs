@@ -3,6 +3,7 @@
 
 mod local;
 pub mod queue;
+pub mod remote;
 
 use std::time::Duration;
 

@@ -34,6 +34,7 @@ use crate::diagnostic;
 use crate::engine::checkpoint::CheckpointTimes;
 use crate::engine::execute::{ExecutionContext, ExecutionError, ExecutionReport};
 use crate::engine::executor::queue::{QueueContext, QueueExecutor, QueueRequest};
+use crate::engine::executor::remote::{RemoteExecutor, RemoteRequest};
 use crate::engine::executor::{Executor, FindKind, LocalExecutor, StagePools};
 use crate::engine::inputs::TablesAtHand;
 use crate::engine::job::Job;
@@ -72,6 +73,8 @@ pub struct RunRequest<'a> {
     pub checkpoints: &'a CheckpointTimes,
     /// Where stages run, if not here.
     pub queue: Option<&'a QueueRequest<'a>>,
+    /// Who is asked before anything is executed.
+    pub remote: Option<&'a RemoteRequest>,
     /// Receives the events.
     pub reporter: &'a dyn Reporter,
 }
@@ -102,10 +105,12 @@ pub fn run(request: &RunRequest<'_>) -> Result<Tally, store::Error> {
         request.reporter.event(Event::Progress(label, done, total));
     };
     let pools = StagePools::new(request.jobs, request.kinds, context, &progress);
+    let note = |n: usize, text: &str| note(request, n, text);
     std::thread::scope(|threads| {
         let (committer, writer) = committer::start(threads, request.store);
-        let mut executor = LocalExecutor::new(threads, &pools);
-        let tally = Scheduler::new(request, &committer).run(&mut executor);
+        let scheduler = Scheduler::new(request, &committer);
+        let local = LocalExecutor::new(threads, &pools);
+        let tally = asking_first(threads, request, local, scheduler, &note).0;
         drop(committer);
         writer.join().expect("the writer does not panic")?;
         Ok(tally)
@@ -114,11 +119,8 @@ pub fn run(request: &RunRequest<'_>) -> Result<Tally, store::Error> {
 
 /// The same, on other machines.
 fn run_in_queue(request: &RunRequest<'_>, queue: &QueueRequest<'_>) -> Result<Tally, store::Error> {
-    let note = |n: usize, text: &str| {
-        let note = format!("`{}` {text}", request.plan.instances[n].label);
-        request.reporter.event(Event::Note(&note));
-    };
-    let mut executor = QueueExecutor::new(
+    let note = |n: usize, text: &str| note(request, n, text);
+    let executor = QueueExecutor::new(
         queue,
         QueueContext {
             store: request.store,
@@ -127,16 +129,40 @@ fn run_in_queue(request: &RunRequest<'_>, queue: &QueueRequest<'_>) -> Result<Ta
             note: &note,
         },
     );
-    let tally = std::thread::scope(|threads| {
+    let (tally, executor) = std::thread::scope(|threads| {
         let (committer, writer) = committer::start(threads, request.store);
-        let tally = Scheduler::new(request, &committer).run(&mut executor);
+        let scheduler = Scheduler::new(request, &committer);
+        let ended = asking_first(threads, request, executor, scheduler, &note);
         drop(committer);
         writer.join().expect("the writer does not panic")?;
-        Ok(tally)
+        Ok::<_, store::Error>(ended)
     })?;
     // Not before their results are recorded: until then they are all that is left of their jobs.
     executor.sweep();
     Ok(tally)
+}
+
+fn note(request: &RunRequest<'_>, n: usize, text: &str) {
+    let note = format!("`{}` {text}", request.plan.instances[n].label);
+    request.reporter.event(Event::Note(&note));
+}
+
+/// Runs with an executor, of which a remote is asked first if there is one.
+fn asking_first<'scope, 'env, E: Executor>(
+    threads: &'scope std::thread::Scope<'scope, 'env>,
+    request: &'env RunRequest<'env>,
+    mut executor: E,
+    mut scheduler: Scheduler<'_>,
+    note: &dyn Fn(usize, &str),
+) -> (Tally, E) {
+    match request.remote {
+        None => (scheduler.run(&mut executor), executor),
+        Some(remote) => {
+            let mut asking = RemoteExecutor::new(threads, executor, remote, request.store, note);
+            let tally = scheduler.run(&mut asking);
+            (tally, asking.into_inner())
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -470,6 +496,10 @@ impl<'a> Scheduler<'a> {
                 for twin in joined {
                     self.fail_unrun(twin, Some(key), &failure);
                 }
+            }
+            Err(ExecutionError::LeftAlone) => {
+                self.skip(n);
+                joined.into_iter().for_each(|twin| self.skip(twin));
             }
             Err(ExecutionError::LostInput(digest, error)) => {
                 match self.source_of(&resolved, &digest) {

@@ -71,6 +71,7 @@ impl Scheduler<'_> {
                 raw: execution.raw,
                 sandbox: execution.sandbox,
                 resumed: execution.resumed,
+                signer: execution.signer,
                 ..Facts::default()
             },
             lease,

@@ -84,6 +84,7 @@ fn run_with(
             requests: Default::default(),
         },
         queue: None,
+        remote: None,
         reporter,
     });
     tally.unwrap()
