@@ -135,7 +135,32 @@ impl Tested {
         if places.is_empty() {
             return Err(self.rows.no_split(split, "split"));
         }
-        let pairs = translate::examples(&self.rows, &places)?;
+        let mut inputs = Vec::new();
+        for places in places.chunks(GROUP) {
+            inputs.extend(self.corrected(characters, places, seed, victim)?);
+            if self.settings.items > 0 && inputs.len() >= self.settings.items {
+                inputs.truncate(self.settings.items);
+                break;
+            }
+        }
+        if inputs.is_empty() {
+            return Err(Failure::new(format!(
+                "the model corrects no misspelt word of the split `{split}`: there is nothing to change"
+            ))
+            .help("train it for longer, or connect rows with misspellings that it corrects"));
+        }
+        Ok(inputs)
+    }
+
+    /// The rows at these places in which the model corrects a misspelt word.
+    fn corrected(
+        &self,
+        characters: &Characters,
+        places: &[usize],
+        seed: u64,
+        victim: &Neural<'_>,
+    ) -> Result<Vec<Input>, Failure> {
+        let pairs = translate::examples(&self.rows, places)?;
         let texts: Vec<&Sequence> = pairs.iter().map(|pair| &pair.input).collect();
         let predicted = predictions(victim, &texts)?;
         let stream = Stream::new(seed, "rnn-test");
@@ -153,15 +178,6 @@ impl Tested {
                 item,
                 before: Some((characters.measured(predicted, target), corrections)),
             }));
-            if inputs.len() == self.settings.items && self.settings.items > 0 {
-                break;
-            }
-        }
-        if inputs.is_empty() {
-            return Err(Failure::new(format!(
-                "the model corrects no misspelt word of the split `{split}`: there is nothing to change"
-            ))
-            .help("train it for longer, or connect rows with misspellings that it corrects"));
         }
         Ok(inputs)
     }
