@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
@@ -19,6 +20,7 @@ use crate::engine::executor::remote::RemoteRequest;
 use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan::{self, Plan};
 use crate::remote::keys::{Keys, SigningKey};
+use crate::remote::lookup::TrustedRemote;
 use crate::remote::push::{GRACE, Pushed, push};
 use crate::remote::{self, Remote, known, tidy};
 use crate::results::find;
@@ -101,7 +103,7 @@ pub struct RemoteOptions {
 
 impl RemoteOptions {
     /// The remote that was asked for, before a run begins.
-    pub fn open(&self, global: &Global) -> Result<Option<RemoteRequest>, Exit> {
+    pub fn open(&self, global: &Global) -> Result<Option<(Arc<Remote>, RemoteRequest)>, Exit> {
         let Some(name) = &self.remote else {
             return Ok(None);
         };
@@ -116,11 +118,13 @@ impl RemoteOptions {
                 "ablate: you trust nobody yet, so nothing of `{name}` is taken: ablate key trust KEY"
             );
         }
-        Ok(Some(RemoteRequest {
-            remote,
+        let remote = Arc::new(remote);
+        let source = Box::new(TrustedRemote {
+            remote: remote.clone(),
             trusted,
-            only: self.only_remote,
-        }))
+        });
+        let only = self.only_remote;
+        Ok(Some((remote, RemoteRequest { source, only })))
     }
 
     /// Pushes what is there after a run.
