@@ -323,6 +323,7 @@ fn decoders_learn_to_say_the_first_token_and_stop_whatever_the_company() {
         layers: 1,
         attention: 8,
         dropout: 0.0,
+        reversed: false,
     };
     let transformer = TransformerSeq2seqSpec {
         source: 8,

@@ -3,9 +3,11 @@
 
 pub mod by_confidence;
 pub mod comparison;
+pub mod coverage;
 pub mod estimates;
 pub mod examples;
 pub mod foreign;
+pub mod generated;
 pub mod history;
 pub mod lemmas;
 pub mod model;
@@ -13,6 +15,7 @@ pub mod model_card;
 pub mod ngrams;
 pub(crate) mod pages;
 pub mod pairs;
+pub mod rates;
 pub mod results;
 pub mod schema;
 pub mod sequences;
@@ -39,5 +42,8 @@ pub static TABLES: &[&TableSchema] = &[
     &summary::SCHEMA,
     &traces::SCHEMA,
     &comparison::SCHEMA,
+    &generated::SCHEMA,
+    &coverage::SCHEMA,
+    &rates::SCHEMA,
     &results::SCHEMA,
 ];

@@ -89,7 +89,7 @@ impl<'m> Neural<'m> {
     }
 
     /// The same where the result also depends on the items' places in the list.
-    fn each_with<R: Send>(
+    pub(super) fn each_with<R: Send>(
         &self,
         items: &[&Example],
         want: Want,

@@ -2,13 +2,16 @@
 //!
 //! `cells` turns tables into tidy results, one number per row ([`cells`]); `pca` projects texts on
 //! two principal components ([`pca`]); `words` lists the strongest words of each class ([`words`]); `neighbours` the
-//! words nearest to edited ones ([`neighbours`]).
+//! words nearest to edited ones ([`neighbours`]); `coverage` how much of a network's states rows reach ([`coverage`]);
+//! `perplexity` how well a language model predicts a text ([`perplexity`]).
 
 mod cells;
+mod coverage;
 mod expect;
 pub mod metrics;
 mod neighbours;
 mod pca;
+mod perplexity;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -19,6 +22,7 @@ use store::{Params, Value};
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::contract::follow::{Follow, Takes};
 use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
 use crate::params::settings;
@@ -36,7 +40,7 @@ static DESCRIPTION: Description = Description {
             name: "measure",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("cells".to_owned())),
-            help: "cells (numbers from tables), pca (texts on two principal components), words (the strongest of each class) or neighbours (the words nearest to edited ones).",
+            help: "cells (numbers from tables), pca (texts on two principal components), words (the strongest of each class), neighbours (the words nearest to edited ones), coverage (of a recurrent network's states, by rows) or perplexity (of a text, by a language model).",
             ..Param::PLAIN
         },
         Param {
@@ -71,7 +75,7 @@ static DESCRIPTION: Description = Description {
             name: "split",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("train".to_owned())),
-            help: "For pca: the texts to project.",
+            help: "For pca: the texts to project; for coverage and perplexity: the rows.",
             ..Param::PLAIN
         },
         Param {
@@ -94,6 +98,20 @@ static DESCRIPTION: Description = Description {
             help: "For neighbours: words with their edited forms.",
             ..Param::PLAIN
         },
+        Param::float(
+            "top_fraction",
+            0.0,
+            (0.0, 1.0),
+            "For coverage: the share of a vector that counts as its maximum; at least one state; default: 0.",
+        )
+        .optional(),
+        Param::float(
+            "threshold",
+            0.5,
+            (0.0, 1.0),
+            "For coverage: what a scaled hidden state must be above for DX; default: 0.5.",
+        )
+        .optional(),
     ],
     seeded: false,
     role: Role::Results,
@@ -106,6 +124,8 @@ enum Measure {
     Pca,
     Words,
     Neighbours,
+    Coverage,
+    Perplexity,
 }
 
 const MEASURES: &[(&str, Measure)] = &[
@@ -113,6 +133,8 @@ const MEASURES: &[(&str, Measure)] = &[
     ("pca", Measure::Pca),
     ("words", Measure::Words),
     ("neighbours", Measure::Neighbours),
+    ("coverage", Measure::Coverage),
+    ("perplexity", Measure::Perplexity),
 ];
 
 impl Stage for Evaluate {
@@ -143,6 +165,24 @@ impl Stage for Evaluate {
                 ]),
                 outputs: vec![port("neighbours", "neighbours")],
             },
+            Ok(Measure::Coverage) => {
+                let vectors = Port {
+                    required: false,
+                    ..port("vectors", "vectors")
+                };
+                Ports {
+                    inputs: Inputs::Named(vec![
+                        port("victim", "weights"),
+                        port("rows", "tokens"),
+                        vectors,
+                    ]),
+                    outputs: vec![port("coverage", "coverage")],
+                }
+            }
+            Ok(Measure::Perplexity) => Ports {
+                inputs: Inputs::Named(vec![port("victim", "weights"), port("rows", "tokens")]),
+                outputs: vec![port("perplexity", "perplexity")],
+            },
             _ => Ports {
                 inputs: Inputs::Any(Vec::new()),
                 outputs: vec![port("results", "results")],
@@ -152,21 +192,16 @@ impl Stage for Evaluate {
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         let measure = Settings(params).one_of("measure", MEASURES)?;
-        let (name, idle): (_, &[&str]) = match measure {
-            Measure::Cells => ("cells", &["split", "table", "strongest", "pairs"]),
-            Measure::Pca => ("pca", &["cells", "labels", "strongest", "pairs"]),
-            Measure::Words => (
-                "words",
-                &[
-                    "cells", "labels", "paper", "profile", "split", "table", "pairs",
-                ],
-            ),
-            Measure::Neighbours => (
-                "neighbours",
-                &["cells", "labels", "paper", "profile", "split", "table"],
-            ),
+        let (name, read): (_, &[&str]) = match measure {
+            Measure::Cells => ("cells", &["cells", "labels", "paper", "profile"]),
+            Measure::Pca => ("pca", &["paper", "profile", "split", "table"]),
+            Measure::Words => ("words", &["strongest"]),
+            Measure::Neighbours => ("neighbours", &["strongest", "pairs"]),
+            Measure::Coverage => ("coverage", &["split", "top_fraction", "threshold"]),
+            Measure::Perplexity => ("perplexity", &["split"]),
         };
-        for param in DESCRIPTION.params.iter().filter(|p| idle.contains(&p.name)) {
+        let idle = |param: &&Param| param.name != "measure" && !read.contains(&param.name);
+        for param in DESCRIPTION.params.iter().filter(idle) {
             settings::idle(params, Some(param), || {
                 format!("measure = \"{name}\" does not read it")
             })?;
@@ -174,7 +209,20 @@ impl Stage for Evaluate {
         match measure {
             Measure::Cells => cells::check(params),
             Measure::Neighbours => neighbours::pairs(params).map(drop),
-            Measure::Pca | Measure::Words => Ok(()),
+            _ => Ok(()),
+        }
+    }
+
+    fn follows(&self, params: &Params) -> Vec<Follow> {
+        let trained_on = |port: &'static str| Follow {
+            port,
+            of: "victim",
+            takes: Takes::Input(port),
+        };
+        match Settings(params).one_of("measure", MEASURES) {
+            Ok(Measure::Coverage) => vec![trained_on("rows"), trained_on("vectors")],
+            Ok(Measure::Perplexity) => vec![trained_on("rows")],
+            _ => Vec::new(),
         }
     }
 
@@ -202,11 +250,17 @@ impl Stage for Evaluate {
             Measure::Pca => expect::pca(params, inputs),
             Measure::Words => expect::words(inputs),
             Measure::Neighbours => expect::neighbours(inputs),
+            Measure::Coverage => expect::coverage(params, inputs),
+            Measure::Perplexity => expect::perplexity(params, inputs),
         }
     }
 
     fn determinism(&self, _: &Params) -> Determinism {
-        const ROUNDED: &[Within] = &[within("results", "*", 3e-2)];
+        const ROUNDED: &[Within] = &[
+            within("results", "*", 3e-2),
+            within("coverage", "*", 3e-2),
+            within("perplexity", "*", 3e-2),
+        ];
         Determinism::Rounding(ROUNDED)
     }
 
@@ -217,6 +271,8 @@ impl Stage for Evaluate {
             Measure::Pca => pca::run(task),
             Measure::Words => words::run(task),
             Measure::Neighbours => neighbours::run(task),
+            Measure::Coverage => coverage::run(task),
+            Measure::Perplexity => perplexity::run(task),
         }
     }
 }
