@@ -2,6 +2,7 @@
 //! written and how it is read. Nobody else spells a column of these.
 
 pub mod by_confidence;
+pub mod changes;
 pub mod comparison;
 pub mod estimates;
 pub mod examples;
@@ -13,10 +14,12 @@ pub mod model_card;
 pub mod ngrams;
 pub(crate) mod pages;
 pub mod pairs;
+pub mod positions;
 pub mod results;
 pub mod schema;
 pub mod sequences;
 pub mod summary;
+pub mod synonyms;
 pub mod traces;
 pub mod vectors;
 pub mod vocabulary;
@@ -40,4 +43,6 @@ pub static TABLES: &[&TableSchema] = &[
     &traces::SCHEMA,
     &comparison::SCHEMA,
     &results::SCHEMA,
+    &changes::SCHEMA,
+    &positions::SCHEMA,
 ];

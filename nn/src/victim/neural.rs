@@ -4,11 +4,13 @@
 //! computed in parallel. A row of a matrix product does not depend on the other rows, so an
 //! item alone gets the same bits as in any company. Dropout is always off.
 
-use super::interface::{Gradient, LayerAttention, LayerStates, LayerVectors, Victim};
+use super::interface::{
+    Gradient, LayerAttention, LayerStates, LayerVectors, Substituted, Victim, substitutes,
+};
 use super::per_item::{
     attention_of, hidden_of, input_of, logits_of, losses_of, rows_of, states_of,
 };
-use crate::autodiff::{Params, Shard, Tape, Want};
+use crate::autodiff::{Params, Shard, Tape, Var, Want};
 use crate::batch::{Batch, Example, Sequence, Target};
 use crate::error::{Error, Result, same};
 use crate::models::{Model, Output, Queries};
@@ -213,6 +215,12 @@ impl<'m> Neural<'m> {
     }
 }
 
+/// The vector that the head reads of item `b`.
+fn sentence_of(tape: &Tape<f32>, v: Var, b: usize) -> Array1<f32> {
+    let row = rows_of(tape, v, b, 1, 0..tape.shape(v).dim);
+    row.row(0).to_owned()
+}
+
 fn unknown(input: &Sequence) -> Example {
     Example {
         input: input.clone(),
@@ -306,9 +314,29 @@ impl Victim for Neural<'_> {
             let v = out.sentence.ok_or(Error::Missing {
                 what: "sentence vector",
             })?;
-            let row = rows_of(tape, v, b, 1, 0..tape.shape(v).dim);
-            Ok(row.row(0).to_owned())
+            Ok(sentence_of(tape, v, b))
         })
+    }
+
+    fn substituted(
+        &self,
+        tokens: &[u32],
+        position: usize,
+        candidates: &[u32],
+    ) -> Result<Vec<Substituted>> {
+        let texts = substitutes(tokens, position, candidates)?;
+        let examples: Vec<Example> = texts.iter().map(unknown).collect();
+        self.look(
+            &examples.iter().collect::<Vec<_>>(),
+            |tape, out, batch, b| {
+                let logits = logits_of(tape, out, batch, b);
+                let sentence = out.sentence.map(|v| sentence_of(tape, v, b));
+                Ok(Substituted {
+                    logits: logits.into_raw_vec_and_offset().0,
+                    sentence,
+                })
+            },
+        )
     }
 
     fn mean_vectors(&self, items: &[&Sequence]) -> Result<Vec<Array1<f32>>> {

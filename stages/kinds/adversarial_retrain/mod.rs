@@ -145,6 +145,8 @@ impl Stage for AdversarialRetrain {
                 port("language", "ngrams", false),
                 port(attack::KNOWN_WORDS, "vocab", false),
                 port("lemmas", "pairs", false),
+                port("synonyms", "pairs", false),
+                port("candidates", "vocab", false),
             ]),
             outputs: vec![
                 port("weights", "weights", true),

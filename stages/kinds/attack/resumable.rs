@@ -18,9 +18,6 @@ use super::trace::{First, Probe, Trace};
 use crate::tables::examples::{BACKWARD, Counters, FORWARD};
 use crate::{Failure, Watch};
 
-/// Items that share batches: two groups of 16, one for each of two classes.
-const GROUP: usize = 32;
-
 /// Groups of items in parallel, in the order of items.
 pub fn in_groups(
     items: &[Item<'_>],
@@ -63,7 +60,7 @@ pub fn in_groups(
         }
         Ok(())
     };
-    let all = items.par_chunks(GROUP).enumerate().map(group);
+    let all = items.par_chunks(entry.group).enumerate().map(group);
     let ended: Result<Vec<()>, Failure> = all.collect();
     let finished = finished.into_inner().unwrap_or_else(|e| e.into_inner());
     if ended.as_ref().is_err_and(|failure| failure.stopped) && !finished.is_empty() {

@@ -2,9 +2,12 @@
 //!
 //! `cells` turns tables into tidy results, one number per row ([`cells`]); `pca` projects texts on
 //! two principal components ([`pca`]); `words` lists the strongest words of each class ([`words`]); `neighbours` the
-//! words nearest to edited ones ([`neighbours`]).
+//! words nearest to edited ones ([`neighbours`]); `changes` what attacks do inside a model ([`changes`]);
+//! `attention-bound` is a theorem about attention by Monte Carlo ([`attention_bound`]).
 
+mod attention_bound;
 mod cells;
+mod changes;
 mod expect;
 pub mod metrics;
 mod neighbours;
@@ -36,7 +39,7 @@ static DESCRIPTION: Description = Description {
             name: "measure",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("cells".to_owned())),
-            help: "cells (numbers from tables), pca (texts on two principal components), words (the strongest of each class) or neighbours (the words nearest to edited ones).",
+            help: "cells (numbers from tables), pca (texts on two principal components), words (the strongest of each class), neighbours (the words nearest to edited ones), changes (what attacks do inside a model) or attention-bound (a bound on attention scores, by Monte Carlo).",
             ..Param::PLAIN
         },
         Param {
@@ -94,6 +97,20 @@ static DESCRIPTION: Description = Description {
             help: "For neighbours: words with their edited forms.",
             ..Param::PLAIN
         },
+        Param {
+            name: "dims",
+            ty: Type::Ints,
+            presence: Presence::Optional,
+            help: "For attention-bound: the dimensions to try.",
+            ..Param::PLAIN
+        },
+        Param::int(
+            "samples",
+            1,
+            1,
+            "For attention-bound: how often vectors are drawn; default: 10,000.",
+        )
+        .optional(),
     ],
     seeded: false,
     role: Role::Results,
@@ -106,6 +123,8 @@ enum Measure {
     Pca,
     Words,
     Neighbours,
+    Changes,
+    AttentionBound,
 }
 
 const MEASURES: &[(&str, Measure)] = &[
@@ -113,6 +132,8 @@ const MEASURES: &[(&str, Measure)] = &[
     ("pca", Measure::Pca),
     ("words", Measure::Words),
     ("neighbours", Measure::Neighbours),
+    ("changes", Measure::Changes),
+    ("attention-bound", Measure::AttentionBound),
 ];
 
 impl Stage for Evaluate {
@@ -143,6 +164,26 @@ impl Stage for Evaluate {
                 ]),
                 outputs: vec![port("neighbours", "neighbours")],
             },
+            Ok(Measure::Changes) => {
+                let optional = |name, holds| Port {
+                    required: false,
+                    ..port(name, holds)
+                };
+                Ports {
+                    inputs: Inputs::Named(vec![
+                        port("victim", "weights"),
+                        port("examples", "examples"),
+                        port("vocab", "vocab"),
+                        optional("language", "ngrams"),
+                        optional("vectors", "vectors"),
+                    ]),
+                    outputs: vec![port("changes", "changes"), port("positions", "positions")],
+                }
+            }
+            Ok(Measure::AttentionBound) => Ports {
+                inputs: Inputs::Named(Vec::new()),
+                outputs: vec![port("bound", "bound")],
+            },
             _ => Ports {
                 inputs: Inputs::Any(Vec::new()),
                 outputs: vec![port("results", "results")],
@@ -152,21 +193,16 @@ impl Stage for Evaluate {
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         let measure = Settings(params).one_of("measure", MEASURES)?;
-        let (name, idle): (_, &[&str]) = match measure {
-            Measure::Cells => ("cells", &["split", "table", "strongest", "pairs"]),
-            Measure::Pca => ("pca", &["cells", "labels", "strongest", "pairs"]),
-            Measure::Words => (
-                "words",
-                &[
-                    "cells", "labels", "paper", "profile", "split", "table", "pairs",
-                ],
-            ),
-            Measure::Neighbours => (
-                "neighbours",
-                &["cells", "labels", "paper", "profile", "split", "table"],
-            ),
+        let (name, read): (_, &[&str]) = match measure {
+            Measure::Cells => ("cells", &["cells", "paper", "profile", "labels"]),
+            Measure::Pca => ("pca", &["paper", "profile", "split", "table"]),
+            Measure::Words => ("words", &["strongest"]),
+            Measure::Neighbours => ("neighbours", &["strongest", "pairs"]),
+            Measure::Changes => ("changes", &[]),
+            Measure::AttentionBound => ("attention-bound", &["dims", "samples"]),
         };
-        for param in DESCRIPTION.params.iter().filter(|p| idle.contains(&p.name)) {
+        let idle = |param: &&Param| param.name != "measure" && !read.contains(&param.name);
+        for param in DESCRIPTION.params.iter().filter(idle) {
             settings::idle(params, Some(param), || {
                 format!("measure = \"{name}\" does not read it")
             })?;
@@ -174,7 +210,8 @@ impl Stage for Evaluate {
         match measure {
             Measure::Cells => cells::check(params),
             Measure::Neighbours => neighbours::pairs(params).map(drop),
-            Measure::Pca | Measure::Words => Ok(()),
+            Measure::AttentionBound => attention_bound::dims(params).map(drop),
+            Measure::Pca | Measure::Words | Measure::Changes => Ok(()),
         }
     }
 
@@ -202,6 +239,8 @@ impl Stage for Evaluate {
             Measure::Pca => expect::pca(params, inputs),
             Measure::Words => expect::words(inputs),
             Measure::Neighbours => expect::neighbours(inputs),
+            Measure::Changes => Ok(expect::changes()),
+            Measure::AttentionBound => Ok(expect::attention_bound()),
         }
     }
 
@@ -217,6 +256,8 @@ impl Stage for Evaluate {
             Measure::Pca => pca::run(task),
             Measure::Words => words::run(task),
             Measure::Neighbours => neighbours::run(task),
+            Measure::Changes => changes::run(task),
+            Measure::AttentionBound => attention_bound::run(task),
         }
     }
 }

@@ -72,7 +72,7 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         }
         ("tokenize", "word_width") => other(int(5)),
         ("tokenize", "eos") => other(yes()),
-        ("tokenize", "add_special_tokens") => other(Value::Bool(false)),
+        ("tokenize", "add_special_tokens") => other(Value::Bool(choice != "word-piece")),
         ("tokenize", "text") => other(text("another")),
         ("tokenize", "train") => other(text("dev")),
         ("embed", "source") => other(text(if choice == "random" {

@@ -24,6 +24,7 @@ static LOADERS: &[(&str, Loader)] = &[
     ("ag-news", delimited::ag_news),
     ("ag-news-archive", delimited::ag_news_archive),
     ("ag-news-titles", delimited::ag_news_titles),
+    ("counterfit", lexicon::synonyms),
     ("glove-bz2", glove::bz2),
     ("glove-json", glove_json::json),
     ("glove-zip", glove::zip),
@@ -47,6 +48,7 @@ static LOADERS: &[(&str, Loader)] = &[
     ("wordnet", lexicon::wordnet),
     ("wordnet-lemmas", lexicon::wordnet_lemmas),
     ("yelp", delimited::yelp),
+    ("yelp-sentences", lines::yelp_sentences),
 ];
 
 /// Loaders of pairs of texts.
