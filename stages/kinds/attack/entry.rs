@@ -43,7 +43,7 @@ pub struct AttackEntry {
     /// for the next. Otherwise they are attacked in parallel, in any order.
     pub ordered: bool,
     /// Items that are attacked together, and saved together when the user stops the stage. Few if an item takes long.
-    pub group: usize,
+    pub group: fn(Settings<'_>) -> usize,
 }
 
 impl AttackEntry {
@@ -72,7 +72,7 @@ impl AttackEntry {
         streams: false,
         ordered: false,
         // They share batches: two groups of 16, one for each of two classes.
-        group: 32,
+        group: |_| 32,
     };
 }
 

@@ -342,7 +342,16 @@ impl AttackInputs {
         let ready = attack.prepare(&context)?;
         let traces = match attack.entry().ordered {
             true => in_order(&items, ready.as_ref(), watch)?,
-            false => in_groups(&items, ready.as_ref(), &attack.entry(), watch)?,
+            false => {
+                let (entry, ready) = (attack.entry(), ready.as_ref());
+                in_groups(
+                    &items,
+                    ready,
+                    &entry,
+                    (entry.group)(Settings(params)),
+                    watch,
+                )?
+            }
         };
         then(items, traces)
     }

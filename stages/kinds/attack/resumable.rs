@@ -23,6 +23,7 @@ pub fn in_groups(
     items: &[Item<'_>],
     ready: &dyn PreparedAttack,
     entry: &AttackEntry,
+    group_size: usize,
     watch: &dyn Watch,
 ) -> Result<Vec<Trace>, Failure> {
     let progress = Saved::identity(items, entry);
@@ -60,7 +61,7 @@ pub fn in_groups(
         }
         Ok(())
     };
-    let all = items.par_chunks(entry.group).enumerate().map(group);
+    let all = items.par_chunks(group_size).enumerate().map(group);
     let ended: Result<Vec<()>, Failure> = all.collect();
     let finished = finished.into_inner().unwrap_or_else(|e| e.into_inner());
     if ended.as_ref().is_err_and(|failure| failure.stopped) && !finished.is_empty() {

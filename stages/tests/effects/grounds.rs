@@ -50,6 +50,21 @@ impl Words {
         }
     }
 
+    /// Two layers of two heads, on the same rows.
+    pub fn transformer(&self) -> RecordBatch {
+        let given = [
+            ("model", text("transformer")),
+            ("layers", int(2)),
+            ("heads", int(2)),
+            ("dim", int(8)),
+            ("positions", int(40)),
+            ("epochs", int(12)),
+            ("learning_rate", float(0.05)),
+        ];
+        let trained = trial::run(&Train, &[("rows", &self.rows)], &given, 3);
+        trained.unwrap()["weights"].clone()
+    }
+
     pub fn inputs(&self) -> Vec<(&'static str, RecordBatch)> {
         vec![
             ("victim", self.lstm.clone()),
@@ -117,6 +132,12 @@ pub fn attacks(
             let mut inputs = words.inputs();
             inputs[0].1 = hotflip_words::victim(&words.rows, &words.vectors);
             inputs.push(("lemmas", hotflip_words::lemmas()));
+            add(entry.name.to_owned(), inputs);
+        } else if entry.name == "replace-word" {
+            // A model with attention in two layers and of several heads.
+            let mut inputs = words.inputs();
+            inputs[0].1 = words.transformer();
+            inputs.retain(|(port, _)| *port != "vectors");
             add(entry.name.to_owned(), inputs);
         } else if entry.changes != Changes::Numbers {
             add(entry.name.to_owned(), words.inputs());

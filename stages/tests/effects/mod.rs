@@ -228,7 +228,23 @@ fn parameters_of_evaluation() {
     let spelt = Characters::new(60, 7);
     let pair = entries(&[("word", text("good")), ("edited", text("gopd"))]);
     let pairs = Value::List(vec![pair]);
+    let dims = Value::List(vec![int(4), int(16)]);
+    let replaced = [("attack", text("replace-word")), ("place", text("random"))];
+    let replaced = trial::run(&AttackStage, &inputs, &replaced, 3).unwrap()["examples"].clone();
+    let inside = vec![
+        ("victim", words.lstm.clone()),
+        ("vectors", words.vectors.clone()),
+        ("vocab", words.vocab.clone()),
+        ("language", words.language.clone()),
+        ("examples", replaced),
+    ];
     let mut grounds = vec![
+        ground("changes", measure("changes"), inside),
+        ground(
+            "attention-bound",
+            vec![("measure", text("attention-bound")), ("dims", dims)],
+            Vec::new(),
+        ),
         ground("cells", vec![("cells", cells)], vec![("x", examples)]),
         ground("pca", measure("pca"), vec![("rows", words.rows.clone())]),
         ground(

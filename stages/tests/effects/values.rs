@@ -122,6 +122,13 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
             let pair = entries(&[("word", text("film")), ("edited", text("fjlm"))]);
             other(Value::List(vec![pair]))
         }
+        ("evaluate", "dims") => other(Value::List(vec![int(8)])),
+        ("evaluate", "samples") => other(int(30)),
+        (_, "place") => other(text("random")),
+        (_, "replace") => other(text("nearest")),
+        (_, "max_candidates") => other(int(1)),
+        (_, "attention_layer") => under(text("last"), vec![("place", text("attention-max"))]),
+        (_, "attention_of") => under(text("all-tokens"), vec![("place", text("attention-min"))]),
         ("attack", "split") => other(text("dev")),
         ("attack", "items") => other(int(3)),
         ("attack", "among") => other(text("correct")),

@@ -22,14 +22,16 @@ use nn::batch::{Example, Sequence, Target};
 use crate::Failure;
 use crate::contract::description::Param;
 use crate::kinds::attack::context::{AttackContext, Item};
+use crate::kinds::attack::edit::Edit;
 use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack};
-use crate::kinds::attack::goals::Goal;
-use crate::kinds::attack::search::exhaustive::QUERIES;
+use crate::kinds::attack::goals::{Answer, Goal};
 use crate::kinds::attack::search::select_replace::{
     Attention, Select, nearest_first, places, try_in_order,
 };
 use crate::kinds::attack::trace::Trace;
+use crate::models::loaded::probabilities;
 use crate::params::settings::{Settings, failure};
+use crate::tables::examples::{FORWARD, QUERIES};
 use crate::tables::vocabulary::SPECIAL;
 use crate::{ParamError, models};
 
@@ -117,7 +119,7 @@ impl Attack for ReplaceWord {
             takes_candidates: true,
             budget: |_| Budget::Words(1),
             counters: &[QUERIES],
-            group: 4,
+            group: |s| if single_draw(s) { 256 } else { 4 },
             ..AttackEntry::PLAIN
         }
     }
@@ -177,6 +179,12 @@ fn select(s: Settings<'_>) -> Result<Select, ParamError> {
     })
 }
 
+/// Whether each item is one text, drawn without asking the model: then many are asked about at once.
+fn single_draw(s: Settings<'_>) -> bool {
+    let drawn = |param: &str| s.text(param) == Some("random");
+    drawn("place") && drawn("replace") && s.maybe_int("max_candidates") == Some(1)
+}
+
 /// Tokens that are not words.
 fn special(words: &StringArray, of_rows: [u32; 2]) -> HashSet<u32> {
     let named = words.iter().zip(0_u32..);
@@ -209,6 +217,9 @@ fn candidates(
 
 impl PreparedAttack for Prepared<'_> {
     fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
+        if single_draw(self.context.settings()) {
+            return self.draw_each(items);
+        }
         let one = |item: &Item<'_>| match item.right() {
             true => self.one(item),
             false => Ok(Trace::untouched(item)),
@@ -268,8 +279,7 @@ impl Prepared<'_> {
             attacked: true,
             ..Trace::untouched(item)
         };
-        let word = |place: &usize| !self.special.contains(&tokens[*place]);
-        let words: Vec<usize> = (0..tokens.len()).filter(word).collect();
+        let words = self.words(tokens);
         for place in places(context, item, self.select, words, &mut trace)? {
             let old = tokens[place];
             let done = match self.replace {
@@ -291,6 +301,59 @@ impl Prepared<'_> {
             }
         }
         Ok(trace)
+    }
+
+    /// One random word in one random place of each item. A row stays as it is if that does not reach the goal.
+    fn draw_each(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
+        let mut drawn = Vec::with_capacity(items.len());
+        for item in items.iter().filter(|item| item.right()) {
+            let mut trace = Trace {
+                attacked: true,
+                ..Trace::untouched(item)
+            };
+            let words = self.words(item.tokens()?);
+            let places = places(self.context, item, self.select, words, &mut trace)?;
+            for place in places {
+                let old = item.tokens()?[place];
+                let stream = self.context.stream("replace", item);
+                for new in self::drawn(&self.candidates, old, &stream, 1) {
+                    trace.edit(Edit::replace(place, old, new))?;
+                    trace.count(FORWARD, 1);
+                    trace.count(QUERIES, 1);
+                }
+            }
+            drawn.push(trace);
+        }
+        let texts: Vec<&Sequence> = drawn.iter().map(|trace| &trace.input).collect();
+        let answers = match texts.is_empty() {
+            true => Vec::new(),
+            false => probabilities(self.context.subject.victim(), &texts)?,
+        };
+        let mut drawn = drawn.into_iter().zip(answers);
+        let trace = |item: &Item<'_>| {
+            let untouched = Trace::untouched(item);
+            if !item.right() {
+                return untouched;
+            }
+            let Some((trace, p)) = drawn.next() else {
+                return untouched;
+            };
+            match Goal::untargeted(item.label).reached(Answer::Probabilities(&p)) {
+                true => trace,
+                false => Trace {
+                    input: untouched.input,
+                    edits: Vec::new(),
+                    ..trace
+                },
+            }
+        };
+        Ok(items.iter().map(trace).collect())
+    }
+
+    /// Places of words.
+    fn words(&self, tokens: &[u32]) -> Vec<usize> {
+        let word = |place: &usize| !self.special.contains(&tokens[*place]);
+        (0..tokens.len()).filter(word).collect()
     }
 
     /// The nearest candidate that reaches the goal.
@@ -315,11 +378,7 @@ impl Prepared<'_> {
         let Some((_, found)) = found else {
             return Ok(false);
         };
-        trace.edit(crate::kinds::attack::edit::Edit::replace(
-            place,
-            old,
-            found.token,
-        ))?;
+        trace.edit(Edit::replace(place, old, found.token))?;
         Ok(true)
     }
 }

@@ -13,7 +13,6 @@ use ndarray::Array1;
 use nn::batch::{Example, Sequence, Target};
 use nn::numeric::softmax;
 
-use super::exhaustive::QUERIES;
 use crate::Failure;
 use crate::kinds::attack::context::{AttackContext, Item};
 use crate::kinds::attack::edit::Edit;
@@ -21,7 +20,7 @@ use crate::kinds::attack::goals::{Answer, Goal};
 use crate::kinds::attack::trace::Trace;
 use crate::models::failure;
 use crate::models::loaded::probabilities;
-use crate::tables::examples::FORWARD;
+use crate::tables::examples::{FORWARD, QUERIES};
 
 /// Which place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

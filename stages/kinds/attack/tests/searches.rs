@@ -8,12 +8,12 @@ use super::trained;
 use crate::kinds::attack::context::{AttackContext, Item};
 use crate::kinds::attack::edit::Edit;
 use crate::kinds::attack::goals::Goal;
-use crate::kinds::attack::search::exhaustive::{QUERIES, first_success, replacements};
+use crate::kinds::attack::search::exhaustive::{first_success, replacements};
 use crate::kinds::attack::search::select_replace::{Select, places, try_in_order};
 use crate::kinds::attack::trace::Trace;
 use crate::models::entry::Subject;
 use crate::models::loaded::{Loaded, probabilities};
-use crate::tables::examples::FORWARD;
+use crate::tables::examples::{FORWARD, QUERIES};
 use crate::tables::sequences::SequenceTable;
 use crate::tests::trial::{reviews, tokens};
 
