@@ -3,6 +3,7 @@
 
 pub mod by_confidence;
 pub mod changes;
+pub mod checkpoint;
 pub mod comparison;
 pub mod estimates;
 pub mod examples;

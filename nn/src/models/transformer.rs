@@ -135,10 +135,14 @@ impl Transformer {
         let Some((table, separator)) = self.segments.zip(self.spec.separator) else {
             return Ok(x);
         };
-        let Input::Tokens(ids) = &batch.input else {
-            return Err(Error::Missing {
-                what: "separator among vectors: pairs of texts are read as tokens",
-            });
+        let ids = match &batch.input {
+            Input::Tokens(ids) => ids,
+            _ if !batch.tokens.is_empty() => &batch.tokens,
+            _ => {
+                return Err(Error::Missing {
+                    what: "separator among vectors: pairs of texts are read as tokens",
+                });
+            }
         };
         let ids = segment_ids(ids, batch.items(), separator);
         Ok(segments(tape, params, x, table, ids))

@@ -163,6 +163,12 @@ pub trait Victim: Sync {
         Ok(logits.into_iter().map(answer).collect())
     }
 
+    /// Logits of a text with the vector of each of these positions in turn set to zero; a forward pass for each.
+    fn without(&self, tokens: &[u32], positions: &[usize]) -> Result<Vec<Array2<f32>>> {
+        let _ = tokens;
+        not_available("input vectors", positions)
+    }
+
     /// The mean over positions of the last layer's vectors: what sentence encoders such as MiniLM give, before it is
     /// scaled to length 1.
     fn mean_vectors(&self, items: &[&Sequence]) -> Result<Vec<Array1<f32>>> {

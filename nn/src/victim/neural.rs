@@ -381,6 +381,36 @@ impl Victim for Neural<'_> {
         )
     }
 
+    fn without(&self, tokens: &[u32], positions: &[usize]) -> Result<Vec<Array2<f32>>> {
+        let text = Sequence::Tokens(tokens.to_vec());
+        let vectors = self.embed(&[&text])?.swap_remove(0);
+        let mut examples = Vec::with_capacity(positions.len());
+        for &position in positions {
+            if position >= tokens.len() {
+                let (item, got, below) = (0, position, tokens.len());
+                let what = "position";
+                return Err(Error::Range {
+                    what,
+                    item,
+                    got,
+                    below,
+                });
+            }
+            let mut vectors = vectors.clone();
+            vectors.row_mut(position).fill(0.0);
+            examples.push(unknown(&Sequence::Vectors(vectors)));
+        }
+        let stand = |batch: &mut Batch<f32>, _: &[usize]| {
+            *batch = batch.clone().standing_for(tokens)?;
+            Ok(())
+        };
+        let examples: Vec<&Example> = examples.iter().collect();
+        self.each_with(&examples, Pass::ANSWER, stand, |shard, out, batch, _| {
+            let logits = |b: usize| logits_of(&shard.tape, out, batch, b);
+            Ok((0..batch.items()).map(logits).collect())
+        })
+    }
+
     fn mean_vectors(&self, items: &[&Sequence]) -> Result<Vec<Array1<f32>>> {
         let examples: Vec<Example> = items.iter().map(|s| unknown(s)).collect();
         let layers = self.hidden(&examples.iter().collect::<Vec<_>>())?;

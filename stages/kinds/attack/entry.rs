@@ -31,6 +31,8 @@ pub struct AttackEntry {
     pub needs_with: fn(Settings<'_>) -> Vec<&'static str>,
     /// Whether the input `candidates` restricts the words that it puts in.
     pub takes_candidates: bool,
+    /// Whether it changes words of pairs of texts, joined into one sequence, too.
+    pub pairs: bool,
     /// What it may do to a row, by its completed parameters. `replay` holds it to that.
     pub budget: fn(Settings<'_>) -> Budget,
     /// Rules for the words that it replaces, if it has some. `replay` holds it to them.
@@ -66,6 +68,7 @@ impl AttackEntry {
         needs: &[],
         needs_with: |_| Vec::new(),
         takes_candidates: false,
+        pairs: false,
         budget: |_| Budget::Unlimited,
         constraints: |_| None,
         counters: &[],

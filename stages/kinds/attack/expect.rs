@@ -35,9 +35,9 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
         );
         return Err(Mismatch::new(Blamed::Param("attack"), message, help));
     }
-    match entry.changes {
-        Changes::Nothing => inputs.joinable("rows")?,
-        _ => inputs.one_text("rows")?,
+    match entry.pairs || entry.changes == Changes::Nothing {
+        true => inputs.joinable("rows")?,
+        false => inputs.one_text("rows")?,
     }
     let fits: fn(ExpectedRows) -> bool = match entry.changes {
         Changes::Nothing => |rows| rows != ExpectedRows::Texts,

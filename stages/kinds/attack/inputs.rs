@@ -526,9 +526,13 @@ pub fn note_fewer(asked: usize, param: &str, rows: usize, watch: &dyn Watch) {
 pub fn rows(task: &Task<'_>, model: &ModelCard) -> Result<SequenceTable, Failure> {
     let table = &task.inputs["rows"];
     let attack = Settings(task.params).text("attack").and_then(find);
-    let rows = match attack.map(|attack| attack.entry().changes) {
-        Some(Changes::Nothing) => pairs::read_joined(table)?,
-        _ => SequenceTable::read(table)?,
+    let joins = |attack: &dyn Attack| {
+        let entry = attack.entry();
+        entry.pairs || entry.changes == Changes::Nothing
+    };
+    let rows = match attack.is_some_and(joins) {
+        true => pairs::read_joined(table)?,
+        false => SequenceTable::read(table)?,
     };
     pairs::agree(rows.separator, model.separator())?;
     Ok(rows)

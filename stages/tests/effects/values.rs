@@ -224,6 +224,9 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
             under(int(2), three)
         }
         (_, "final_rate") => other(float(0.0001)),
+        (_, "warmup") => other(float(0.5)),
+        (_, "weight_decay") => other(float(0.5)),
+        (_, "pieces") => other(yes()),
         (_, "clip_norm") => other(float(0.01)),
         (_, "clip_value") => other(float(0.0001)),
         (_, "best") => wild(if sequences { "accuracy" } else { "loss" }),
@@ -303,8 +306,9 @@ fn by_range(choice: &str, param: &str) -> Vec<Other> {
 }
 
 /// Parameters that name files, which a stage without an engine has not: they are tested where there are some.
-pub const ELSEWHERE: [(&str, &str); 5] = [
+pub const ELSEWHERE: [(&str, &str); 6] = [
     ("train", "start"),
+    ("train", "pretrained"),
     ("tokenize", "vocab_file"),
     ("embed", "file"),
     ("embed", "tensor"),

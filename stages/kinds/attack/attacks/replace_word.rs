@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, HashSet};
 use arrow::array::{Array, StringArray};
 use nn::Stream;
 use nn::batch::{Example, Sequence, Target};
+use store::Value;
 
 use crate::Failure;
 use crate::contract::description::Param;
@@ -73,6 +74,13 @@ const ATTENTION_OF: Param = Param::choice(
 )
 .when("place", &BY_ATTENTION);
 
+const PIECES: Param = Param::flag(
+    "pieces",
+    true,
+    "For word pieces: whether pieces of words are replaced too, by any piece; default: false, only words that are one piece, by such words.",
+)
+.optional();
+
 /// The attack.
 pub struct ReplaceWord;
 
@@ -94,6 +102,8 @@ struct Prepared<'a> {
     synonyms: BTreeMap<u32, Vec<u32>>,
     /// Tokens that are not words.
     special: HashSet<u32>,
+    /// Tokens that go on with the word before, if only whole words are replaced.
+    parts: HashSet<u32>,
 }
 
 impl Attack for ReplaceWord {
@@ -109,6 +119,7 @@ impl Attack for ReplaceWord {
                 MAX_CANDIDATES,
                 ATTENTION_LAYER,
                 ATTENTION_OF,
+                PIECES,
             ],
             changes: Changes::Words,
             needs: &["vocab"],
@@ -117,6 +128,7 @@ impl Attack for ReplaceWord {
                 _ => Vec::new(),
             },
             takes_candidates: true,
+            pairs: true,
             budget: |_| Budget::Words(1),
             counters: &[QUERIES],
             group: |s| if single_draw(s) { 256 } else { 4 },
@@ -145,11 +157,15 @@ impl Attack for ReplaceWord {
             _ => BTreeMap::new(),
         };
         let limit = settings.int("max_candidates").map_err(failure)?;
+        let parts = parts(settings, words)?;
         let prepared = Prepared {
             select: select(settings).map_err(failure)?,
             replace,
             limit: if limit > 0 { limit } else { usize::MAX },
-            candidates: candidates(context, words, &special)?,
+            candidates: candidates(context, words, |id| {
+                special.contains(id) || parts.contains(id)
+            })?,
+            parts,
             synonyms,
             special,
             context,
@@ -192,18 +208,34 @@ fn special(words: &StringArray, of_rows: [u32; 2]) -> HashSet<u32> {
     named.map(|(_, id)| id).chain(of_rows).collect()
 }
 
+/// Tokens that go on with the word before, unless they are replaced like words.
+fn parts(s: Settings<'_>, words: &StringArray) -> Result<HashSet<u32>, Failure> {
+    let all = words.iter().zip(0_u32..);
+    let all = all.filter(|(word, _)| word.is_some_and(|word| word.starts_with("##")));
+    let all: HashSet<u32> = all.map(|(_, id)| id).collect();
+    match s.0.get(PIECES.name) {
+        Some(_) if all.is_empty() => Err(Failure::new(
+            "`pieces` would have no effect: the vocabulary has no pieces of words, which begin with ##",
+        )
+        .help("leave it out")
+        .at(PIECES.name)),
+        Some(Value::Bool(true)) => Ok(HashSet::new()),
+        _ => Ok(all),
+    }
+}
+
 /// Words that may be put in, by their ids: those connected, or all.
 fn candidates(
     context: &AttackContext<'_>,
     words: &StringArray,
-    special: &HashSet<u32>,
+    never: impl Fn(&u32) -> bool,
 ) -> Result<Vec<u32>, Failure> {
     let wanted: Option<HashSet<&str>> = context
         .candidates
         .map(|wanted| wanted.iter().flatten().collect());
     let is_word = |id: &u32| {
         let text = words.value(*id as usize);
-        !special.contains(id) && wanted.as_ref().is_none_or(|wanted| wanted.contains(text))
+        !never(id) && wanted.as_ref().is_none_or(|wanted| wanted.contains(text))
     };
     let found: Vec<u32> = (0..words.len() as u32).filter(is_word).collect();
     match found.is_empty() {
@@ -246,8 +278,8 @@ impl Prepared<'_> {
         };
         match self.select {
             Select::Importance => {
-                let embedded = victim.embed(&[&input]);
-                embedded.map(drop).map_err(refused("place", "a network"))?;
+                let without = victim.without(&[self.candidates[0]], &[0]);
+                without.map(drop).map_err(refused("place", "a network"))?;
             }
             Select::LeastAttention(_) | Select::MostAttention(_) => {
                 let target = Target::None;
@@ -352,7 +384,11 @@ impl Prepared<'_> {
 
     /// Places of words.
     fn words(&self, tokens: &[u32]) -> Vec<usize> {
-        let word = |place: &usize| !self.special.contains(&tokens[*place]);
+        let part = |token: Option<&u32>| token.is_some_and(|token| self.parts.contains(token));
+        let word = |place: &usize| {
+            let (here, next) = (tokens.get(*place), tokens.get(*place + 1));
+            !self.special.contains(&tokens[*place]) && !part(here) && !part(next)
+        };
         (0..tokens.len()).filter(word).collect()
     }
 

@@ -9,8 +9,8 @@
 //! Then candidates are tried in the place until the goal is reached: in the order given, or those first that change
 //! the vector of the sentence least.
 
-use ndarray::Array1;
-use nn::batch::{Example, Sequence, Target};
+use ndarray::{Array1, Array2};
+use nn::batch::{Example, Target};
 use nn::numeric::softmax;
 
 use crate::Failure;
@@ -19,7 +19,6 @@ use crate::kinds::attack::edit::Edit;
 use crate::kinds::attack::goals::{Answer, Goal};
 use crate::kinds::attack::trace::Trace;
 use crate::models::failure;
-use crate::models::loaded::probabilities;
 use crate::tables::examples::{FORWARD, QUERIES};
 
 /// Which place.
@@ -102,20 +101,12 @@ pub fn importance(
     places: &[usize],
 ) -> Result<Vec<f64>, Failure> {
     let victim = context.subject.victim();
-    let embedded = victim.embed(&[item.input]).map_err(failure)?;
-    let Some(vectors) = embedded.first() else {
-        return Ok(Vec::new());
-    };
-    let without = |place: &usize| {
-        let mut vectors = vectors.clone();
-        vectors.row_mut(*place).fill(0.0);
-        Sequence::Vectors(vectors)
-    };
-    let rows: Vec<Sequence> = places.iter().map(without).collect();
-    let rows: Vec<&Sequence> = rows.iter().collect();
+    let answers = victim.without(item.tokens()?, places).map_err(failure)?;
     let label = item.label as usize;
-    let fall = |after: Vec<f32>| f64::from(item.before[label]) - f64::from(after[label]);
-    let answers = probabilities(victim, &rows)?;
+    let fall = |logits: Array2<f32>| {
+        let after = probabilities_of(&logits.into_raw_vec_and_offset().0);
+        f64::from(item.before[label]) - f64::from(after[label])
+    };
     Ok(answers.into_iter().map(fall).collect())
 }
 

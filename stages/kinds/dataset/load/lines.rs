@@ -52,6 +52,15 @@ pub fn yelp_sentences(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure
     Ok(rows.finish())
 }
 
+/// A vocabulary: a word a line, in the order of ids.
+pub fn vocabulary(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
+    let mut rows = Columns::new(&["word"]);
+    for line in lines(&whole(&mut files[0])?) {
+        rows.push([line]);
+    }
+    Ok(rows.finish())
+}
+
 /// The text of a compressed file.
 fn gunzipped(file: &mut Opened<'_>) -> Result<String, Failure> {
     let packed = bytes(file)?;

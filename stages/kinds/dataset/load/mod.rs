@@ -11,6 +11,7 @@ mod lexicon;
 mod lines;
 mod mnist;
 mod opened;
+mod weights;
 
 use arrow::record_batch::RecordBatch;
 
@@ -47,6 +48,8 @@ static LOADERS: &[(&str, Loader)] = &[
     ("sst2-sentences", delimited::sst2_sentences),
     ("wordnet", lexicon::wordnet),
     ("wordnet-lemmas", lexicon::wordnet_lemmas),
+    ("vocabulary", lines::vocabulary),
+    ("weights", weights::safetensors),
     ("yelp", delimited::yelp),
     ("yelp-sentences", lines::yelp_sentences),
 ];
