@@ -8,6 +8,7 @@ mod gradients;
 mod minilm;
 mod models;
 mod pairs;
+mod queries;
 mod reference;
 mod resume;
 mod steps;
