@@ -192,6 +192,15 @@ pub fn attention_bound() -> ExpectedOutputs {
     vec![Expected::of_columns(&super::attention_bound::COLUMNS)]
 }
 
+/// For `measure = "translation"`.
+pub fn translation() -> ExpectedOutputs {
+    let translations = Expected::of_columns(&super::translation::COLUMNS);
+    vec![
+        translations,
+        Expected::of_columns(&super::translation::SCORES),
+    ]
+}
+
 /// For `measure = "words"`.
 pub fn words(inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
     let bayes = inputs

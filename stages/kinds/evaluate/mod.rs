@@ -3,9 +3,11 @@
 //! `cells` turns tables into tidy results, one number per row ([`cells`]); `pca` projects texts on
 //! two principal components ([`pca`]); `words` lists the strongest words of each class ([`words`]); `neighbours` the
 //! words nearest to edited ones ([`neighbours`]); `changes` what attacks do inside a model ([`changes`]);
-//! `attention-bound` is a theorem about attention by Monte Carlo ([`attention_bound`]).
+//! `attention-bound` is a theorem about attention by Monte Carlo ([`attention_bound`]); `translation` is BLEU with and
+//! without typos ([`translation`]).
 
 mod attention_bound;
+mod bleu;
 mod cells;
 mod changes;
 mod expect;
@@ -15,6 +17,7 @@ mod pca;
 mod template;
 #[cfg(test)]
 mod tests;
+mod translation;
 mod words;
 
 use store::{Params, Value};
@@ -39,7 +42,7 @@ static DESCRIPTION: Description = Description {
             name: "measure",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("cells".to_owned())),
-            help: "cells (numbers from tables), pca (texts on two principal components), words (the strongest of each class), neighbours (the words nearest to edited ones), changes (what attacks do inside a model) or attention-bound (a bound on attention scores, by Monte Carlo).",
+            help: "cells (numbers from tables), pca (texts on two principal components), words (the strongest of each class), neighbours (the words nearest to edited ones), changes (what attacks do inside a model), attention-bound (a bound on attention scores, by Monte Carlo) or translation (BLEU with and without typos).",
             ..Param::PLAIN
         },
         Param {
@@ -74,7 +77,7 @@ static DESCRIPTION: Description = Description {
             name: "split",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("train".to_owned())),
-            help: "For pca: the texts to project.",
+            help: "For pca: the texts to project; for translation: those to translate.",
             ..Param::PLAIN
         },
         Param {
@@ -108,7 +111,7 @@ static DESCRIPTION: Description = Description {
             "samples",
             1,
             1,
-            "For attention-bound: how often vectors are drawn; default: 10,000.",
+            "For attention-bound: how often vectors are drawn; default: 10,000. For translation: how many rows, from the first on; default: all.",
         )
         .optional(),
     ],
@@ -125,6 +128,7 @@ enum Measure {
     Neighbours,
     Changes,
     AttentionBound,
+    Translation,
 }
 
 const MEASURES: &[(&str, Measure)] = &[
@@ -134,6 +138,7 @@ const MEASURES: &[(&str, Measure)] = &[
     ("neighbours", Measure::Neighbours),
     ("changes", Measure::Changes),
     ("attention-bound", Measure::AttentionBound),
+    ("translation", Measure::Translation),
 ];
 
 impl Stage for Evaluate {
@@ -180,6 +185,21 @@ impl Stage for Evaluate {
                     outputs: vec![port("changes", "changes"), port("positions", "positions")],
                 }
             }
+            Ok(Measure::Translation) => {
+                let misspellings = Port {
+                    required: false,
+                    ..port("misspellings", "pairs")
+                };
+                Ports {
+                    inputs: Inputs::Named(vec![
+                        port("victim", "weights"),
+                        port("rows", "tokens"),
+                        port("vocab", "vocab"),
+                        misspellings,
+                    ]),
+                    outputs: vec![port("translations", "translations"), port("bleu", "bleu")],
+                }
+            }
             Ok(Measure::AttentionBound) => Ports {
                 inputs: Inputs::Named(Vec::new()),
                 outputs: vec![port("bound", "bound")],
@@ -200,6 +220,7 @@ impl Stage for Evaluate {
             Measure::Neighbours => ("neighbours", &["strongest", "pairs"]),
             Measure::Changes => ("changes", &[]),
             Measure::AttentionBound => ("attention-bound", &["dims", "samples"]),
+            Measure::Translation => ("translation", &["split", "samples"]),
         };
         let idle = |param: &&Param| param.name != "measure" && !read.contains(&param.name);
         for param in DESCRIPTION.params.iter().filter(idle) {
@@ -211,7 +232,7 @@ impl Stage for Evaluate {
             Measure::Cells => cells::check(params),
             Measure::Neighbours => neighbours::pairs(params).map(drop),
             Measure::AttentionBound => attention_bound::dims(params).map(drop),
-            Measure::Pca | Measure::Words | Measure::Changes => Ok(()),
+            Measure::Pca | Measure::Words | Measure::Changes | Measure::Translation => Ok(()),
         }
     }
 
@@ -241,6 +262,7 @@ impl Stage for Evaluate {
             Measure::Neighbours => expect::neighbours(inputs),
             Measure::Changes => Ok(expect::changes()),
             Measure::AttentionBound => Ok(expect::attention_bound()),
+            Measure::Translation => Ok(expect::translation()),
         }
     }
 
@@ -258,6 +280,7 @@ impl Stage for Evaluate {
             Measure::Neighbours => neighbours::run(task),
             Measure::Changes => changes::run(task),
             Measure::AttentionBound => attention_bound::run(task),
+            Measure::Translation => translation::run(task),
         }
     }
 }

@@ -241,6 +241,11 @@ fn parameters_of_evaluation() {
     let mut grounds = vec![
         ground("changes", measure("changes"), inside),
         ground(
+            "translation",
+            vec![("measure", text("translation")), ("split", text("dev"))],
+            translator(),
+        ),
+        ground(
             "attention-bound",
             vec![("measure", text("attention-bound")), ("dims", dims)],
             Vec::new(),
@@ -276,6 +281,21 @@ fn parameters_of_evaluation() {
             .map(|p| format!("`{p}` has no effect")),
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A model that reverses letters, its rows and its vocabulary.
+fn translator() -> Vec<(&'static str, RecordBatch)> {
+    let rows = trial::reversals(80);
+    let given = [
+        ("model", text("seq2seq")),
+        ("units", int(6)),
+        ("dim", int(5)),
+        ("epochs", int(3)),
+    ];
+    let victim = trial::run(&Train, &[("rows", &rows)], &given, 3).unwrap()["weights"].clone();
+    let words = ["[PAD]", "[UNK]", "[EOS]", "a", "b", "c", "d", "e"].map(str::to_owned);
+    let vocab = listed(words.to_vec());
+    vec![("victim", victim), ("rows", rows), ("vocab", vocab)]
 }
 
 #[test]

@@ -115,6 +115,7 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         ("evaluate", "cells") => other(Value::List(vec![cell("accuracy", "r", "c")])),
         ("evaluate", "paper" | "profile") => other(text("P")),
         ("evaluate", "labels") => other(Value::List(vec![text("no"), text("yes")])),
+        ("evaluate", "split") if choice == "translation" => other(text("train")),
         ("evaluate", "split") => other(text("test")),
         ("evaluate", "table") => other(text("fig")),
         ("evaluate", "strongest") => other(int(2)),
@@ -123,7 +124,7 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
             other(Value::List(vec![pair]))
         }
         ("evaluate", "dims") => other(Value::List(vec![int(8)])),
-        ("evaluate", "samples") => other(int(30)),
+        ("evaluate", "samples") => other(int(3)),
         (_, "place") => other(text("random")),
         (_, "replace") => other(text("nearest")),
         (_, "max_candidates") => other(int(1)),
