@@ -6,16 +6,25 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
-use store::Environment;
+use store::{Digest, Environment};
 
 /// Looks at the machine and at the repository that holds the pipeline file.
 pub fn capture(file: &Path, threads: usize) -> Environment {
     let (git_commit, git_dirty) = git(file).unzip();
-    let system = rustix::system::uname();
-    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     Environment {
         git_commit,
         git_dirty,
+        ..capture_machine(threads)
+    }
+}
+
+/// Looks at the machine alone.
+pub fn capture_machine(threads: usize) -> Environment {
+    let system = rustix::system::uname();
+    let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
+    Environment {
+        git_commit: None,
+        git_dirty: None,
         ablate: env!("CARGO_PKG_VERSION").to_owned(),
         crates: crates(),
         rustc: env!("ABLATE_RUSTC").to_owned(),
@@ -25,6 +34,17 @@ pub fn capture(file: &Path, threads: usize) -> Environment {
         cpu_features: cpu_features(),
         threads: u32::try_from(threads).unwrap_or(u32::MAX),
     }
+}
+
+/// What this program computes with: its stages, the numeric crates and the compiler.
+pub fn program() -> Digest {
+    let parts = [
+        env!("CARGO_PKG_VERSION"),
+        env!("ABLATE_CRATES"),
+        env!("ABLATE_RUSTC"),
+        &stages::all_code().to_string(),
+    ];
+    Digest::of(parts.join("\n").as_bytes())
 }
 
 /// Whether what ran there has the instruction sets and the numeric crates of this program here.

@@ -17,6 +17,7 @@ mod huge_pages;
 mod inspect;
 mod plan;
 mod publish;
+mod remote;
 mod resolve;
 mod results;
 mod schema;

@@ -34,7 +34,7 @@ pub use contract::replayed::{Disagreement, Replayed};
 pub use contract::role::Role;
 pub use contract::stage::Stage;
 pub use contract::task::{Outputs, Place, SourceFile, Task, Usage, Watch, WithoutCheckpoints};
-pub use fingerprint::Code;
+pub use fingerprint::{Code, of_all as all_code};
 pub use kinds::{STAGES, find};
 pub use params::complete::{common, complete};
 pub use tables::sequences::signal_channels;

@@ -39,6 +39,41 @@ fn number(lab: &Lab, output: &str, names: [&str; 3]) -> Option<f64> {
     row.unwrap_or_else(|| panic!("no cell {names:?}"))["value"].as_f64()
 }
 
+/// Which words an attack must not make is known by the texts they come from, before anything is trained.
+#[test]
+fn known_words_of_other_texts_or_in_another_case_are_refused_before_training() {
+    let refused = |from: &str, to: &str| {
+        let lab = lab();
+        lab.edit(from, to);
+        let printed = lab.ablate(&["run"]);
+        assert_eq!(printed.code, 2, "{}", printed.stderr);
+        assert!(!lab.path(".ablate").exists(), "something ran");
+        let lines = printed.stderr.lines();
+        let told = lines.filter(|line| line.starts_with("error: ") || line.contains("= help: "));
+        told.map(|line| line.trim_start_matches([' ', '|']).to_owned())
+            .take(2)
+            .collect::<Vec<String>>()
+    };
+    assert_eq!(
+        refused("lowercase = false", "lowercase = true"),
+        [
+            "error: `rows` are in their own case, and the words of `known_words` in lower case",
+            "= help: set the same `lowercase` in both tokenize stages",
+        ]
+    );
+    assert_eq!(
+        refused(
+            "[stage.words]\nkind = \"tokenize\"\ninputs = { rows = \"texts\" }",
+            "[stage.others]\nkind = \"dataset\"\nname = \"reviews-grammar\"\n\n\
+             [stage.words]\nkind = \"tokenize\"\ninputs = { rows = \"others\" }",
+        ),
+        [
+            "error: `rows` are texts of `texts.csv`, and `known_words` has words of `reviews-grammar`",
+            "= help: connect a tokenize stage that reads the same texts",
+        ]
+    );
+}
+
 #[test]
 fn characters_are_attacked_and_models_hardened_end_to_end() {
     let lab = lab();

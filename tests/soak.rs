@@ -17,7 +17,7 @@ use crate::lab::{CommandOutput, DEMO, Lab};
 use crate::schedule::signal;
 
 /// How much is asked for: nothing without the flag.
-fn soak() -> Option<u64> {
+pub fn soak() -> Option<u64> {
     let asked = std::env::var("ABLATE_SOAK").ok();
     if asked.is_none() {
         println!("skipped: set ABLATE_SOAK=1 to try it");

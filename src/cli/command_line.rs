@@ -16,6 +16,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "kinds",
             "schema",
             "attack-stream",
+            "worker",
         ],
     ),
     (
@@ -38,11 +39,23 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "render",
         ],
     ),
-    ("Store", &["tag", "gc", "fsck", "completions"]),
+    (
+        "Store",
+        &[
+            "tag",
+            "gc",
+            "fsck",
+            "remote",
+            "push",
+            "pull",
+            "key",
+            "completions",
+        ],
+    ),
 ];
 
 /// Shared options that a command has no use for.
-const IGNORED: [(&str, &[&str]); 13] = [
+const IGNORED: [(&str, &[&str]); 16] = [
     (
         "kinds",
         &["file", "store", "profile", "set", "memory", "quiet"],
@@ -55,6 +68,10 @@ const IGNORED: [(&str, &[&str]); 13] = [
         "completions",
         &["file", "store", "profile", "set", "memory", "json", "quiet"],
     ),
+    (
+        "worker",
+        &["file", "store", "profile", "set", "json", "quiet"],
+    ),
     ("data", &["store", "memory"]),
     ("graph", &["store", "quiet"]),
     ("gc", &["profile", "set", "memory"]),
@@ -65,6 +82,11 @@ const IGNORED: [(&str, &[&str]); 13] = [
     ("runs", &["memory", "quiet"]),
     ("diff", &["memory", "quiet"]),
     ("tag", &["memory", "json", "quiet"]),
+    ("remote", &["profile", "set", "memory"]),
+    (
+        "key",
+        &["file", "store", "profile", "set", "memory", "quiet"],
+    ),
 ];
 
 /// The command line with its groups, and with options hidden where they are ignored.

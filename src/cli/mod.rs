@@ -24,6 +24,7 @@ mod fsck;
 mod gc;
 mod global;
 mod graph;
+mod key;
 mod kinds;
 mod kinds_markdown;
 mod lint;
@@ -37,6 +38,8 @@ mod paper_table;
 mod places;
 mod plan;
 mod print;
+mod queue;
+mod remote;
 mod render;
 mod replay;
 mod report;
@@ -51,6 +54,7 @@ mod sparkline;
 mod stop;
 mod tag;
 mod verify;
+mod worker;
 mod worlds;
 
 use std::process::ExitCode;
@@ -85,6 +89,8 @@ Exit codes: 0 success, 1 failure or unusable result, 2 invalid pipeline or argum
 enum Command {
     /// Run what changed
     Run(run::Arguments),
+    /// Execute a task of a run that is driven from another machine
+    Worker(worker::Arguments),
     /// Show what would run and why, without running
     #[command(visible_alias = "status")]
     Plan(plan::Arguments),
@@ -143,6 +149,14 @@ enum Command {
     Gc(gc::Arguments),
     /// Check every stored byte against its digest
     Fsck(fsck::Arguments),
+    /// Share results with other machines: add a bucket or folder, list, check, tidy
+    Remote(remote::Arguments),
+    /// Put results into a remote, signed with your key
+    Push(remote::PushArguments),
+    /// Take results of people you trust from a remote, executing nothing
+    Pull(remote::PullArguments),
+    /// Your signing key, and whose results you take
+    Key(key::Arguments),
     /// List the stage kinds, or the parameters of one
     Kinds(kinds::Arguments),
     /// Print the JSON Schema of a file, for editors
@@ -188,6 +202,7 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
     }
     match cli.command {
         Command::Run(arguments) => run::run(&global, &arguments),
+        Command::Worker(arguments) => worker::worker(&arguments),
         Command::Plan(arguments) => plan::plan(&global, &arguments),
         Command::Explain(arguments) => explain::explain(&global, &arguments),
         Command::Ls(arguments) => ls::ls(&global, &arguments),
@@ -215,6 +230,10 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
         Command::AttackStream(arguments) => attack_stream::stream(&global, &arguments),
         Command::Gc(arguments) => gc::gc(&global, &arguments),
         Command::Fsck(arguments) => fsck::fsck(&global, &arguments),
+        Command::Remote(arguments) => remote::remote(&global, &arguments),
+        Command::Push(arguments) => remote::push_results(&global, &arguments),
+        Command::Pull(arguments) => remote::pull(&global, &arguments),
+        Command::Key(arguments) => key::key(&global, &arguments),
         Command::Kinds(arguments) => kinds::kinds(&global, &arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions(arguments) => {

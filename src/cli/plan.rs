@@ -9,6 +9,7 @@ use super::global::{Global, in_pipeline};
 use super::print::out;
 use super::worlds::all_can_be_taken;
 use crate::inspect::explain::{self};
+use crate::inspect::queued::{QueuedState, queued};
 use crate::inspect::status::{InstanceStatus, instance_statuses, resolved};
 use crate::plan::{self, Feed, Plan};
 use crate::resolve::{Chosen, Resolved};
@@ -37,7 +38,8 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     all_can_be_taken(global, &pipeline)?;
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.targets))?;
     let store = global.existing_store()?;
-    let (mut cached, mut will_run, mut waits) = (0, 0, 0);
+    let in_queue = store.as_ref().map(queued).unwrap_or_default();
+    let (mut cached, mut will_run, mut waits, mut handed_over) = (0, 0, 0, 0);
     let mut lines = String::new();
     let statuses = instance_statuses(&plan, &wanted, store.as_ref());
     for (n, status) in statuses.iter().enumerate() {
@@ -45,9 +47,15 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         let Some((status, why)) = in_words(&plan, n, status, store.as_ref())? else {
             continue;
         };
+        let handed = match &statuses[n] {
+            InstanceStatus::WillRun(key) => in_queue.get(&key.digest()).map(handed_over_in_words),
+            _ => None,
+        };
+        let (status, why) = handed.unwrap_or((status, why));
         match status {
             "cached" => cached += 1,
             "waits on" => waits += 1,
+            "queued" | "running" | "done" => handed_over += 1,
             _ => will_run += 1,
         }
         let wiring = match arguments.wiring {
@@ -72,9 +80,33 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     // One write: a plan may have a hundred thousand lines.
     out!("{}", lines.trim_end());
     if !global.json {
-        out!("ablate: {cached} cached, {will_run} to run, {waits} waiting");
+        let handed_over = match handed_over {
+            0 => String::new(),
+            n => format!(", {n} in the queue"),
+        };
+        out!("ablate: {cached} cached, {will_run} to run{handed_over}, {waits} waiting");
     }
     Ok(())
+}
+
+/// Where a job of an unfinished run is.
+fn handed_over_in_words(state: &QueuedState) -> (&'static str, String) {
+    match state {
+        QueuedState::Waiting(None) => ("queued", "not submitted yet".to_owned()),
+        QueuedState::Waiting(Some(id)) => {
+            let number = id.split('@').next().unwrap_or_default();
+            ("queued", format!("as job {number}"))
+        }
+        QueuedState::Running { node, since } => {
+            let since = jiff::Timestamp::from_microsecond(*since).unwrap_or_default();
+            let since = since.strftime("%Y-%m-%d %H:%M:%S UTC");
+            ("running", format!("on {node} since {since}"))
+        }
+        QueuedState::Done => (
+            "done",
+            "the next run with this executor takes its result".to_owned(),
+        ),
+    }
 }
 
 /// What a port reads.

@@ -14,6 +14,8 @@ use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::locked;
 use super::places::Places;
+use super::queue::ExecutorOptions;
+use super::remote::RemoteOptions;
 use super::stop::{checkpoint_requests, stop_flag};
 use crate::engine::checkpoint::CheckpointTimes;
 use crate::engine::progress::{Bars, Event, Json, Lines, Quiet, Reporter, Tally};
@@ -44,6 +46,10 @@ pub struct Arguments {
     /// Name this run, which keeps its results from gc
     #[arg(long, value_name = "NAME")]
     tag: Option<String>,
+    #[command(flatten)]
+    executor: ExecutorOptions,
+    #[command(flatten)]
+    remote: RemoteOptions,
     /// Keep the store's database in this folder on a local disk, from now on: for stores on network file systems
     #[arg(long, value_name = "DIR")]
     db: Option<PathBuf>,
@@ -72,6 +78,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.targets))?;
     let lock = locked::asked_for(global, &arguments.locked, &pipeline.name)?;
+    let queue = arguments.executor.queue(&pipeline.executors)?;
+    let remote = arguments.remote.open(global)?;
 
     let store = Store::open_with(&global.store_path(), arguments.db.as_deref())?;
     let file = global.file.file_name().unwrap_or_default();
@@ -94,13 +102,25 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         );
         reporter.event(Event::Note(&note));
     }
+    let data = arguments.places.home(&pipeline.data);
+    let on_stop = || arguments.executor.on_stop();
+    let queue = match queue {
+        Some(queue) => {
+            let settings = (!arguments.no_sandbox, arguments.checkpoint_every);
+            Some(queue.request(&store, &data, settings, arguments.jobs, &on_stop)?)
+        }
+        None => {
+            note_unlimited(&plan, &wanted, reporter.as_ref());
+            None
+        }
+    };
     let claims = read_claims(global, &plan, reporter.as_ref());
     let tally = scheduler::run(&scheduler::RunRequest {
         plan: &plan,
         wanted: &wanted,
         kinds: stages::find,
         store: &store,
-        data: &arguments.places.home(&pipeline.data),
+        data: &data,
         run,
         environment,
         jobs,
@@ -110,6 +130,8 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             every: Duration::from_secs(arguments.checkpoint_every),
             requests: checkpoint_requests(),
         },
+        queue: queue.as_ref(),
+        remote: remote.as_ref(),
         reporter: reporter.as_ref(),
     });
     let (outcome, code) = match &tally {
@@ -132,6 +154,11 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         0 => Vec::new(),
         _ => odd(&plan, &store, run).unwrap_or_default(),
     };
+    if let Some(remote) = remote.filter(|_| !tally.interrupted) {
+        arguments
+            .remote
+            .push_after(global, &plan, &wanted, &store, &remote.remote)?;
+    }
     let lock = lock.filter(|_| !tally.interrupted);
     let compared = match &lock {
         Some(lock) => locked::compared(lock, &plan, &wanted, &store)?,
@@ -161,6 +188,23 @@ fn reporter(global: &Global) -> Box<dyn Reporter> {
             Box::new(Bars::new())
         }
         () => Box::new(Lines),
+    }
+}
+
+/// Says that what only a queue can see to is not seen to.
+fn note_unlimited(plan: &Plan<'_>, wanted: &[bool], reporter: &dyn Reporter) {
+    let mut stages = (0..wanted.len()).filter(|n| wanted[*n]);
+    let unlimited = stages.find(|n| {
+        let resources = plan.decl(*n).resources;
+        resources.time > 0 || resources.gpus > 0
+    });
+    if let Some(n) = unlimited {
+        let label = &plan.instances[n].label;
+        let note = format!(
+            "`time` and `gpus` in `resources` of `{label}` are for `--executor slurm` and `command`: \
+             nothing limits or reserves them here"
+        );
+        reporter.event(Event::Note(&note));
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::axis::Axis;
 use super::choices::Choice;
+use super::executor::Executors;
 use super::stage::StageDecl;
 use crate::diagnostic::{Diagnostic, Sources, Span};
 
@@ -32,6 +33,8 @@ pub struct Pipeline {
     pub profiles: Vec<String>,
     /// Where data sets are, from `[data]`.
     pub data: Data,
+    /// Queues of other machines, from `[executor]`.
+    pub executors: Executors,
     /// The folder of the pipeline file: declared files are found from here.
     pub dir: PathBuf,
     /// The axes in the order of the file.

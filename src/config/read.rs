@@ -11,7 +11,7 @@ use super::overlay::Overlaid;
 use super::pipeline::{Data, Pipeline, PipelineRequest, UNNAMED};
 use super::renamed::Outdated;
 use super::tree::{Raw, Table};
-use super::{like, overlay, references, stage, tree};
+use super::{executor, like, overlay, references, stage, tree};
 use crate::diagnostic::{Diagnostic, Problems, Sources, Span};
 
 /// Reads and checks a pipeline file with its overlays.
@@ -59,16 +59,20 @@ fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline,
     };
     let pipeline = section("pipeline");
     let data = section("data");
+    let executors = section("executor");
     let mut axes = section("axes");
     let choices = section("choices");
     let mut stages = section("stage");
     section("profile");
     for entry in &root.entries {
-        let known = ["pipeline", "data", "axes", "choices", "stage", "profile"];
+        let known = [
+            "pipeline", "data", "executor", "axes", "choices", "stage", "profile",
+        ];
         problems.push(unknown_key(entry, "at the top of the file", known));
     }
     let header = header(pipeline, &mut problems);
     let data = check_data(data, &dir, &mut problems);
+    let executors = executor::read(executors, &mut problems);
     like::copy_keys(&mut stages, &mut problems);
     let choices = check_choices(choices, (&axes, &overlaid.left_out), &stages, &mut problems);
     let chosen = chosen(&overlaid.choices, &choices).unwrap_or_else(|problem| {
@@ -114,6 +118,7 @@ fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline,
             claims: header.claims,
             profiles: Vec::new(),
             data,
+            executors,
             dir,
             names: references::positions(&decls),
             axes,

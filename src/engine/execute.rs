@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use arrow::record_batch::RecordBatch;
+use serde::{Deserialize, Serialize};
 use stages::{DataHome, Failure, Place, SourceFile, Stage, Task};
-use store::{Digest, RawFile, Staged, Store, Work};
+use store::{Digest, Environment, RawFile, Staged, Store, Work};
 
 use super::checkpoint::{CheckpointFile, CheckpointTimes};
 use super::inputs::{InputError, TablesAtHand, load};
@@ -19,14 +21,15 @@ use crate::environment;
 
 /// What happened.
 pub struct ExecutionReport {
-    /// The outputs in order, or why there are none.
-    pub outcome: Result<Vec<(Staged, RecordBatch)>, ExecutionError>,
+    /// The outputs in order, with their tables if this process made them; or why there are none.
+    pub outcome: Result<Vec<(Staged, Option<RecordBatch>)>, ExecutionError>,
     /// What it took.
     pub record: ExecutionRecord,
 }
 
 /// What an execution took, for the provenance.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ExecutionRecord {
     /// When it started, in microseconds since 1970.
     pub started: i64,
@@ -46,6 +49,12 @@ pub struct ExecutionRecord {
     pub sandbox: Option<String>,
     /// How often it was resumed from a checkpoint.
     pub resumed: Option<u32>,
+    /// The public key of who signed it, if a remote had it.
+    #[serde(skip)]
+    pub signer: Option<String>,
+    /// Where it ran, if not where the run is driven from.
+    #[serde(skip)]
+    pub environment: Option<Arc<Environment>>,
 }
 
 /// Why a stage made nothing.
@@ -54,6 +63,8 @@ pub enum ExecutionError {
     Failed(Failure),
     /// An input is no longer in the store as it was: its producer must make it again.
     LostInput(Digest, Box<store::Error>),
+    /// Nobody executes it: a remote does not have it, and only a remote was asked.
+    LeftAlone,
 }
 
 impl ExecutionReport {
@@ -115,6 +126,12 @@ pub fn execute(
         .map(|times| CheckpointFile::new(&context.outputs.checkpoints(), &job.key, times));
     let watch = Observer::new(context.stop, on_progress, checkpoint.as_ref());
     let outcome = attempt(kind, job, at_hand, context, &watch);
+    let outcome = outcome.map(|outputs| {
+        let outputs = outputs.into_iter();
+        outputs
+            .map(|(staged, table)| (staged, Some(table)))
+            .collect()
+    });
     // What failed by itself would fail again from there.
     let goes_on = matches!(&outcome, Err(ExecutionError::Failed(failure)) if failure.stopped)
         || matches!(&outcome, Err(ExecutionError::LostInput(..)));
@@ -136,6 +153,8 @@ pub fn execute(
         raw: watch.raw.into_inner().unwrap_or_default(),
         sandbox: watch.sandbox.into_inner().unwrap_or_default(),
         resumed: watch.resumed.into_inner().unwrap_or_default(),
+        signer: None,
+        environment: None,
     };
     ExecutionReport { outcome, record }
 }

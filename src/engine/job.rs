@@ -65,6 +65,15 @@ impl Job {
     /// The tag of this version of the record.
     pub const RECORD: &str = "job/2";
 
+    /// The same for a process that was started in another folder.
+    pub fn anywhere(mut self) -> std::io::Result<Job> {
+        self.folder = std::path::absolute(&self.folder)?;
+        for file in self.files.values_mut() {
+            file.path = std::path::absolute(&file.path)?;
+        }
+        Ok(self)
+    }
+
     /// The job of an instance. `digest` gives the contents of each output that it reads.
     pub fn of(
         plan: &Plan<'_>,

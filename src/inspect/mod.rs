@@ -9,6 +9,7 @@ pub mod explain;
 pub mod items;
 pub mod kept;
 pub mod lock;
+pub mod queued;
 pub mod status;
 pub mod stored;
 pub mod summaries;

@@ -39,6 +39,8 @@ pub fn common() -> Map<String, Value> {
         "properties": {
             "cpus": { "description": "Places among the stages that run at once.", "type": "integer", "minimum": 1 },
             "memory": string("Memory, such as 16GB: it does not start beside others that leave less."),
+            "time": string("The time limit of its job in a queue, such as 2h."),
+            "gpus": { "description": "Graphics processors of its job in a queue.", "type": "integer", "minimum": 0 },
         },
     });
     let keys = [

@@ -16,6 +16,7 @@ pub fn schema() -> Value {
         "properties": {
             "pipeline": { "$ref": "#/definitions/pipeline" },
             "data": { "$ref": "#/definitions/data" },
+            "executor": { "$ref": "#/definitions/executor" },
             "axes": { "$ref": "#/definitions/axes" },
             "choices": {
                 "description": "What the paper leaves open: each alternative to what is written, tried alone.",
@@ -43,6 +44,7 @@ fn definitions() -> Map<String, Value> {
     add("axis-value", axis_value_definition());
     add("pipeline", header());
     add("data", data());
+    add("executor", executor());
     add("axes", axes());
     add("point", point());
     add("profile", profile());
@@ -79,6 +81,35 @@ fn data() -> Value {
         "properties": {
             "mirror": string("A folder with copies of the files."),
             "offline": { "description": "Whether nothing may be downloaded.", "type": "boolean", "default": false },
+        },
+    })
+}
+
+fn executor() -> Value {
+    let list =
+        |text: &str| json!({ "description": text, "type": "array", "items": { "type": "string" } });
+    let with_patience = |mut own: Value| {
+        own["in_flight"] = json!({ "description": "Jobs in the queue at once.", "type": "integer", "minimum": 1, "default": 100 });
+        own["retries"] = json!({ "description": "Further attempts of a job that a machine or a limit has ended.", "type": "integer", "minimum": 0, "maximum": 100, "default": 2 });
+        own["grace"] = string("How long a result may be late after its job has ended: 60s.");
+        own["poll_every"] = string("The time between questions to the queue: 2s.");
+        json!({ "type": "object", "additionalProperties": false, "properties": own })
+    };
+    json!({
+        "description": "Queues of other machines, for `ablate run --executor`.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "slurm": with_patience(json!({
+                "partition": string("The partition."),
+                "account": string("The account."),
+                "flags": list("Further flags of sbatch."),
+            })),
+            "command": with_patience(json!({
+                "submit": list("Submits {task} with {ablate} worker, and prints the job's id."),
+                "poll": list("Ends with 0 while the job {id} waits or runs."),
+                "cancel": list("Ends the job {id}."),
+            })),
         },
     })
 }

@@ -29,6 +29,17 @@ pub struct Expected {
     pub model: Option<ExpectedModel>,
     /// Whether these are the examples of an attack, which metrics are measured on.
     pub examples: bool,
+    /// The texts that its rows or words come from.
+    pub texts: Option<TextSource>,
+}
+
+/// Where texts come from, and how they were read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TextSource {
+    /// The data set, or the user's file.
+    pub data: String,
+    /// Whether upper case was made lower case, if they were tokenized.
+    pub lowercase: Option<bool>,
 }
 
 /// The values of an axis that a table is collected along.
@@ -161,6 +172,7 @@ impl Expected {
             classes: self.classes.zip(other.classes).map(|(a, b)| a.max(b)),
             model: same(&self.model, &other.model),
             examples: self.examples && other.examples,
+            texts: same(&self.texts, &other.texts),
         }
     }
 
@@ -233,6 +245,42 @@ impl ExpectedInputs<'_> {
                 Err(Mismatch::new(Blamed::Input(port.to_owned()), message, help))
             }
             None => Ok(()),
+        }
+    }
+
+    /// Refuses words of other texts than the rows', or of the same texts in another case.
+    pub fn same_texts(&self, port: &str) -> Result<(), Mismatch> {
+        let texts = |port: &str| self.of(port).and_then(|table| table.texts.as_ref());
+        let (Some(rows), Some(words)) = (texts("rows"), texts(port)) else {
+            return Ok(());
+        };
+        let at = || Blamed::Input(port.to_owned());
+        if rows.data != words.data {
+            let message = format!(
+                "`rows` are texts of `{}`, and `{port}` has words of `{}`",
+                rows.data, words.data
+            );
+            let help = "connect a tokenize stage that reads the same texts";
+            return Err(Mismatch::new(at(), message, help));
+        }
+        match (rows.lowercase, words.lowercase) {
+            (Some(rows), Some(words)) if rows != words => {
+                let case = |lower| {
+                    if lower {
+                        "lower case"
+                    } else {
+                        "their own case"
+                    }
+                };
+                let message = format!(
+                    "`rows` are in {}, and the words of `{port}` in {}",
+                    case(rows),
+                    case(words)
+                );
+                let help = "set the same `lowercase` in both tokenize stages";
+                Err(Mismatch::new(at(), message, help))
+            }
+            _ => Ok(()),
         }
     }
 

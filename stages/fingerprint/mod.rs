@@ -27,6 +27,7 @@ const DECIDE_NOTHING: &[&str] = &[
     "stages/contract/replayed.rs",
     "stages/contract/role.rs",
     "stages/fingerprint/",
+    "stages/kinds/attack/expect.rs",
     // Looking into a result later decides nothing.
     "stages/kinds/attack/replay/",
     "stages/isolated/",
@@ -43,6 +44,15 @@ const COLLECT: &str = "stages/collect.rs";
 /// The folder of a kind: Rust's names have no dash.
 pub fn folder(kind: &str) -> String {
     kind.replace('-', "_")
+}
+
+/// All code that decides results, of all kinds: a program with another one is another program.
+pub fn of_all() -> Digest {
+    let modules = MODULES
+        .iter()
+        .map(|(name, tokens, ..)| format!("{name} {tokens}\n"));
+    let crates = ENCODER.iter().map(|(name, sum)| format!("{name} {sum}\n"));
+    Digest::of(modules.chain(crates).collect::<String>().as_bytes())
 }
 
 /// The code of a kind.

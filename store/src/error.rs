@@ -169,6 +169,13 @@ pub enum Error {
         digest: Digest,
     },
 
+    /// What was offered as an object is not it.
+    #[error("what was offered as object {} has other bytes", digest.short())]
+    OtherBytes {
+        /// The digest that the bytes should have.
+        digest: Digest,
+    },
+
     /// An object is not in the store.
     #[error("object {} is not in the store (removed by gc, or lost): run again to rebuild it", digest.short())]
     Missing {

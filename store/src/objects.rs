@@ -71,6 +71,21 @@ impl Store {
         })
     }
 
+    /// Takes in an object that somebody else made, from its bytes: those of this digest, or nothing. Readable at once
+    /// by this process, by others after the commit.
+    pub fn take(&self, digest: &Digest, bytes: &mut dyn io::Read) -> Result<(), Error> {
+        let mut spool = Spool::new(self.temporary()?);
+        let path = spool.path().to_owned();
+        let copied = io::copy(bytes, &mut spool).and_then(|_| spool.finish());
+        let copied = copied.at("write", &path);
+        let (found, length, spooled) = copied.inspect_err(|_| drop(fs::remove_file(&path)))?;
+        if found != *digest {
+            drop(fs::remove_file(&path));
+            return Err(Error::OtherBytes { digest: *digest });
+        }
+        self.keep(found, length, spooled, path)
+    }
+
     /// Takes an object in, unless it is here already.
     fn keep(&self, digest: Digest, bytes: u64, at: Spooled, path: PathBuf) -> Result<(), Error> {
         let pending = lock(&self.pending).contains_key(&digest);

@@ -250,9 +250,9 @@ fn insert_execution(
     rows.prepare_cached(
         "INSERT INTO executions (run, instance, kind, key, key_json, code, seed, started, wall, cpu,
              peak_memory, ok, message, log, work, defaults, determinism, raw, sandbox,
-             environment, resumed)
+             environment, resumed, signer)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-             ?19, ?20, ?21)",
+             ?19, ?20, ?21, ?22)",
     )?
     .execute(params![
         one.run.0,
@@ -275,7 +275,8 @@ fn insert_execution(
         (!one.facts.raw.is_empty()).then_some(Json(&one.facts.raw)),
         one.facts.sandbox,
         environment,
-        one.facts.resumed
+        one.facts.resumed,
+        one.facts.signer
     ])?;
     let execution = rows.last_insert_rowid();
     for input in &one.inputs {

@@ -12,9 +12,11 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use stages::{Failure, Stage};
 
 use super::Executor;
+use crate::config::Resources;
 use crate::engine::execute::{ExecutionContext, ExecutionReport, execute};
 use crate::engine::inputs::TablesAtHand;
 use crate::engine::job::Job;
+use crate::environment;
 use crate::huge_pages;
 
 /// Finds a kind by its name.
@@ -106,11 +108,15 @@ impl<'scope, 'env> LocalExecutor<'scope, 'env> {
 }
 
 impl Executor for LocalExecutor<'_, '_> {
-    fn slots(&self) -> usize {
-        self.pools.threads
+    fn room(&self) -> (usize, u64) {
+        (self.pools.threads, environment::machine_memory())
     }
 
-    fn start(&mut self, number: usize, job: Job, at_hand: TablesAtHand) {
+    fn takes(&self, resources: Resources) -> Resources {
+        resources
+    }
+
+    fn start(&mut self, number: usize, job: Job, _: Resources, at_hand: TablesAtHand) {
         huge_pages::allow();
         let (pools, reports) = (self.pools, self.reports.clone());
         self.scope.spawn(move || {

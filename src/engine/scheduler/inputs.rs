@@ -43,7 +43,7 @@ impl Scheduler<'_> {
 
     pub(super) fn in_memory(&self, source: Source) -> Option<RecordBatch> {
         let made = self.made[source.instance].as_ref()?;
-        made.tables.get(source.output).cloned()
+        made.tables.get(source.output).cloned().flatten()
     }
 
     pub(super) fn read(&self, source: Source) -> Result<RecordBatch, Unreadable> {

@@ -29,14 +29,16 @@ use arrow::record_batch::RecordBatch;
 use stages::{DataHome, Failure};
 use store::{Digest, Environment, Found, Lease, RunId, Status, Store, Use};
 
+use crate::config::Resources;
 use crate::diagnostic;
 use crate::engine::checkpoint::CheckpointTimes;
 use crate::engine::execute::{ExecutionContext, ExecutionError, ExecutionReport};
+use crate::engine::executor::queue::{QueueContext, QueueExecutor, QueueRequest};
+use crate::engine::executor::remote::{RemoteExecutor, RemoteRequest};
 use crate::engine::executor::{Executor, FindKind, LocalExecutor, StagePools};
 use crate::engine::inputs::TablesAtHand;
 use crate::engine::job::Job;
 use crate::engine::progress::{Event, Reporter, Tally, Worked};
-use crate::environment;
 use crate::plan::{Plan, Source};
 use crate::resolve::{Resolved, Unreadable, Unresolved, resolve};
 use crate::results::recall::{Fault, Recalled, recall};
@@ -69,6 +71,10 @@ pub struct RunRequest<'a> {
     pub stop: &'a AtomicBool,
     /// When stages save how far they have come.
     pub checkpoints: &'a CheckpointTimes,
+    /// Where stages run, if not here.
+    pub queue: Option<&'a QueueRequest<'a>>,
+    /// Who is asked before anything is executed.
+    pub remote: Option<&'a RemoteRequest>,
     /// Receives the events.
     pub reporter: &'a dyn Reporter,
 }
@@ -84,6 +90,9 @@ const REBUILDS: u8 = 2;
 
 /// Runs the wanted instances. An error means that the store itself failed.
 pub fn run(request: &RunRequest<'_>) -> Result<Tally, store::Error> {
+    if let Some(queue) = request.queue {
+        return run_in_queue(request, queue);
+    }
     let context = ExecutionContext {
         inputs: request.store,
         outputs: request.store,
@@ -96,14 +105,64 @@ pub fn run(request: &RunRequest<'_>) -> Result<Tally, store::Error> {
         request.reporter.event(Event::Progress(label, done, total));
     };
     let pools = StagePools::new(request.jobs, request.kinds, context, &progress);
+    let note = |n: usize, text: &str| note(request, n, text);
     std::thread::scope(|threads| {
         let (committer, writer) = committer::start(threads, request.store);
-        let mut executor = LocalExecutor::new(threads, &pools);
-        let tally = Scheduler::new(request, &committer).run(&mut executor);
+        let scheduler = Scheduler::new(request, &committer);
+        let local = LocalExecutor::new(threads, &pools);
+        let tally = asking_first(threads, request, local, scheduler, &note).0;
         drop(committer);
         writer.join().expect("the writer does not panic")?;
         Ok(tally)
     })
+}
+
+/// The same, on other machines.
+fn run_in_queue(request: &RunRequest<'_>, queue: &QueueRequest<'_>) -> Result<Tally, store::Error> {
+    let note = |n: usize, text: &str| note(request, n, text);
+    let executor = QueueExecutor::new(
+        queue,
+        QueueContext {
+            store: request.store,
+            kinds: request.kinds,
+            stop: request.stop,
+            note: &note,
+        },
+    );
+    let (tally, executor) = std::thread::scope(|threads| {
+        let (committer, writer) = committer::start(threads, request.store);
+        let scheduler = Scheduler::new(request, &committer);
+        let ended = asking_first(threads, request, executor, scheduler, &note);
+        drop(committer);
+        writer.join().expect("the writer does not panic")?;
+        Ok::<_, store::Error>(ended)
+    })?;
+    // Not before their results are recorded: until then they are all that is left of their jobs.
+    executor.sweep();
+    Ok(tally)
+}
+
+fn note(request: &RunRequest<'_>, n: usize, text: &str) {
+    let note = format!("`{}` {text}", request.plan.instances[n].label);
+    request.reporter.event(Event::Note(&note));
+}
+
+/// Runs with an executor, of which a remote is asked first if there is one.
+fn asking_first<'scope, 'env, E: Executor>(
+    threads: &'scope std::thread::Scope<'scope, 'env>,
+    request: &'env RunRequest<'env>,
+    mut executor: E,
+    mut scheduler: Scheduler<'_>,
+    note: &dyn Fn(usize, &str),
+) -> (Tally, E) {
+    match request.remote {
+        None => (scheduler.run(&mut executor), executor),
+        Some(remote) => {
+            let mut asking = RemoteExecutor::new(threads, executor, remote, request.store, note);
+            let tally = scheduler.run(&mut asking);
+            (tally, asking.into_inner())
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +191,7 @@ struct Made {
     /// What the execution behind it counted.
     worked: Worked,
     /// Kept in memory while readers are still to come.
-    tables: Vec<RecordBatch>,
+    tables: Vec<Option<RecordBatch>>,
 }
 
 /// An instance that is being executed.
@@ -221,7 +280,8 @@ impl<'a> Scheduler<'a> {
         self.request
             .reporter
             .event(Event::Begin(self.wanted().count()));
-        self.room = Room::new(executor.slots(), environment::machine_memory());
+        let (places, memory) = executor.room();
+        self.room = Room::new(places, memory);
         loop {
             self.halting |= self.request.stop.load(Ordering::Relaxed) || self.committer.failed();
             self.resolve_ready();
@@ -235,7 +295,11 @@ impl<'a> Scheduler<'a> {
             }
             self.send_uses();
             match executor.wait(POLL) {
-                Some((n, report)) => self.finished(n, report),
+                Some((n, report)) => {
+                    let resources = self.request.plan.decl(n).resources;
+                    self.room.give_back(executor.takes(resources));
+                    self.finished(n, report);
+                }
                 None => self.look_elsewhere(),
             }
         }
@@ -282,22 +346,24 @@ impl<'a> Scheduler<'a> {
         }
     }
 
+    /// The first runnable instance that there is room for.
+    fn first_that_fits(&self, executor: &impl Executor) -> Option<usize> {
+        let resources = |n: usize| executor.takes(self.request.plan.decl(n).resources);
+        let mut runnable = self.runnable.keys().copied();
+        runnable.find(|n| self.room.has(resources(*n)))
+    }
+
     /// Runs what is runnable while there is room: the first that fits.
     fn start_runnable(&mut self, executor: &mut impl Executor) {
-        let resources = |n: &usize| self.request.plan.decl(*n).resources;
         while !self.halting
             && !self.room.is_full()
-            && let Some(n) = self
-                .runnable
-                .keys()
-                .copied()
-                .find(|n| self.room.has(resources(n)))
+            && let Some(n) = self.first_that_fits(executor)
             && let Some(resolved) = self.runnable.remove(&n)
         {
             match self.start(n, resolved) {
                 Ok(Some((job, at_hand))) => {
-                    self.take_room(n);
-                    executor.start(n, job, at_hand);
+                    self.take_room(n, executor.takes(self.request.plan.decl(n).resources));
+                    executor.start(n, job, self.request.plan.decl(n).resources, at_hand);
                 }
                 Ok(None) => {}
                 Err(error) => {
@@ -309,8 +375,7 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Notes what a stage takes of the machine.
-    fn take_room(&mut self, n: usize) {
-        let resources = self.request.plan.decl(n).resources;
+    fn take_room(&mut self, n: usize, resources: Resources) {
         if self.room.is_too_small_for(resources) {
             let (label, asked) = (self.label(n), in_words(resources.memory));
             let note =
@@ -395,7 +460,6 @@ impl<'a> Scheduler<'a> {
     /// A worker has reported.
     fn finished(&mut self, n: usize, report: ExecutionReport) {
         let InFlight { resolved, lease } = self.running.remove(&n).expect("it was running");
-        self.room.give_back(self.request.plan.decl(n).resources);
         let key = resolved.digest;
         let joined = self.joined.remove(&key).unwrap_or_default();
         let wall = report.record.wall;
@@ -432,6 +496,10 @@ impl<'a> Scheduler<'a> {
                 for twin in joined {
                     self.fail_unrun(twin, Some(key), &failure);
                 }
+            }
+            Err(ExecutionError::LeftAlone) => {
+                self.skip(n);
+                joined.into_iter().for_each(|twin| self.skip(twin));
             }
             Err(ExecutionError::LostInput(digest, error)) => {
                 match self.source_of(&resolved, &digest) {

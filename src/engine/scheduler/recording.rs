@@ -1,10 +1,11 @@
 //! What the scheduler reports: to the provenance, and to the progress display.
 //! Decides nothing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use stages::Failure;
-use store::{Digest, Facts, Finished, Lease, Staged, Status, Use};
+use store::{Digest, Environment, Facts, Finished, Lease, Staged, Status, Use};
 
 use super::{Scheduler, USES};
 use crate::diagnostic::Diagnostic;
@@ -54,7 +55,10 @@ impl Scheduler<'_> {
             outcome: outcome.map(|staged| names.zip(staged).collect()),
             log: execution.log,
             inputs: resolved.inputs.clone(),
-            environment: Some(self.request.environment.clone()),
+            environment: Some(match execution.environment {
+                Some(there) => self.machine(&there),
+                None => self.request.environment.clone(),
+            }),
             facts: Facts {
                 defaults: Some(self.defaults(n)),
                 determinism: Some(
@@ -67,11 +71,22 @@ impl Scheduler<'_> {
                 raw: execution.raw,
                 sandbox: execution.sandbox,
                 resumed: execution.resumed,
+                signer: execution.signer,
                 ..Facts::default()
             },
             lease,
         };
         self.committer.send(finished, used);
+    }
+
+    /// A machine that executes for this one: the repository is the driver's.
+    fn machine(&self, there: &Environment) -> Arc<Environment> {
+        let here = &self.request.environment;
+        Arc::new(Environment {
+            git_commit: here.git_commit.clone(),
+            git_dirty: here.git_dirty,
+            ..there.clone()
+        })
     }
 
     /// The parameters in an instance's key that are defaults: neither written, nor set by a point, a variant or a

@@ -62,7 +62,11 @@ mod tests {
     use super::*;
 
     fn asks(cpus: usize, memory: u64) -> Resources {
-        Resources { cpus, memory }
+        Resources {
+            cpus,
+            memory,
+            ..Resources::default()
+        }
     }
 
     #[test]

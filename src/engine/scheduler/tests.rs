@@ -83,6 +83,8 @@ fn run_with(
             every: Duration::from_secs(3600),
             requests: Default::default(),
         },
+        queue: None,
+        remote: None,
         reporter,
     });
     tally.unwrap()

@@ -7,6 +7,7 @@ use store::{Execution, Link};
 use super::{Audit, machine_line, params};
 use crate::amounts::seconds;
 use crate::environment::utc;
+use crate::remote::keys::Keys;
 
 /// Deeper than this the tree grows no wider: a chain may have thousands of links.
 const WIDEST: usize = 20;
@@ -153,6 +154,14 @@ fn step(audit: &Audit, n: usize, link: &Link, text: &mut String) {
     line("promise", promise.unwrap_or("not recorded"));
     if let Some(times) = step.facts.resumed {
         line("resumed", &format!("{times} times from a checkpoint"));
+    }
+    if let Some(signer) = &step.facts.signer {
+        let name = Keys::open().ok().and_then(|keys| keys.name_of(signer));
+        let name = name.unwrap_or_else(|| "somebody unknown".to_owned());
+        line(
+            "signed by",
+            &format!("{name}, {signer}: taken from a remote"),
+        );
     }
     if let Some(sandbox) = &step.facts.sandbox {
         line("sandbox", sandbox);

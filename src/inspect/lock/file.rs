@@ -14,7 +14,7 @@ const HEADER: &str = "\
 
 impl fmt::Display for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{HEADER}format = {}\n", self.format)?;
+        writeln!(f, "{HEADER}format = {}", self.format)?;
         writeln!(f, "pipeline = {}", quoted(&self.pipeline))?;
         if let Some(profile) = &self.profile {
             writeln!(f, "profile = {}", quoted(profile))?;

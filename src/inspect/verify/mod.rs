@@ -116,6 +116,7 @@ pub fn re_execute(
     let outputs = match report.outcome {
         Err(ExecutionError::Failed(failure)) => Err(failure.message),
         Err(ExecutionError::LostInput(_, error)) => Err(error.to_string()),
+        Err(ExecutionError::LeftAlone) => Err("it was not executed".to_owned()),
         Ok(tables) => {
             let tolerant = may_round(&promise, &execution, context, n);
             let pairs = execution.outputs.iter().zip(&tables);
@@ -128,7 +129,10 @@ pub fn re_execute(
                         detail: format!("the stored result is damaged: {why}"),
                     },
                     (_, true) => Grade::BitIdentical,
-                    (_, false) => compare(store, old, table, &promise, tolerant),
+                    (_, false) => {
+                        let table = table.as_ref().expect("it was executed here");
+                        compare(store, old, table, &promise, tolerant)
+                    }
                 };
                 (old.name.clone(), grade)
             });

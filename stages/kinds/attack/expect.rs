@@ -52,6 +52,8 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
         Changes::Numbers => "signals",
     };
     inputs.hold("rows", &format!("the attack `{name}`"), reads, fits)?;
+    inputs.same_texts("vocab")?;
+    inputs.same_texts(known_words::PORT)?;
     classes(params, inputs)?;
     if let Some(bayes) = model(inputs, "bayes").filter(|model| model.name != "naive-bayes") {
         let message = format!("the input `bayes` is the model `{}`", bayes.name);

@@ -12,7 +12,7 @@ use super::own::{self, Source};
 use super::synthetic::{self, Options, Synthetic};
 use super::text::{self, Encoding};
 use crate::ParamError;
-use crate::contract::expected::{Expected, ExpectedRows};
+use crate::contract::expected::{Expected, ExpectedRows, TextSource};
 use crate::contract::nearest::nearest;
 
 /// Where rows come from.
@@ -79,11 +79,20 @@ pub fn expected(params: &Params) -> Option<Expected> {
         Origin::Made(set, _) => set.labels.len(),
         Origin::Own(_) => 0,
     };
+    let data = match &origin {
+        Origin::Named(set) => set.name.clone(),
+        Origin::Made(set, _) => set.name.to_owned(),
+        Origin::Own(source) => source.file.to_owned(),
+    };
     Some(Expected {
         rows,
         splits,
         classes: (classes > 0).then_some(classes),
         second_text: pairs.then(|| "text_b".to_owned()),
+        texts: Some(TextSource {
+            data,
+            lowercase: None,
+        }),
         ..Expected::default()
     })
 }

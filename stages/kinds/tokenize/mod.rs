@@ -28,7 +28,7 @@ use crate::contract::description::{
     Description, Inputs, Param, Port, Ports, Presence, Renamed, Type,
 };
 use crate::contract::expected::{
-    Blamed, Expected, ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch,
+    Blamed, Expected, ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch, TextSource,
 };
 use crate::contract::role::Role;
 use crate::params::settings::{failure, wrong};
@@ -190,7 +190,13 @@ impl Stage for Tokenize {
         let is_pair = |rows: &Expected| {
             rows.second_text.as_ref() == Some(&second) || rows.has_column(&second) == Some(true)
         };
+        let texts = given.and_then(|rows| rows.texts.clone());
+        let texts = texts.map(|texts| TextSource {
+            lowercase: Some(settings.lowercase),
+            ..texts
+        });
         let tokens = Expected {
+            texts: texts.clone(),
             rows: Some(match settings.scheme {
                 Scheme::CharGrid => ExpectedRows::Grid,
                 _ => ExpectedRows::Tokens {
@@ -202,7 +208,11 @@ impl Stage for Tokenize {
             second_text: given.is_some_and(is_pair).then(|| "ids_b".to_owned()),
             ..Expected::default()
         };
-        let vocab = Expected::of_columns(&["id", "token", "count"]);
+        let vocab = Expected {
+            // Those of a vocabulary that was given may be of anything.
+            texts: texts.filter(|_| !inputs.has("vocab") && settings.vocab_file.is_none()),
+            ..Expected::of_columns(&["id", "token", "count"])
+        };
         let stats = Expected::of_columns(&["column", "split", "stat", "from", "value"]);
         Ok(vec![tokens, vocab, stats])
     }

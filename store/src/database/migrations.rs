@@ -21,6 +21,7 @@ const STEPS: &[&str] = &[
     include_str!("migrations/5.sql"),
     include_str!("migrations/6.sql"),
     include_str!("migrations/7.sql"),
+    include_str!("migrations/8.sql"),
 ];
 
 /// How long to wait for another process's transaction. They take milliseconds.
@@ -195,6 +196,7 @@ mod tests {
             "fb38b6c176fd",
             "71b0c804aea0",
             "b6d7628194e1",
+            "PIN8",
         ];
         for (step, pin) in STEPS.iter().zip(pins) {
             assert_eq!(Digest::of(step.as_bytes()).short(), pin);

@@ -70,6 +70,9 @@ pub struct Facts {
     /// How often it was resumed from a checkpoint; `None` for never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<u32>,
+    /// The public key of who signed it, if it was taken from a remote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
 }
 
 /// A file of a data set, as it was read.

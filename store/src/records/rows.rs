@@ -32,7 +32,7 @@ pub(crate) fn one_execution(
             "SELECT coalesce((SELECT id FROM environments WHERE digest = x.environment), r.environment),
                  x.id, x.run, x.instance, x.key_json, x.key, x.started, x.wall,
                  x.cpu, x.peak_memory, x.message, x.log, x.work, x.defaults, x.determinism, x.raw,
-                 x.sandbox, x.environment, x.resumed
+                 x.sandbox, x.environment, x.resumed, x.signer
              FROM executions x JOIN runs r ON r.id = x.run WHERE x.id = ?1",
         )?
         .query_row([id], |row| Ok((row.get(0)?, execution(row)?)))
@@ -109,6 +109,7 @@ fn execution(row: &Row<'_>) -> rusqlite::Result<Execution> {
             sandbox: row.get(16)?,
             environment: row.get(17)?,
             resumed: row.get(18)?,
+            signer: row.get(19)?,
         },
         inputs: Vec::new(),
         outputs: Vec::new(),

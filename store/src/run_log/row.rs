@@ -27,7 +27,8 @@ macro_rules! columns {
         "SELECT x.run, x.instance, x.key, x.key_json, x.started, x.wall, x.cpu, x.peak_memory,
              x.work, x.message, x.log, x.defaults, x.determinism, x.raw, x.sandbox, x.ok,
              l.content, l.seal,
-             (SELECT seal FROM log WHERE id < l.id ORDER BY id DESC LIMIT 1), x.environment, x.id, x.resumed
+             (SELECT seal FROM log WHERE id < l.id ORDER BY id DESC LIMIT 1), x.environment, x.id, x.resumed,
+             x.signer
          FROM executions x
          LEFT JOIN log l ON l.id =
              (SELECT max(id) FROM log WHERE row = x.id AND what = 'execution') "
@@ -223,6 +224,10 @@ fn content(row: &Row<'_>, inputs: &[InputUsed], outputs: &[Output]) -> rusqlite:
         record.extend_from_slice(b",\"resumed\":");
         number(record, 21)?;
     }
+    if row.get_ref(22)? != ValueRef::Null {
+        record.extend_from_slice(b",\"signer\":");
+        text(record, 22)?;
+    }
     record.extend_from_slice(b"}],");
     json(record, &(inputs, outputs));
     record.push(b']');
@@ -286,6 +291,7 @@ mod tests {
             }],
             sandbox: Some(odd.into()),
             resumed: Some(3),
+            signer: Some(odd.into()),
             ..Facts::default()
         };
         let mut failed = finished(run, "f", key("sql", 2), store.put(&tiny(2)).unwrap());

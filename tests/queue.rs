@@ -1,0 +1,292 @@
+//! Stages on other machines: tasks go through a queue, workers write what came of them, and the driver believes only
+//! what it has hashed. The queue of these tests is a script that starts processes.
+
+use std::path::PathBuf;
+use std::process::Child;
+
+use serde_json::Value;
+
+use crate::lab::Lab;
+use crate::schedule::{signal, wait_until};
+
+/// Starts a worker, looks whether it lives, ends it.
+const QUEUE: &str = r#"#!/bin/sh
+case "$1" in
+submit) setsid "$2" worker "$3" > "$3/log" 2>&1 < /dev/null & echo "submitted as"; echo $! ;;
+poll) [ -d "/proc/$2" ] && ! grep -q '^State:.*Z' "/proc/$2/status" ;;
+cancel) kill "$2" ;;
+esac
+"#;
+
+/// A lab with a queue.
+fn lab(pipeline: &str) -> Lab {
+    let lab = Lab::loose();
+    lab.write("queue.sh", QUEUE);
+    let queue = lab.path("queue.sh").display().to_string();
+    let executor = format!(
+        "[executor.command]\n\
+         submit = [\"sh\", \"{queue}\", \"submit\", \"{{ablate}}\", \"{{task}}\"]\n\
+         poll = [\"sh\", \"{queue}\", \"poll\", \"{{id}}\"]\n\
+         cancel = [\"sh\", \"{queue}\", \"cancel\", \"{{id}}\"]\n\
+         grace = \"1s\"\npoll_every = \"1s\"\nretries = 1\n"
+    );
+    lab.write("pipeline.toml", &format!("{pipeline}\n{executor}"));
+    lab
+}
+
+const QUEUED: [&str; 2] = ["--executor", "command"];
+
+/// A stage that says that it was executed, and then takes its time.
+fn slow(lab: &Lab, seconds: u32) {
+    let log = lab.path("executed").display().to_string();
+    let text = std::fs::read_to_string(lab.path("pipeline.toml")).unwrap();
+    let stage = format!(
+        "[stage.slow]\nkind = \"command\"\ninputs = {{ t = \"a\" }}\noutputs = [\"o\"]\n\
+         run = [\"sh\", \"-c\", \"echo $$ >> {log}; sleep {seconds}; cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet\"]\n"
+    );
+    lab.write("pipeline.toml", &format!("{stage}\n{text}"));
+}
+
+const TABLE: &str = "[stage.a]\nkind = \"table\"\nrows = [{ x = 1 }]\n";
+
+/// How often the slow stage was executed.
+fn executed(lab: &Lab) -> usize {
+    let log = std::fs::read_to_string(lab.path("executed"));
+    log.unwrap_or_default().lines().count()
+}
+
+/// Starts a run and waits until its slow stage is being executed.
+fn started(lab: &Lab, more: &[&str]) -> Child {
+    let child = lab.start(&[&QUEUED, more].concat());
+    wait_until(|| executed(lab) > 0);
+    child
+}
+
+/// The folder and the process of the worker that executes the slow stage.
+fn worker(lab: &Lab) -> (PathBuf, u32) {
+    let read =
+        |path: PathBuf| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
+    let files = lab.files("jobs").into_iter();
+    let mut files = files.filter(|path| path.ends_with("started.json"));
+    let found = files.find_map(|path| {
+        let folder = path.parent().unwrap().to_owned();
+        let task = read(folder.join("task.json"));
+        let process = read(path)["process"].as_u64().unwrap();
+        (task["job"]["kind"] == "command").then_some((folder, process as u32))
+    });
+    found.expect("a worker has started")
+}
+
+#[test]
+fn a_queue_gives_the_same_as_this_machine() {
+    let lab = lab(crate::lab::DEMO);
+    lab.run();
+    let here = lab.digests();
+    std::fs::rename(lab.path(".ablate"), lab.path("here")).unwrap();
+    let run = lab.run_with(&QUEUED);
+    assert_eq!(run.with("ran").len(), 5, "{}", run.printed.stderr);
+    assert_eq!(lab.digests(), here);
+    assert!(
+        !lab.path(".ablate/jobs").exists(),
+        "nothing is left of the jobs"
+    );
+    lab.run_with(&QUEUED).ran([]);
+    lab.ablate(&["fsck"]).good();
+    lab.ablate(&["challenge", "here"]).good();
+    lab.ablate(&["verify"]).good();
+}
+
+#[test]
+fn a_driver_that_was_killed_adopts_its_jobs() {
+    let lab = lab(TABLE);
+    slow(&lab, 4);
+    let mut child = started(&lab, &[]);
+    signal(child.id(), "KILL");
+    child.wait().unwrap();
+    let run = lab.run_with(&QUEUED);
+    assert!(run.with("ran").contains(&"slow".to_owned()), "{run:?}");
+    let taken_over = "`slow` is taken over from an earlier run";
+    assert!(
+        run.events.iter().any(|event| event["note"] == taken_over),
+        "{:?}",
+        run.events
+    );
+    assert_eq!(executed(&lab), 1, "nothing ran twice");
+    // And if it has ended meanwhile.
+    lab.edit("sleep 4", "sleep 1");
+    std::fs::remove_file(lab.path("executed")).unwrap();
+    let mut child = started(&lab, &[]);
+    signal(child.id(), "KILL");
+    child.wait().unwrap();
+    let done = worker(&lab).0.join("done.json");
+    wait_until(|| done.exists());
+    assert_eq!(lab.run_with(&QUEUED).printed.code, 0);
+    assert_eq!(executed(&lab), 1);
+    lab.ablate(&["fsck"]).good();
+}
+
+#[test]
+fn a_worker_that_dies_is_tried_again_and_a_stage_that_fails_is_not() {
+    let lab = lab(TABLE);
+    slow(&lab, 3);
+    let child = started(&lab, &[]);
+    let (folder, process) = worker(&lab);
+    signal(process, "KILL");
+    let ran = crate::lab::Ran::of(crate::lab::CommandOutput::of(
+        child.wait_with_output().unwrap(),
+    ));
+    ran.ran(["a", "slow"]);
+    let notes: Vec<&str> = ran
+        .events
+        .iter()
+        .filter_map(|event| event["note"].as_str())
+        .collect();
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.starts_with("`slow` ended without a result on ")
+                && note.ends_with(": it is submitted again")),
+        "{notes:?}"
+    );
+    assert_eq!(executed(&lab), 2);
+    assert!(!folder.exists());
+    // By itself.
+    lab.edit("sleep 3;", "exit 7;");
+    std::fs::remove_file(lab.path("executed")).unwrap();
+    let failed = lab.run_with(&QUEUED);
+    assert_eq!((failed.printed.code, executed(&lab)), (1, 1));
+    let error = failed
+        .events
+        .iter()
+        .find_map(|event| event["error"].as_str())
+        .unwrap();
+    assert!(
+        error.contains("`slow` failed") && error.contains('7'),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_answer_with_another_nonce_is_not_heard() {
+    let lab = lab(TABLE);
+    slow(&lab, 3);
+    let child = started(&lab, &[]);
+    let (folder, _) = worker(&lab);
+    let text = std::fs::read_to_string(folder.join("task.json")).unwrap();
+    let task: Value = serde_json::from_str(&text).unwrap();
+    let forged = serde_json::json!({
+        "nonce": "0".repeat(32), "key": task["job"]["key"], "outcome": { "made": [] },
+        "execution": {
+            "started": 0, "wall": { "secs": 0, "nanos": 0 }, "cpu": null, "peak_memory": null, "work": {}, "log": "",
+            "raw": [], "sandbox": null, "resumed": null,
+        },
+        "environment": {
+            "git_commit": null, "git_dirty": null, "ablate": "", "crates": {}, "rustc": "", "host": "", "os": "",
+            "cpu_model": "", "cpu_features": [], "threads": 1,
+        },
+    });
+    std::fs::write(folder.join("done.json"), forged.to_string()).unwrap();
+    let ran = crate::lab::Ran::of(crate::lab::CommandOutput::of(
+        child.wait_with_output().unwrap(),
+    ));
+    ran.ran(["a", "slow"]);
+    assert_eq!(lab.rows("slow"), lab.rows("a"));
+}
+
+#[test]
+fn an_interrupted_run_detaches_or_cancels() {
+    let lab = lab(TABLE);
+    slow(&lab, 4);
+    let child = started(&lab, &[]);
+    let (_, process) = worker(&lab);
+    signal(child.id(), "INT");
+    let printed = child.wait_with_output().unwrap();
+    assert_eq!(printed.status.code(), Some(130));
+    assert!(
+        PathBuf::from(format!("/proc/{process}")).exists(),
+        "it goes on"
+    );
+    lab.run_with(&QUEUED).ran(["slow"]);
+    assert_eq!(executed(&lab), 1);
+    lab.edit("sleep 4", "sleep 30");
+    std::fs::remove_file(lab.path("executed")).unwrap();
+    let child = started(&lab, &["--on-interrupt", "cancel"]);
+    let (_, process) = worker(&lab);
+    signal(child.id(), "INT");
+    child.wait_with_output().unwrap();
+    wait_until(|| crate::schedule::running_children(process) == 0);
+}
+
+#[test]
+fn a_queue_that_is_described_wrongly_is_refused_before_anything_runs() {
+    let lab = Lab::demo();
+    let none = lab.ablate(&["run", "--executor", "command"]);
+    assert_eq!(none.code, 2);
+    assert!(
+        none.stderr
+            .contains("the pipeline has no [executor.command]"),
+        "{}",
+        none.stderr
+    );
+    assert!(!lab.path(".ablate").exists());
+    for (wrong, why) in [
+        ("[executor.pbs]\n", "unknown key `pbs` in [executor]"),
+        (
+            "[executor.command]\nsubmit = \"qsub {task}\"\n",
+            "`submit` must be a list of strings",
+        ),
+        (
+            "[executor.command]\nsubmit = [\"qsub\"]\n",
+            "`submit` of [executor.command] must be a list with {task}",
+        ),
+        ("[executor.slurm]\ngrace = 3\n", "`grace` must be a time"),
+        (
+            "[executor.slurm]\nqueue = \"x\"\n",
+            "unknown key `queue` in [executor.slurm]",
+        ),
+    ] {
+        lab.write("pipeline.toml", &format!("{}\n{wrong}", crate::lab::DEMO));
+        let printed = lab.ablate(&["plan"]);
+        assert_eq!(printed.code, 2, "{wrong}");
+        assert!(printed.stderr.contains(why), "{wrong}: {}", printed.stderr);
+    }
+    lab.write("pipeline.toml", crate::lab::DEMO);
+    lab.edit(
+        "kind = \"table\"",
+        "kind = \"table\"\nresources = { time = \"2h\", gpus = 1 }",
+    );
+    let printed = lab.ablate(&["run"]).good();
+    assert!(
+        printed
+            .stderr
+            .contains("nothing limits or reserves them here"),
+        "{}",
+        printed.stderr
+    );
+    lab.edit("\"2h\"", "\"2\"");
+    let printed = lab.ablate(&["plan"]);
+    assert!(
+        printed
+            .stderr
+            .contains("`2` is not a time such as 90s, 30m, 2h or 1d"),
+        "{}",
+        printed.stderr
+    );
+}
+
+#[test]
+fn a_worker_refuses_what_is_not_meant_for_it() {
+    let lab = lab(TABLE);
+    slow(&lab, 2);
+    let child = started(&lab, &[]);
+    let (folder, _) = worker(&lab);
+    // Started once already.
+    let again = lab.ablate(&["worker", folder.to_str().unwrap()]);
+    assert_eq!(again.code, 1);
+    assert!(again.stderr.contains("cannot work at"), "{}", again.stderr);
+    let ran = crate::lab::Ran::of(crate::lab::CommandOutput::of(
+        child.wait_with_output().unwrap(),
+    ));
+    ran.ran(["a", "slow"]);
+    assert_eq!(executed(&lab), 1);
+}

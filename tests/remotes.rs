@@ -1,0 +1,284 @@
+//! Remotes: what one machine pushes another takes, if it trusts who signed it, and nothing else. In a folder
+//! everywhere, and in a real S3 server where `ABLATE_S3` names a program that starts one.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::lab::{CommandOutput, Lab, Ran};
+
+/// Somebody with settings and a store of their own.
+struct Person<'a> {
+    lab: &'a Lab,
+    name: &'static str,
+    environment: Vec<(&'static str, String)>,
+}
+
+impl Person<'_> {
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.lab.command(arguments);
+        command.env(
+            "ABLATE_CONFIG",
+            self.lab.path(&format!("config-{}", self.name)),
+        );
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        // What `key` has no use for.
+        if arguments.first() != Some(&"key") {
+            command.args(["--store", self.name]);
+        }
+        command
+    }
+
+    fn ablate(&self, arguments: &[&str]) -> CommandOutput {
+        CommandOutput::of(self.command(arguments).output().unwrap())
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ran {
+        Ran::of(self.ablate(&[&["run", "--json"], arguments].concat()))
+    }
+
+    /// A key, and a remote called `shared`.
+    fn set_up(&self, url: &str) -> String {
+        let key = self.ablate(&["key", "new"]).good().stdout.trim().to_owned();
+        self.ablate(&["remote", "add", "shared", url]).good();
+        key
+    }
+
+    fn trusts(&self, key: &str, name: &str) {
+        self.ablate(&["key", "trust", key, "--name", name]).good();
+    }
+
+    fn digests(&self) -> std::collections::BTreeMap<String, String> {
+        crate::lab::digests_of(&self.ablate(&["runs", "last", "--json"]).stdout)
+    }
+}
+
+fn person<'a>(lab: &'a Lab, name: &'static str) -> Person<'a> {
+    Person {
+        lab,
+        name,
+        environment: Vec::new(),
+    }
+}
+
+fn folder(lab: &Lab) -> String {
+    format!("file://{}", lab.path("remote").display())
+}
+
+/// The files of a remote folder whose names begin like this.
+fn files(lab: &Lab, prefix: &str) -> Vec<std::path::PathBuf> {
+    let root = lab.path("remote");
+    let mut found = Vec::new();
+    let mut folders = vec![root.join(prefix)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.path().is_dir() {
+                true => folders.push(entry.path()),
+                false => found.push(entry.path()),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn what_one_pushes_another_takes_if_it_is_trusted() {
+    let lab = Lab::demo();
+    let (ada, bob) = (person(&lab, "ada"), person(&lab, "bob"));
+    ada.run(&[]);
+    let early = ada.ablate(&["push"]);
+    assert_eq!(
+        early.stderr,
+        "error: this store has no remote: ablate remote add NAME URL\n"
+    );
+    let key = ada.set_up(&folder(&lab));
+    let pushed = ada.ablate(&["push"]).good().stdout;
+    assert!(
+        pushed.starts_with("ablate: 5 results in `shared`: 4 new objects, "),
+        "{pushed}"
+    );
+    // Once more: nothing is new.
+    let pushed = ada.ablate(&["push"]).good().stdout;
+    assert!(pushed.contains(": 0 new objects, "), "{pushed}");
+
+    bob.set_up(&folder(&lab));
+    let pulled = bob.ablate(&["pull"]).good();
+    assert!(
+        pulled.stdout.contains("5 skipped") || pulled.stderr.contains("5 skipped"),
+        "results of strangers are misses: {pulled:?}"
+    );
+    bob.trusts(&key, "ada");
+    bob.ablate(&["pull"]).good();
+    assert_eq!(bob.digests(), ada.digests());
+    bob.run(&[]).ran([]);
+    let audit = bob.ablate(&["audit", "summary"]).good().stdout;
+    assert!(
+        audit.contains(&format!("ada, {key}: taken from a remote")),
+        "{audit}"
+    );
+    bob.ablate(&["fsck"]).good();
+    bob.ablate(&["verify"]).good();
+    // What ada signed is not bob's to sign.
+    let pushed = bob.ablate(&["push"]).good().stdout;
+    assert!(
+        pushed.contains("; 5 were signed by others and are left to them"),
+        "{pushed}"
+    );
+    let examined = bob.ablate(&["remote", "fsck"]).good().stdout;
+    assert_eq!(
+        examined,
+        "ablate: 4 objects and 5 entries are whole, 0 things are wrong\n"
+    );
+}
+
+#[test]
+fn a_run_takes_what_is_there_and_pushes_the_rest() {
+    let lab = Lab::demo();
+    let (ada, bob) = (person(&lab, "ada"), person(&lab, "bob"));
+    let key = ada.set_up(&folder(&lab));
+    ada.run(&["--remote", "shared", "scaled"]);
+    bob.set_up(&folder(&lab));
+    bob.trusts(&key, "ada");
+    // Everything is recorded as what it is: four results of ada's, one of bob's.
+    let ran = bob.run(&["--remote", "shared"]);
+    assert_eq!(ran.printed.code, 0, "{:?}", ran.printed);
+    let entries = files(&lab, "ac").len();
+    assert_eq!(entries, 5, "the fifth was pushed");
+    let revoked = bob.ablate(&["key", "revoke", "ada"]);
+    revoked.good();
+    std::fs::remove_dir_all(lab.path("bob/objects")).unwrap();
+    std::fs::remove_dir_all(lab.path("bob")).unwrap();
+    bob.ablate(&["remote", "add", "shared", &folder(&lab)])
+        .good();
+    bob.ablate(&["pull"]).good();
+    assert!(
+        bob.digests().is_empty(),
+        "nothing of a revoked key is taken"
+    );
+    let strangers = bob.run(&["--remote", "shared", "--read-only"]);
+    assert_eq!(strangers.printed.code, 0);
+    assert_eq!(files(&lab, "ac").len(), 5, "nothing was pushed");
+}
+
+#[test]
+fn nothing_wrong_is_taken_as_right() {
+    let lab = Lab::demo();
+    let (ada, eve) = (person(&lab, "ada"), person(&lab, "eve"));
+    let key = ada.set_up(&folder(&lab));
+    ada.run(&["--remote", "shared"]);
+    let expected = ada.digests();
+    eve.set_up(&folder(&lab));
+    eve.trusts(&key, "ada");
+    type Harm = fn(&Path);
+    let harms: [(&str, &str, Harm); 5] = [
+        ("cas", "a truncated object", |path| {
+            let bytes = std::fs::read(path).unwrap();
+            std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("cas", "an object that is gone", |path| {
+            std::fs::remove_file(path).unwrap();
+        }),
+        ("ac", "a forged entry", |path| {
+            let text = std::fs::read_to_string(path).unwrap();
+            std::fs::write(path, text.replace("\\\"rows\\\":", "\\\"rows\\\":9")).unwrap();
+        }),
+        ("ac", "an entry of another key", |path| {
+            let other = path.parent().unwrap().parent().unwrap();
+            let mut others: Vec<_> = std::fs::read_dir(other).unwrap().flatten().collect();
+            others.sort_by_key(|it| it.path());
+            let name = path.file_name().unwrap();
+            let last = others.last().unwrap().path().join(name);
+            std::fs::copy(last, path).unwrap();
+        }),
+        ("ac", "half an entry", |path| {
+            let bytes = std::fs::read(path).unwrap();
+            std::fs::write(path, &bytes[..100]).unwrap();
+        }),
+    ];
+    for (where_, what, harm) in harms {
+        let victim = files(&lab, where_)[0].clone();
+        let kept = std::fs::read(&victim).unwrap();
+        harm(&victim);
+        let examined = eve.ablate(&["remote", "fsck"]);
+        assert_eq!(examined.code, 1, "{what}: {}", examined.stdout);
+        let _ = std::fs::remove_dir_all(lab.path("eve/objects"));
+        let _ = std::fs::remove_dir_all(lab.path("eve"));
+        eve.ablate(&["remote", "add", "shared", &folder(&lab)])
+            .good();
+        let ran = eve.run(&["--remote", "shared", "--read-only"]);
+        assert_eq!(ran.printed.code, 0, "{what}: {:?}", ran.printed);
+        assert!(!ran.notes().is_empty(), "{what} is told of");
+        assert_eq!(eve.digests(), expected, "{what}");
+        eve.ablate(&["fsck"]).good();
+        std::fs::write(&victim, kept).unwrap();
+    }
+    eve.ablate(&["remote", "fsck"]).good();
+}
+
+#[test]
+fn results_of_commands_need_a_word_of_their_own_and_urls_have_no_credentials() {
+    let lab = Lab::new(
+        "[stage.a]\nkind = \"table\"\nrows = [{ x = 1 }]\n\n\
+         [stage.c]\nkind = \"command\"\ninputs = { t = \"a\" }\noutputs = [\"o\"]\n\
+         run = [\"sh\", \"-c\", \"cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet\"]\n",
+    );
+    let (ada, bob) = (person(&lab, "ada"), person(&lab, "bob"));
+    let key = ada.set_up(&folder(&lab));
+    ada.run(&["--remote", "shared"]);
+    bob.set_up(&folder(&lab));
+    bob.trusts(&key, "ada");
+    bob.ablate(&["pull"]).good();
+    assert_eq!(bob.digests().len(), 1, "only the table");
+    bob.ablate(&["key", "trust", &key, "--name", "ada", "--commands"])
+        .good();
+    bob.ablate(&["pull"]).good();
+    assert_eq!(bob.digests().len(), 2);
+    for (url, why) in [
+        (
+            "s3://me:secret@bucket/x",
+            "the URL has credentials or options in it",
+        ),
+        (
+            "ftp://x",
+            "`ftp://x` is not s3://BUCKET/PREFIX or file:///FOLDER",
+        ),
+        ("file://x", "`file://x` has no absolute path"),
+    ] {
+        let printed = bob.ablate(&["remote", "add", "other", url]);
+        assert_eq!(printed.code, 2);
+        assert!(printed.stderr.contains(why), "{}", printed.stderr);
+    }
+    let other = bob.ablate(&["key", "trust", "ed25519:12", "--name", "x"]);
+    assert_eq!(other.code, 2);
+    let again = bob.ablate(&["key", "new"]);
+    assert_eq!(again.code, 1);
+    let secret = std::fs::read_to_string(lab.path("config-bob/private-key")).unwrap();
+    let listed = bob.ablate(&["key", "list"]).good().stdout;
+    assert!(
+        !listed.contains(secret.trim()) && listed.contains(&key),
+        "{listed}"
+    );
+}
+
+#[test]
+fn gc_keeps_what_somebody_has_pushed_and_what_is_young() {
+    let lab = Lab::demo();
+    let ada = person(&lab, "ada");
+    ada.set_up(&folder(&lab));
+    ada.run(&["--remote", "shared"]);
+    lab.edit("{ x = 2 }", "{ x = 4 }");
+    ada.run(&["--remote", "shared"]);
+    let all = files(&lab, "cas").len();
+    let young = ada.ablate(&["remote", "gc"]).good().stdout;
+    assert!(young.contains(": 0 entries and 0 objects"), "{young}");
+    let dry = ada
+        .ablate(&["remote", "gc", "--grace", "0", "--dry-run"])
+        .good();
+    assert!(dry.stdout.contains("5 entries and "), "{}", dry.stdout);
+    assert_eq!(files(&lab, "cas").len(), all);
+    ada.ablate(&["remote", "gc", "--grace", "0"]).good();
+    let left = files(&lab, "cas").len();
+    assert!(left < all && left > 0, "{left} of {all}");
+    ada.ablate(&["remote", "fsck"]).good();
+    assert_eq!(files(&lab, "ac").len(), 5);
+}
