@@ -295,3 +295,60 @@ fn a_lock_of_something_else_is_refused_before_anything_runs() {
             .starts_with("error: `results.lock` is not a lock of results: ")
     );
 }
+
+/// A certificate says what was found, and is believed only with its own signature.
+#[test]
+fn a_certificate_is_checked_by_others() {
+    let lab = Lab::demo();
+    let ablate = |arguments: &[&str]| {
+        let mut command = lab.command(arguments);
+        command.env("ABLATE_CONFIG", lab.path("config"));
+        crate::lab::CommandOutput::of(command.output().unwrap())
+    };
+    lab.run();
+    lab.ablate(&["lock"]).good();
+    let early = ablate(&["certify"]);
+    assert_eq!(
+        early.stderr,
+        "error: a certificate is signed, and you have no key\n |\n = help: ablate key new\n"
+    );
+    let key = ablate(&["key", "new"]).good().stdout;
+    ablate(&["certify"]).good();
+    let told = ablate(&["certify", "--check", "certificate.json"])
+        .good()
+        .stdout;
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(
+        lines[0],
+        format!("certificate.json: signed by you ({})", key.trim())
+    );
+    assert_eq!(lines[2], "claims: none");
+    assert_eq!(lines[3], "beside results.lock: 5 bit-identical");
+    assert_eq!(
+        lines[5],
+        "ablate: 5 outputs are the same here, 0 different, 0 not here"
+    );
+    // Other results.
+    lab.edit("{ x = 2 }", "{ x = 4 }").run();
+    let other = ablate(&["certify", "--check", "certificate.json"]);
+    assert_eq!(other.code, 1);
+    assert!(
+        other.stdout.contains("different here: numbers.rows"),
+        "{}",
+        other.stdout
+    );
+    // Other words.
+    let text = std::fs::read_to_string(lab.path("certificate.json")).unwrap();
+    let envelope: Value = serde_json::from_str(&text).unwrap();
+    let payload = envelope["payload"].as_str().unwrap();
+    lab.write("forged.json", &text.replace(&payload[40..44], "AAAA"));
+    let forged = ablate(&["certify", "--check", "forged.json"]);
+    assert_eq!(forged.code, 1);
+    assert!(
+        forged
+            .stderr
+            .contains("`forged.json` has a signature that is not ed25519:"),
+        "{}",
+        forged.stderr
+    );
+}

@@ -25,7 +25,15 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Trust",
-        &["audit", "verify", "replay", "accept", "lock", "challenge"],
+        &[
+            "audit",
+            "verify",
+            "replay",
+            "accept",
+            "lock",
+            "challenge",
+            "certify",
+        ],
     ),
     (
         "Publish",

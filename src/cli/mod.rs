@@ -5,6 +5,7 @@ mod ablation;
 mod accept;
 mod attack_stream;
 mod audit;
+mod certify;
 mod challenge;
 mod claims;
 mod command_line;
@@ -122,6 +123,8 @@ enum Command {
     Lock(lock::Arguments),
     /// Compare results with those of another store, or with results.lock
     Challenge(challenge::Arguments),
+    /// Sign what you found after a rerun, for others to check
+    Certify(certify::Arguments),
     /// Write a run as one page: claims, results, figures, examples, provenance
     Report(report::Arguments),
     /// Serve reports, comparisons and live progress to a browser on this machine
@@ -218,6 +221,7 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
         Command::Render(arguments) => render::render(&global, &arguments),
         Command::Lock(arguments) => lock::lock(&global, &arguments),
         Command::Challenge(arguments) => challenge::challenge(&global, &arguments),
+        Command::Certify(arguments) => certify::certify(&global, &arguments),
         Command::Report(arguments) => report::report(&global, &arguments),
         Command::Serve(arguments) => serve::serve(&global, &arguments),
         Command::Compare(arguments) => compare::compare(&global, &arguments),

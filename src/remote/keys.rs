@@ -55,9 +55,14 @@ impl SigningKey {
         PublicKey(bytes)
     }
 
+    /// The signature.
+    pub fn sign_bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        self.0.sign(bytes).as_ref().to_vec()
+    }
+
     /// The signature, in hexadecimal digits.
     pub fn sign(&self, bytes: &[u8]) -> String {
-        hex(self.0.sign(bytes).as_ref())
+        hex(&self.sign_bytes(bytes))
     }
 }
 

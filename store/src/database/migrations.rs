@@ -196,7 +196,7 @@ mod tests {
             "fb38b6c176fd",
             "71b0c804aea0",
             "b6d7628194e1",
-            "PIN8",
+            "460557c49ffe",
         ];
         for (step, pin) in STEPS.iter().zip(pins) {
             assert_eq!(Digest::of(step.as_bytes()).short(), pin);
