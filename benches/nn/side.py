@@ -130,6 +130,42 @@ def transformer():
     return step
 
 
+class BiLstm(nn.Module):
+    """Bidirectional LSTM, additive attention over its states, logits."""
+
+    def __init__(self, units=64):
+        super().__init__()
+        self.embedding = nn.Embedding(5000, 64)
+        self.lstm = nn.LSTM(64, units, bidirectional=True, batch_first=True)
+        self.hidden, self.query = nn.Linear(2 * units, 64), nn.Linear(64, 1, bias=False)
+        self.head = nn.Linear(2 * units, 2)
+
+    def forward(self, x):
+        h = self.lstm(self.embedding(x))[0]
+        weights = torch.softmax(self.query(torch.tanh(self.hidden(h))), 1)
+        return self.head((weights * h).sum(1))
+
+
+def swaps(model, logits):
+    """A text of 64 tokens with each of 1,000 candidates in one place, in batches of 64 and without gradients."""
+    texts = torch.randint(0, 5000, (64,)).repeat(1000, 1)
+    texts[:, 20] = torch.randint(0, 5000, (1000,))
+
+    def step():
+        with torch.inference_mode():
+            for batch in texts.split(64):
+                logits(model, batch)
+
+    return step
+
+
+def swaps_of_transformer():
+    layer = nn.TransformerEncoderLayer(128, 4, 512, dropout=0.0, activation="gelu", batch_first=True)
+    body = nn.Sequential(nn.Embedding(5000, 128), nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)).eval()
+    head = nn.Linear(128, 2)
+    return swaps(body, lambda body, x: head(body(x)[:, 0]))
+
+
 class Seq2seq(nn.Module):
     """Bidirectional LSTM encoder, Bahdanau attention, LSTM decoder fed [token, context]."""
 
@@ -202,6 +238,8 @@ WORKLOADS = {
     "RNN": lambda: training(Classifier(nn.RNN(28, 56), 56, 10), torch.randn(28, 128, 28), 10, 128),
     "char-cnn": lambda: training(CharCnn(), torch.randint(0, 90, (80, 64, 20)), 4, 64),
     "transformer": transformer,
+    "swap-trafo": swaps_of_transformer,
+    "swap-bilstm": lambda: swaps(BiLstm().eval(), lambda model, x: model(x)),
     "seq2seq": seq2seq,
     "step-GRU2": lambda: steps(nn.GRUCell(1, 2), 1, 2, 2),
     "step-RNN56": lambda: steps(nn.RNNCell(28, 56), 28, 56, 10),

@@ -122,6 +122,9 @@ pub struct Batch<T> {
     pub targets: Targets,
     /// States to start from instead of the model's own.
     pub carry: Option<Carry<T>>,
+    /// The tokens that vectors stand for, (time, items), for models that also look at them: where the second text of
+    /// a pair begins. Empty = unknown.
+    pub tokens: Vec<u32>,
     /// What is added to the vectors that ids are read as, in their shape: perturbed embeddings. Empty = nothing.
     pub noise: Vec<T>,
 }
@@ -169,8 +172,18 @@ impl<T: Real> Batch<T> {
             lens,
             targets: targets(examples)?,
             carry: None,
+            tokens: Vec::new(),
             noise: Vec::new(),
         })
+    }
+
+    /// The same with the tokens that its vectors stand for, of all items alike.
+    pub(crate) fn standing_for(mut self, tokens: &[u32]) -> Result<Self> {
+        same("tokens", self.time(), tokens.len())?;
+        let items = self.items();
+        let each = tokens.iter().flat_map(|id| std::iter::repeat_n(*id, items));
+        self.tokens = each.collect();
+        Ok(self)
     }
 
     /// The same with noise for some items, (steps * slots, dim) each: a row for each vector that they are read as.

@@ -10,6 +10,7 @@ mod minilm;
 mod models;
 mod pairs;
 mod perplexity;
+mod queries;
 mod reference;
 mod resume;
 mod steps;

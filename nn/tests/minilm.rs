@@ -1,7 +1,8 @@
-//! The published MiniLM-L6 checkpoint against numbers of `reference/minilm.py`, which wrote the forward pass out anew.
+//! Published MiniLM checkpoints against numbers of `reference/minilm.py` (L6, in 32 bits) and `reference/minilm_l3.py`
+//! (L3, in 16 bits), which wrote the forward pass out anew in double precision.
 //!
-//! The weights are 90 MB and not ours to ship: the test runs when ABLATE_MINILM names the folder that holds
-//! model.safetensors, and says so when it does not.
+//! The weights are not ours to ship: the tests run when ABLATE_MINILM names the folder that holds L6's model.safetensors,
+//! and when ABLATE_MIRROR names a mirror that has L3, and say so when they do not.
 
 use nn::batch::{Example, Sequence, Target};
 use nn::models::{Model, bert_spec, load_bert};
@@ -24,18 +25,38 @@ fn hidden_states_and_sentence_vectors_are_those_of_the_reference() {
         return;
     };
     let bytes = std::fs::read(std::path::Path::new(&folder).join("model.safetensors")).unwrap();
-    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let worst = worst(&bytes, include_str!("reference/minilm.json"), 6);
+    assert!(worst.0 < 2e-5 && worst.1 < 1e-6, "{worst:?}");
+}
+
+#[test]
+fn sixteen_bits_are_read_as_the_reference_reads_them() {
+    let file = std::env::var_os("ABLATE_MIRROR").map(|mirror| {
+        std::path::Path::new(&mirror).join("minilm_l3/paraphrase-MiniLM-L3-v2.f16.safetensors")
+    });
+    let Some(bytes) = file.and_then(|file| std::fs::read(file).ok()) else {
+        eprintln!("not compared: set ABLATE_MIRROR to a mirror that has MiniLM-L3");
+        return;
+    };
+    let worst = worst(&bytes, include_str!("reference/minilm_l3.json"), 3);
+    // The weights are exact in 32 bits: only the arithmetic differs.
+    assert!(worst.0 < 1e-4 && worst.1 < 1e-5, "{worst:?}");
+}
+
+/// The largest differences of a hidden state and of a unit sentence vector.
+fn worst(bytes: &[u8], reference: &str, layers: usize) -> (f32, f32) {
+    let tensors = SafeTensors::deserialize(bytes).unwrap();
     let spec = bert_spec(&tensors, 12, 2, 0.0).unwrap();
     assert_eq!(
         (spec.vocabulary, spec.positions, spec.dim, spec.layers),
-        (30_522, 512, 384, 6)
+        (30_522, 512, 384, layers)
     );
     let model = Model::new(&spec).unwrap();
     let mut params = model.init(1);
     load_bert(&model, &mut params, &tensors).unwrap();
     let victim = Neural::new(&model, &params).unwrap();
 
-    let cases: Vec<Case> = serde_json::from_str(include_str!("reference/minilm.json")).unwrap();
+    let cases: Vec<Case> = serde_json::from_str(reference).unwrap();
     let texts: Vec<Sequence> = cases
         .iter()
         .map(|c| Sequence::Tokens(c.ids.clone()))
@@ -53,9 +74,9 @@ fn hidden_states_and_sentence_vectors_are_those_of_the_reference() {
         victim.mean_vectors(&texts).unwrap(),
     );
     let mut worst = (0.0f32, 0.0f32);
-    for ((case, layers), mean) in cases.iter().zip(hidden).zip(means) {
-        assert_eq!(layers.len(), 7);
-        for (layer, expected) in layers.iter().zip(&case.hidden) {
+    for ((case, found), mean) in cases.iter().zip(hidden).zip(means) {
+        assert_eq!(found.len(), layers + 1);
+        for (layer, expected) in found.iter().zip(&case.hidden) {
             let got = layer.vectors.rows();
             let got = got
                 .into_iter()
@@ -74,6 +95,6 @@ fn hidden_states_and_sentence_vectors_are_those_of_the_reference() {
         "largest difference: {:e} of a hidden state, {:e} of a unit sentence vector",
         worst.0, worst.1
     );
-    assert!(worst.0 < 2e-5 && worst.1 < 1e-6, "{worst:?}");
     assert_eq!(victim.sentences(&texts[..1]).unwrap()[0].len(), 384);
+    worst
 }

@@ -2,6 +2,8 @@
 //! written and how it is read. Nobody else spells a column of these.
 
 pub mod by_confidence;
+pub mod changes;
+pub mod checkpoint;
 pub mod comparison;
 pub mod coverage;
 pub mod estimates;
@@ -15,11 +17,13 @@ pub mod model_card;
 pub mod ngrams;
 pub(crate) mod pages;
 pub mod pairs;
+pub mod positions;
 pub mod rates;
 pub mod results;
 pub mod schema;
 pub mod sequences;
 pub mod summary;
+pub mod synonyms;
 pub mod traces;
 pub mod vectors;
 pub mod vocabulary;
@@ -46,4 +50,6 @@ pub static TABLES: &[&TableSchema] = &[
     &coverage::SCHEMA,
     &rates::SCHEMA,
     &results::SCHEMA,
+    &changes::SCHEMA,
+    &positions::SCHEMA,
 ];

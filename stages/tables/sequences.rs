@@ -204,7 +204,8 @@ pub fn are_pairs(table: &RecordBatch) -> bool {
     table.column_by_name(SECOND).is_some()
 }
 
-fn ids(table: &RecordBatch) -> Result<Vec<String>, Failure> {
+/// The ids of rows, as text.
+pub fn ids(table: &RecordBatch) -> Result<Vec<String>, Failure> {
     let column = table.column_by_name(ID).ok_or_else(|| missing(table, ID))?;
     let ids: Option<Vec<String>> = match column.data_type() {
         DataType::Utf8 => column

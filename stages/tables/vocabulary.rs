@@ -64,6 +64,9 @@ pub const PAD: &str = "[PAD]";
 /// The token that stands for words that are not in the vocabulary.
 pub const UNKNOWN: &str = "[UNK]";
 
+/// Names that only special tokens have: no word of a text has one of them.
+pub const SPECIAL: [&str; 7] = [PAD, UNKNOWN, "[EOS]", "[GO]", "[CLS]", "[SEP]", "[MASK]"];
+
 /// The output `vocab` of a tokenize stage.
 pub struct Vocab {
     /// The tokens; the id of each is its place.

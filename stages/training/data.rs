@@ -11,6 +11,8 @@ pub struct TrainingData<'a> {
     pub dev: &'a [Example],
     /// Connected word vectors.
     pub vectors: Option<&'a Vectors>,
+    /// Pre-trained weights to start from, as a safetensors file.
+    pub pretrained: Option<&'a [u8]>,
     /// Names the order of rows, the initial weights and the dropout.
     pub seed: u64,
 }

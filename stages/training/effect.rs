@@ -21,7 +21,7 @@ pub fn idle(params: &Params, model: &dyn ModelKind) -> Result<(), ParamError> {
             }
             // Who wrote only what implies it must find that here.
             "schedule" => format!(
-                "`{}` does not use it, and without `decay` and `final_rate`",
+                "`{}` does not use it, and without `decay`, `final_rate` and `warmup`",
                 model.entry().name
             ),
             _ => format!("`{}` does not use it", model.entry().name),

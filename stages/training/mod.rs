@@ -6,6 +6,7 @@
 //! network epoch by epoch, and the table `model`. Knows nothing of attacks.
 
 pub mod adversarial;
+pub mod checkpoint;
 pub mod classify;
 mod data;
 mod effect;

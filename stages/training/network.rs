@@ -4,6 +4,7 @@ use nn::autodiff::Params;
 use nn::models::Model;
 use nn::training::{ExtraExamples, FitSpec, fit_with};
 
+use super::checkpoint;
 use super::data::TrainingData;
 use super::epochs::Epochs;
 use super::resumable::{self, Pause, Paused};
@@ -36,6 +37,9 @@ pub fn initial(
         return Ok(params.clone());
     }
     let mut params = model.init(data.seed);
+    if let Some(bytes) = data.pretrained {
+        checkpoint::load(model, &mut params, bytes)?;
+    }
     if let (Some(span), Some(vectors)) = (model.layout().find("embedding"), data.vectors) {
         params.set(span, vectors.view()).map_err(|e| {
             failure(e).help("connect `vectors` made for the vocabulary of these tokens")

@@ -63,8 +63,8 @@ pub const PARAMS: &[Param] = &[
     .when("optimiser", &["adadelta"]),
     Param::choice(
         "schedule",
-        &["constant", "step", "exponential", "plateau"],
-        "How the learning rate changes: constant, step (by `decay` after each epoch), exponential (to `final_rate`) or plateau (by `decay` when dev does not improve). Implied by `decay` (step) or `final_rate` (exponential).",
+        &["constant", "step", "exponential", "plateau", "linear"],
+        "How the learning rate changes: constant, step (by `decay` after each epoch), exponential (to `final_rate`), plateau (by `decay` when dev does not improve) or linear (up over `warmup`, then down to 0). Implied by `decay` (step), `final_rate` (exponential) or `warmup` (linear).",
     )
     .implied(schedule),
     Param::float(
@@ -89,6 +89,20 @@ pub const PARAMS: &[Param] = &[
     )
     .optional()
     .when("schedule", &["exponential"]),
+    Param::float(
+        "warmup",
+        0.1,
+        (0.0, 0.999),
+        "For linear: the fraction of all steps in which the learning rate rises from 0.",
+    )
+    .when("schedule", &["linear"]),
+    Param::float(
+        "weight_decay",
+        0.01,
+        (0.0, 0.999),
+        "Decoupled weight decay (AdamW): every step multiplies all weights by 1 - learning rate x weight_decay; default: none.",
+    )
+    .optional(),
     Param::float(
         "clip_norm",
         0.0,
@@ -144,6 +158,8 @@ pub const PARAMS: &[Param] = &[
 fn schedule(params: &Params) -> Value {
     let name = if params.contains_key("final_rate") {
         "exponential"
+    } else if params.contains_key("warmup") {
+        "linear"
     } else if params.contains_key("decay") {
         "step"
     } else {

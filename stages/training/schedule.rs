@@ -5,9 +5,16 @@ use nn::training::Schedule;
 use crate::ParamError;
 use crate::params::settings::{self, Settings};
 
-/// The schedule of a fit of `epochs` epochs.
-pub fn schedule(s: Settings<'_>, epochs: usize) -> Result<Schedule, ParamError> {
+/// The schedule of a fit of `epochs` epochs, each of so many steps, if that is known.
+pub fn schedule(
+    s: Settings<'_>,
+    epochs: usize,
+    steps: Option<usize>,
+) -> Result<Schedule, ParamError> {
     let chosen = s.text("schedule").unwrap_or("constant");
+    if chosen == "linear" {
+        return linear(s, epochs, steps);
+    }
     // The rate changes from one epoch to the next.
     if epochs == 1 && chosen != "constant" {
         let name = if chosen == "exponential" {
@@ -33,6 +40,18 @@ pub fn schedule(s: Settings<'_>, epochs: usize) -> Result<Schedule, ParamError> 
         },
         _ => Schedule::Constant,
     })
+}
+
+/// Up over a share of all steps, then down to 0.
+fn linear(s: Settings<'_>, epochs: usize, steps: Option<usize>) -> Result<Schedule, ParamError> {
+    if s.flag("balanced")? {
+        let message = "schedule = \"linear\" and `balanced` are both given".to_owned();
+        let help = "leave one out: balanced batches have steps of their own number";
+        return Err(settings::wrong("schedule", message, help));
+    }
+    let steps = (epochs * steps.unwrap_or(1000)).max(1) as u64;
+    let warmup = (s.float("warmup")? * steps as f64) as u64;
+    Ok(Schedule::Linear { warmup, steps })
 }
 
 /// Epochs before the first decay.

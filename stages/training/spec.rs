@@ -8,11 +8,18 @@ use crate::ParamError;
 use crate::params::settings::{self, Settings};
 
 /// The settings of a fit. `metric`: what selects the best epoch unless `best` says otherwise.
-pub fn fit_spec(params: &Params, seed: u64, metric: Metric) -> Result<FitSpec, ParamError> {
+/// `rows`: how many there are to train on, if that is known.
+pub fn fit_spec(
+    params: &Params,
+    seed: u64,
+    metric: Metric,
+    rows: Option<usize>,
+) -> Result<FitSpec, ParamError> {
     let s = Settings(params);
     let mut spec = FitSpec::new(s.int("epochs")?, s.int("batch")?, s.float("learning_rate")?);
     spec.optimiser = optimiser(s)?;
-    spec.schedule = schedule(s, spec.epochs)?;
+    spec.schedule = schedule(s, spec.epochs, rows.map(|rows| rows.div_ceil(spec.batch)))?;
+    spec.weight_decay = s.maybe_float("weight_decay").unwrap_or_default();
     spec.clip = clip(s)?;
     spec.metric = match s.text("best") {
         Some("accuracy") => Metric::Accuracy,

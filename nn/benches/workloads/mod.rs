@@ -93,6 +93,18 @@ pub const WORKLOADS: &[Workload] = &[
         make: transformer,
     },
     Workload {
+        name: "swap-trafo",
+        repeats: 1,
+        flops: 0.0,
+        make: || swaps(build(transformer_spec())),
+    },
+    Workload {
+        name: "swap-bilstm",
+        repeats: 1,
+        flops: 0.0,
+        make: || swaps(build(bilstm_spec())),
+    },
+    Workload {
         name: "seq2seq",
         repeats: 2,
         flops: 0.0,
@@ -338,8 +350,8 @@ fn char_cnn() -> Step {
     train(build(spec), (0..64).map(example).collect())
 }
 
-fn transformer() -> Step {
-    let spec = TransformerSpec {
+fn transformer_spec() -> TransformerSpec {
+    TransformerSpec {
         vocabulary: 5000,
         positions: 64,
         dim: 128,
@@ -350,12 +362,38 @@ fn transformer() -> Step {
         pooler: false,
         classes: 2,
         separator: None,
-    };
+    }
+}
+
+fn transformer() -> Step {
     let example = |k: usize| Example {
         input: Sequence::Tokens(ids(64, 5000, &format!("t{k}"))),
         target: Target::Class(k as u32 % 2),
     };
-    train(build(spec), (0..32).map(example).collect())
+    train(build(transformer_spec()), (0..32).map(example).collect())
+}
+
+fn bilstm_spec() -> RecurrentSpec {
+    let reads = Reads::Tokens {
+        vocabulary: 5000,
+        dim: 64,
+        frozen: false,
+    };
+    RecurrentSpec {
+        bidirectional: true,
+        attention: 64,
+        ..RecurrentSpec::new(&LSTM, reads, 64, 2)
+    }
+}
+
+/// Logits and sentence vectors of a text of 64 tokens with each of 1,000 candidates in one place.
+fn swaps(model: &'static Model) -> Step {
+    let params = Box::leak(Box::new(model.init(1)));
+    let victim = Neural::new(model, params).expect("a victim");
+    let (text, candidates) = (ids(64, 5000, "text"), ids(1000, 5000, "candidates"));
+    Box::new(move || {
+        victim.substituted(&text, 20, &candidates).expect("answers");
+    })
 }
 
 fn seq2seq() -> Step {

@@ -5,8 +5,11 @@
 //! Positions: `y[t, b] = x[t, b] + P[t]`; backward adds `dy[t, b]` to row `t` of `dP`.
 
 use crate::autodiff::{Init, Layout, Params, Span, Tape, Var};
+use crate::batch::Lens;
 use crate::layers::slices::add;
-use crate::layers::{Activation, Dense, LayerNorm, MultiHead, Sight, activate, dropout, sum};
+use crate::layers::{
+    Activation, Dense, Direction, LayerNorm, MultiHead, Sight, activate, dropout, last, sum,
+};
 use crate::numeric::Real;
 
 /// Attention, then a two-layer network, each with a residual and a norm.
@@ -92,6 +95,36 @@ impl Block {
         memory: Option<(Var, &Sight)>,
     ) -> (Var, Vec<Var>) {
         let (a, weights) = self.attention.forward(tape, params, x, x, sight);
+        self.after_attention(tape, params, x, (a, weights), memory)
+    }
+
+    /// The block's output at the first step alone, (1, batch, dim), which attends to all steps.
+    pub fn first<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        x: Var,
+        keys: &Lens,
+    ) -> (Var, Vec<Var>) {
+        let sight = Sight {
+            queries: vec![1; keys.len()].into(),
+            keys: keys.clone(),
+            causal: false,
+        };
+        // The state "after the last step read" of a backward reading is that of step 0.
+        let first = last(tape, x, Direction::Backward);
+        let attended = self.attention.forward(tape, params, first, x, &sight);
+        self.after_attention(tape, params, first, attended, None)
+    }
+
+    fn after_attention<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        x: Var,
+        (a, weights): (Var, Var),
+        memory: Option<(Var, &Sight)>,
+    ) -> (Var, Vec<Var>) {
         let mut x = self.residual(tape, params, x, a, &self.norm);
         let mut all = vec![weights];
         if let (Some((cross, norm)), Some((memory, sight))) = (&self.cross, memory) {

@@ -137,8 +137,8 @@ fn unreadable(why: String) -> Error {
     }
 }
 
-/// The numbers of a tensor in single precision.
-fn numbers(tensors: &SafeTensors, name: &str) -> Result<Vec<f32>> {
+/// The numbers of a tensor of 16 or 32 bits, in single precision.
+pub fn tensor_numbers(tensors: &SafeTensors, name: &str) -> Result<Vec<f32>> {
     let tensor = find(tensors, name)?;
     let (size, convert): (usize, fn(&[u8]) -> f32) = match tensor.dtype() {
         Dtype::F32 => (4, |b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])),
@@ -160,12 +160,18 @@ struct Load<'a, 'b> {
 
 impl Load<'_, '_> {
     fn get(&self, name: &str) -> Result<Vec<f32>> {
-        numbers(self.tensors, &format!("{}{name}", self.prefix))
+        tensor_numbers(self.tensors, &format!("{}{name}", self.prefix))
     }
 
     fn rows(&mut self, name: &str, span: Span) -> Result<()> {
         let values = self.get(name)?;
-        self.params.set_flat(span, &values)
+        let set = self.params.set_flat(span, &values);
+        set.map_err(|error| self.misfit(name, &error))
+    }
+
+    /// A tensor that does not fit, with its name.
+    fn misfit(&self, name: &str, error: &Error) -> Error {
+        unreadable(format!("{}{name}: {error}", self.prefix))
     }
 
     fn norm(&mut self, name: &str, norm: &LayerNorm) -> Result<()> {
@@ -176,7 +182,8 @@ impl Load<'_, '_> {
     fn dense(&mut self, name: &str, dense: &Dense) -> Result<()> {
         let (rows, cols) = (dense.weight.rows, dense.weight.cols);
         let values = self.get(&format!("{name}.weight"))?;
-        same("BERT weight", rows * cols, values.len())?;
+        let whole = same("numbers", rows * cols, values.len());
+        whole.map_err(|error| self.misfit(&format!("{name}.weight"), &error))?;
         let transposed: Vec<f32> = (0..rows * cols)
             .map(|i| values[i % cols * rows + i / cols])
             .collect();
@@ -217,7 +224,7 @@ mod tests {
         .concat();
         let bytes = file(header, &data);
         let tensors = SafeTensors::deserialize(&bytes).unwrap();
-        let get = |name: &str| numbers(&tensors, name).unwrap();
+        let get = |name: &str| tensor_numbers(&tensors, name).unwrap();
         assert_eq!(get("a"), [1.5, -2.0]);
         assert_eq!(get("b"), [1.5]);
         assert_eq!(get("c"), [1.5, -2.0, 2f32.powi(-24)]);
@@ -228,7 +235,7 @@ mod tests {
         let header = r#"{"a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}}"#;
         let bytes = file(header, &[0; 8]);
         let tensors = SafeTensors::deserialize(&bytes).unwrap();
-        let say = |name: &str| numbers(&tensors, name).unwrap_err().to_string();
+        let say = |name: &str| tensor_numbers(&tensors, name).unwrap_err().to_string();
         assert_eq!(
             say("a"),
             "safetensors: a: type I64, expected F32, F16 or BF16"

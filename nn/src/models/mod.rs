@@ -20,7 +20,7 @@ mod settings;
 mod step_by_step;
 mod transformer;
 mod transformer_seq2seq;
-pub use bert::{bert_spec, load_bert};
+pub use bert::{bert_spec, load_bert, tensor_numbers};
 pub use char_cnn::{CharCnn, CharCnnSpec};
 pub use gru::GRU;
 pub use kim_cnn::{KimCnn, KimCnnSpec};

@@ -74,6 +74,22 @@ impl Model {
         params: &Params<T>,
         batch: &Batch<T>,
     ) -> Result<Output> {
+        self.check(params, batch)?;
+        self.of().forward(tape, params, batch)
+    }
+
+    /// Logits and sentence vectors alone, with the bits that [`Model::forward`] gives them.
+    pub fn answer<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+    ) -> Result<Output> {
+        self.check(params, batch)?;
+        self.of().answer(tape, params, batch)
+    }
+
+    fn check<T: Real>(&self, params: &Params<T>, batch: &Batch<T>) -> Result<()> {
         params.check(&self.layout)?;
         check::sizes(batch)?;
         check::targets(self.info.targets, batch)?;
@@ -82,7 +98,7 @@ impl Model {
                 what: "embedding that takes noise",
             });
         }
-        self.of().forward(tape, params, batch)
+        Ok(())
     }
 
     /// Greedy decoding: up to `most` tokens per item, without the end token.

@@ -22,6 +22,12 @@ pub trait Forward<T: Real> {
     /// Runs forward; gradients follow when an objective has been applied.
     fn forward(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output>;
 
+    /// The same logits and sentence vectors, to the bit, for those who look at nothing else: a model may leave out
+    /// what they do not depend on.
+    fn answer(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
+        self.forward(tape, params, batch)
+    }
+
     /// Greedy decoding: up to `most` tokens per item, without the end token.
     fn decode(
         &self,

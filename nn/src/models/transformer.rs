@@ -135,18 +135,29 @@ impl Transformer {
         let Some((table, separator)) = self.segments.zip(self.spec.separator) else {
             return Ok(x);
         };
-        let Input::Tokens(ids) = &batch.input else {
-            return Err(Error::Missing {
-                what: "separator among vectors: pairs of texts are read as tokens",
-            });
+        let ids = match &batch.input {
+            Input::Tokens(ids) => ids,
+            _ if !batch.tokens.is_empty() => &batch.tokens,
+            _ => {
+                return Err(Error::Missing {
+                    what: "separator among vectors: pairs of texts are read as tokens",
+                });
+            }
         };
         let ids = segment_ids(ids, batch.items(), separator);
         Ok(segments(tape, params, x, table, ids))
     }
 }
 
-impl<T: Real> Forward<T> for Transformer {
-    fn forward(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
+impl Transformer {
+    /// Through all blocks, or through all but what the first step of the last one does not need.
+    fn run<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        batch: &Batch<T>,
+        whole: bool,
+    ) -> Result<Output> {
         let input = self.reader.read(tape, params, batch)?;
         check::steps(self.spec.positions, batch.time())?;
         let x = positions(tape, params, input, self.positions);
@@ -159,7 +170,11 @@ impl<T: Real> Forward<T> for Transformer {
             causal: false,
         };
         let (mut attention, mut hidden) = (Vec::new(), vec![Hidden::source(x)]);
-        for block in &self.blocks {
+        for (k, block) in self.blocks.iter().enumerate() {
+            if !whole && k + 1 == self.blocks.len() {
+                let (first, _) = block.first(tape, params, x, &batch.lens);
+                return Ok(self.classified(tape, params, input, first));
+            }
             let (y, weights) = block.forward(tape, params, x, &sight, None);
             x = y;
             hidden.push(Hidden::source(x));
@@ -168,6 +183,21 @@ impl<T: Real> Forward<T> for Transformer {
         }
         // The state "after the last step read" of a backward reading is that of step 0.
         let first = last(tape, x, Direction::Backward);
+        Ok(Output {
+            attention,
+            hidden,
+            ..self.classified(tape, params, input, first)
+        })
+    }
+
+    /// From the first step's vector to the logits.
+    fn classified<T: Real>(
+        &self,
+        tape: &mut Tape<T>,
+        params: &Params<T>,
+        input: Var,
+        first: Var,
+    ) -> Output {
         let sentence = match &self.pooler {
             Some(pooler) => {
                 let y = pooler.forward(tape, params, first);
@@ -177,11 +207,19 @@ impl<T: Real> Forward<T> for Transformer {
         };
         let y = dropout(tape, sentence, self.spec.dropout);
         let logits = self.head.forward(tape, params, y);
-        Ok(Output {
-            attention,
+        Output {
             sentence: Some(sentence),
-            hidden,
             ..Output::new(input, logits)
-        })
+        }
+    }
+}
+
+impl<T: Real> Forward<T> for Transformer {
+    fn forward(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
+        self.run(tape, params, batch, true)
+    }
+
+    fn answer(&self, tape: &mut Tape<T>, params: &Params<T>, batch: &Batch<T>) -> Result<Output> {
+        self.run(tape, params, batch, false)
     }
 }

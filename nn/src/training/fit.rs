@@ -158,6 +158,7 @@ impl Fit<'_> {
         };
         let mut trainer = Trainer::new(self.model, params, spec.optimiser, spec.clip, seed)?;
         trainer.memory = std::mem::take(&mut at.memory);
+        trainer.weight_decay = spec.weight_decay;
         let stopped = self.epochs(&mut trainer, at, seed, extra, tell)?;
         at.trained = trainer.params.trained;
         at.memory = trainer.memory;

@@ -22,6 +22,10 @@ pub struct FitSpec {
     /// The limit on the gradient.
     #[serde(default = "unclipped")]
     pub clip: Clip,
+    /// Decoupled weight decay (Loshchilov and Hutter 2019): every step multiplies all trained weights by
+    /// `1 - rate * weight_decay` first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub weight_decay: f64,
     /// What is minimised.
     #[serde(default)]
     pub loss: Loss,
@@ -60,6 +64,9 @@ fn constant() -> Schedule {
 }
 fn unclipped() -> Clip {
     Clip::No
+}
+fn is_zero(x: &f64) -> bool {
+    *x == 0.0
 }
 fn window() -> usize {
     20
@@ -117,6 +124,7 @@ impl FitSpec {
             rate,
             schedule: constant(),
             clip: unclipped(),
+            weight_decay: 0.0,
             loss: Loss::default(),
             metric: Metric::default(),
             patience: 0,
@@ -149,6 +157,13 @@ impl FitSpec {
             Clip::Norm(x) | Clip::Value(x) => x,
         };
         setting("clip", limit > 0.0, "above 0", limit)?;
+        let decay = self.weight_decay;
+        setting(
+            "weight_decay",
+            (0.0..1.0).contains(&decay),
+            "in [0, 1)",
+            decay,
+        )?;
         self.schedule.check()?;
         self.optimiser.check()
     }

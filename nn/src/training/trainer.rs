@@ -31,6 +31,8 @@ pub struct Trainer<'m> {
     pub params: Params<f32>,
     /// What the optimiser remembers.
     pub memory: Memory<f32>,
+    /// Every step multiplies the weights by `1 - rate * weight_decay` first.
+    pub weight_decay: f64,
     optimiser: Optimiser,
     clip: Clip,
     noise: Stream,
@@ -73,6 +75,7 @@ impl<'m> Trainer<'m> {
         let memory = Memory::new(&optimiser, params.trained.len());
         let noise = Stream::new(seed, "dropout");
         Ok(Trainer {
+            weight_decay: 0.0,
             model,
             params,
             memory,
@@ -189,6 +192,10 @@ impl<'m> Trainer<'m> {
             }
         }
         self.last_good = loss;
+        if self.weight_decay > 0.0 {
+            let kept = (1.0 - rate * self.weight_decay) as f32;
+            self.params.trained.iter_mut().for_each(|w| *w *= kept);
+        }
         self.memory.update(
             &self.optimiser,
             self.clip,

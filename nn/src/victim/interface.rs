@@ -54,6 +54,29 @@ pub struct LayerAttention {
     pub weights: Array3<f32>,
 }
 
+impl LayerAttention {
+    /// The attention that each key gets, as the mean over heads: that of the first query, or the mean of all queries.
+    pub fn received(&self, all_queries: bool) -> Vec<f64> {
+        let (heads, queries, keys) = self.weights.dim();
+        let rows = if all_queries { queries } else { 1 };
+        let received = |key: usize| {
+            let each = (0..heads).flat_map(|head| (0..rows).map(move |query| (head, query)));
+            let weights = each.map(|(head, query)| f64::from(self.weights[[head, query, key]]));
+            weights.sum::<f64>() / (heads * rows) as f64
+        };
+        (0..keys).map(received).collect()
+    }
+}
+
+/// What a model says of a text with another token in one place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Substituted {
+    /// The logits of a classifier.
+    pub logits: Vec<f32>,
+    /// The vector that the classifier's head reads, if the model has one.
+    pub sentence: Option<Array1<f32>>,
+}
+
 /// A model under attack. What a kind of model does not have is an error.
 ///
 /// Models that generate a sequence are asked with examples: with a target they are teacher-forced; without one they
@@ -129,11 +152,55 @@ pub trait Victim: Sync {
         not_available("sentence vector", items)
     }
 
+    /// A classifier's answers to a text with each candidate in turn at `position`; a forward pass for each.
+    fn substituted(
+        &self,
+        tokens: &[u32],
+        position: usize,
+        candidates: &[u32],
+    ) -> Result<Vec<Substituted>> {
+        let texts = substitutes(tokens, position, candidates)?;
+        let logits = self.logits(&texts.iter().collect::<Vec<_>>())?;
+        let answer = |logits: Array2<f32>| Substituted {
+            logits: logits.into_raw_vec_and_offset().0,
+            sentence: None,
+        };
+        Ok(logits.into_iter().map(answer).collect())
+    }
+
+    /// Logits of a text with the vector of each of these positions in turn set to zero; a forward pass for each.
+    fn without(&self, tokens: &[u32], positions: &[usize]) -> Result<Vec<Array2<f32>>> {
+        let _ = tokens;
+        not_available("input vectors", positions)
+    }
+
     /// The mean over positions of the last layer's vectors: what sentence encoders such as MiniLM give, before it is
     /// scaled to length 1.
     fn mean_vectors(&self, items: &[&Sequence]) -> Result<Vec<Array1<f32>>> {
         not_available("vectors at every position", items)
     }
+}
+
+/// A text with each candidate in turn at one place.
+pub(super) fn substitutes(
+    tokens: &[u32],
+    position: usize,
+    candidates: &[u32],
+) -> Result<Vec<Sequence>> {
+    if position >= tokens.len() {
+        return Err(Error::Range {
+            what: "position",
+            item: 0,
+            got: position,
+            below: tokens.len(),
+        });
+    }
+    let swapped = |candidate: &u32| {
+        let mut tokens = tokens.to_vec();
+        tokens[position] = *candidate;
+        Sequence::Tokens(tokens)
+    };
+    Ok(candidates.iter().map(swapped).collect())
 }
 
 fn not_available<I, R>(what: &'static str, _: &[I]) -> Result<R> {

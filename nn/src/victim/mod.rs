@@ -10,7 +10,7 @@ mod substitutions;
 mod suffix_gradients;
 
 pub use crate::models::Queries;
-pub use interface::{Gradient, LayerAttention, LayerStates, LayerVectors, Victim};
+pub use interface::{Gradient, LayerAttention, LayerStates, LayerVectors, Substituted, Victim};
 pub use neural::Neural;
 pub use observed::Observed;
 pub use substitutions::Remembered;

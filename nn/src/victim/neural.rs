@@ -4,11 +4,13 @@
 //! computed in parallel. A row of a matrix product does not depend on the other rows, so an
 //! item alone gets the same bits as in any company. Dropout is always off.
 
-use super::interface::{Gradient, LayerAttention, LayerStates, LayerVectors, Victim};
+use super::interface::{
+    Gradient, LayerAttention, LayerStates, LayerVectors, Substituted, Victim, substitutes,
+};
 use super::per_item::{
     attention_of, hidden_of, input_of, logits_of, losses_of, rows_of, states_of,
 };
-use crate::autodiff::{Params, Shard, Tape, Want};
+use crate::autodiff::{Params, Shard, Tape, Var, Want};
 use crate::batch::{Batch, Example, Sequence, Target};
 use crate::error::{Error, Result, same};
 use crate::models::{Model, Output, Queries};
@@ -30,6 +32,36 @@ pub struct Neural<'m> {
 
 /// Items in a group; smaller than a training shard, since attacks ask for few at a time.
 const GROUP: usize = 16;
+
+/// What is wanted of a forward pass, and how many items make it together.
+#[derive(Clone, Copy)]
+pub(super) struct Pass {
+    want: Want,
+    /// More than logits and sentence vectors.
+    whole: bool,
+    group: usize,
+}
+
+impl Pass {
+    /// Everything.
+    pub(super) fn whole(want: Want) -> Pass {
+        let (whole, group) = (true, GROUP);
+        Pass { want, whole, group }
+    }
+
+    /// Logits and sentence vectors.
+    const ANSWER: Pass = Pass {
+        want: Want::NOTHING,
+        whole: false,
+        group: GROUP,
+    };
+
+    /// The same of very many texts of one length.
+    const MANY_ANSWERS: Pass = Pass {
+        group: 4 * GROUP,
+        ..Pass::ANSWER
+    };
+}
 
 /// The longest answer to an item of `len` steps that [`Victim`] looks into.
 /// It depends on the item alone, so that company changes nothing.
@@ -83,7 +115,7 @@ impl<'m> Neural<'m> {
         change: impl Fn(&mut Batch<f32>, &[usize]) -> Result<()> + Sync,
         get: impl Fn(&mut Shard<f32>, &Output, &Batch<f32>) -> Result<Vec<R>> + Sync,
     ) -> Result<Vec<R>> {
-        self.each_with(items, want, change, |shard, out, batch, _| {
+        self.each_with(items, Pass::whole(want), change, |shard, out, batch, _| {
             get(shard, out, batch)
         })
     }
@@ -92,7 +124,7 @@ impl<'m> Neural<'m> {
     pub(super) fn each_with<R: Send>(
         &self,
         items: &[&Example],
-        want: Want,
+        pass: Pass,
         change: impl Fn(&mut Batch<f32>, &[usize]) -> Result<()> + Sync,
         get: impl Fn(&mut Shard<f32>, &Output, &Batch<f32>, &[usize]) -> Result<Vec<R>> + Sync,
     ) -> Result<Vec<R>> {
@@ -113,9 +145,13 @@ impl<'m> Neural<'m> {
                 .ok()
                 .and_then(|mut s| s.pop())
                 .unwrap_or_default();
-            shard.tape.reset(want);
+            shard.tape.reset(pass.want);
             shard.grads.forget();
-            let out = self.model.forward(&mut shard.tape, self.params, &batch)?;
+            let tape = &mut shard.tape;
+            let out = match pass.whole {
+                true => self.model.forward(tape, self.params, &batch)?,
+                false => self.model.answer(tape, self.params, &batch)?,
+            };
             self.forwards.fetch_add(ids.len() as u64, Ordering::Relaxed);
             finite("logits", shard.tape.get(out.logits))?;
             let results = get(&mut shard, &out, &batch, ids)?;
@@ -125,7 +161,8 @@ impl<'m> Neural<'m> {
             }
             Ok(results)
         };
-        let groups: Vec<Vec<R>> = order.par_chunks(GROUP).map(group).collect::<Result<_>>()?;
+        let groups = order.par_chunks(pass.group).map(group);
+        let groups: Vec<Vec<R>> = groups.collect::<Result<_>>()?;
         let mut sorted: Vec<(usize, R)> = order
             .into_iter()
             .zip(groups.into_iter().flatten())
@@ -139,6 +176,7 @@ impl<'m> Neural<'m> {
     fn look<R: Send>(
         &self,
         items: &[&Example],
+        pass: Pass,
         get: impl Fn(&Tape<f32>, &Output, &Batch<f32>, usize) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
         let answered = self.with_answers(items)?;
@@ -147,11 +185,11 @@ impl<'m> Neural<'m> {
             .zip(&answered)
             .map(|(given, own)| own.as_ref().unwrap_or(given))
             .collect();
-        self.each(
+        self.each_with(
             &items,
-            Want::NOTHING,
+            pass,
             |_, _| Ok(()),
-            |shard, out, batch| {
+            |shard, out, batch, _| {
                 let each = 0..batch.items();
                 each.map(|b| get(&shard.tape, out, batch, b)).collect()
             },
@@ -213,6 +251,12 @@ impl<'m> Neural<'m> {
     }
 }
 
+/// The vector that the head reads of item `b`.
+fn sentence_of(tape: &Tape<f32>, v: Var, b: usize) -> Array1<f32> {
+    let row = rows_of(tape, v, b, 1, 0..tape.shape(v).dim);
+    row.row(0).to_owned()
+}
+
 fn unknown(input: &Sequence) -> Example {
     Example {
         input: input.clone(),
@@ -234,13 +278,13 @@ impl Victim for Neural<'_> {
     }
 
     fn forced_logits(&self, items: &[&Example]) -> Result<Vec<Array2<f32>>> {
-        self.look(items, |tape, out, batch, b| {
+        self.look(items, Pass::ANSWER, |tape, out, batch, b| {
             Ok(logits_of(tape, out, batch, b))
         })
     }
 
     fn losses(&self, items: &[&Example]) -> Result<Vec<Array1<f64>>> {
-        self.look(items, losses_of)
+        self.look(items, Pass::ANSWER, losses_of)
     }
 
     fn decode(&self, items: &[&Sequence], most: usize) -> Result<Vec<Vec<u32>>> {
@@ -271,7 +315,7 @@ impl Victim for Neural<'_> {
         same("objectives", items.len(), objectives.len())?;
         self.each_with(
             items,
-            Want::INPUT,
+            Pass::whole(Want::INPUT),
             |_, _| Ok(()),
             |shard, out, batch, ids| {
                 let own: Vec<&Objective> = ids.iter().map(|i| objectives[*i]).collect();
@@ -284,30 +328,86 @@ impl Victim for Neural<'_> {
         let examples: Vec<Example> = items.iter().map(|s| unknown(s)).collect();
         self.look(
             &examples.iter().collect::<Vec<_>>(),
+            Pass::ANSWER,
             |tape, out, batch, b| Ok(input_of(tape, out, batch, tape.get(out.input), b)),
         )
     }
 
     fn states(&self, items: &[&Example]) -> Result<Vec<Vec<LayerStates>>> {
-        self.look(items, states_of)
+        self.look(items, Pass::whole(Want::NOTHING), states_of)
     }
 
     fn hidden(&self, items: &[&Example]) -> Result<Vec<Vec<LayerVectors>>> {
-        self.look(items, hidden_of)
+        self.look(items, Pass::whole(Want::NOTHING), hidden_of)
     }
 
     fn attention(&self, items: &[&Example]) -> Result<Vec<Vec<LayerAttention>>> {
-        self.look(items, attention_of)
+        self.look(items, Pass::whole(Want::NOTHING), attention_of)
     }
 
     fn sentences(&self, items: &[&Sequence]) -> Result<Vec<Array1<f32>>> {
         let examples: Vec<Example> = items.iter().map(|s| unknown(s)).collect();
-        self.look(&examples.iter().collect::<Vec<_>>(), |tape, out, _, b| {
-            let v = out.sentence.ok_or(Error::Missing {
-                what: "sentence vector",
-            })?;
-            let row = rows_of(tape, v, b, 1, 0..tape.shape(v).dim);
-            Ok(row.row(0).to_owned())
+        self.look(
+            &examples.iter().collect::<Vec<_>>(),
+            Pass::ANSWER,
+            |tape, out, _, b| {
+                let v = out.sentence.ok_or(Error::Missing {
+                    what: "sentence vector",
+                })?;
+                Ok(sentence_of(tape, v, b))
+            },
+        )
+    }
+
+    fn substituted(
+        &self,
+        tokens: &[u32],
+        position: usize,
+        candidates: &[u32],
+    ) -> Result<Vec<Substituted>> {
+        let texts = substitutes(tokens, position, candidates)?;
+        let examples: Vec<Example> = texts.iter().map(unknown).collect();
+        self.look(
+            &examples.iter().collect::<Vec<_>>(),
+            Pass::MANY_ANSWERS,
+            |tape, out, batch, b| {
+                let logits = logits_of(tape, out, batch, b);
+                let sentence = out.sentence.map(|v| sentence_of(tape, v, b));
+                Ok(Substituted {
+                    logits: logits.into_raw_vec_and_offset().0,
+                    sentence,
+                })
+            },
+        )
+    }
+
+    fn without(&self, tokens: &[u32], positions: &[usize]) -> Result<Vec<Array2<f32>>> {
+        let text = Sequence::Tokens(tokens.to_vec());
+        let vectors = self.embed(&[&text])?.swap_remove(0);
+        let mut examples = Vec::with_capacity(positions.len());
+        for &position in positions {
+            if position >= tokens.len() {
+                let (item, got, below) = (0, position, tokens.len());
+                let what = "position";
+                return Err(Error::Range {
+                    what,
+                    item,
+                    got,
+                    below,
+                });
+            }
+            let mut vectors = vectors.clone();
+            vectors.row_mut(position).fill(0.0);
+            examples.push(unknown(&Sequence::Vectors(vectors)));
+        }
+        let stand = |batch: &mut Batch<f32>, _: &[usize]| {
+            *batch = batch.clone().standing_for(tokens)?;
+            Ok(())
+        };
+        let examples: Vec<&Example> = examples.iter().collect();
+        self.each_with(&examples, Pass::ANSWER, stand, |shard, out, batch, _| {
+            let logits = |b: usize| logits_of(&shard.tape, out, batch, b);
+            Ok((0..batch.items()).map(logits).collect())
         })
     }
 

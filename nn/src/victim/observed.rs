@@ -1,7 +1,7 @@
 //! What a network goes through on an item, and gradients of objectives that are chosen by it, in one forward pass.
 
 use super::interface::{Gradient, LayerStates};
-use super::neural::Neural;
+use super::neural::{Neural, Pass};
 use super::per_item::{input_of, losses_of, states_of};
 use crate::autodiff::{Tape, Want};
 use crate::batch::{Batch, Example};
@@ -47,16 +47,22 @@ impl Neural<'_> {
         choose: impl Fn(usize, &Observed) -> Objective + Sync,
     ) -> Result<Vec<(Observed, Gradient)>> {
         let unchanged = |_: &mut Batch<f32>, _: &[usize]| Ok(());
-        self.each_with(items, Want::INPUT, unchanged, |shard, out, batch, ids| {
-            let each = 0..batch.items();
-            let seen: Result<Vec<Observed>> =
-                each.map(|b| observed(&shard.tape, out, batch, b)).collect();
-            let seen = seen?;
-            let chosen = ids.iter().zip(&seen);
-            let chosen: Vec<Objective> = chosen.map(|(place, seen)| choose(*place, seen)).collect();
-            let objectives: Vec<&Objective> = chosen.iter().collect();
-            let gradients = self.differentiate(shard, out, batch, &objectives)?;
-            Ok(seen.into_iter().zip(gradients).collect())
-        })
+        self.each_with(
+            items,
+            Pass::whole(Want::INPUT),
+            unchanged,
+            |shard, out, batch, ids| {
+                let each = 0..batch.items();
+                let seen: Result<Vec<Observed>> =
+                    each.map(|b| observed(&shard.tape, out, batch, b)).collect();
+                let seen = seen?;
+                let chosen = ids.iter().zip(&seen);
+                let chosen: Vec<Objective> =
+                    chosen.map(|(place, seen)| choose(*place, seen)).collect();
+                let objectives: Vec<&Objective> = chosen.iter().collect();
+                let gradients = self.differentiate(shard, out, batch, &objectives)?;
+                Ok(seen.into_iter().zip(gradients).collect())
+            },
+        )
     }
 }

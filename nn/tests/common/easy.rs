@@ -13,6 +13,7 @@ pub fn spec() -> FitSpec {
         rate: 0.01,
         schedule: Schedule::Constant,
         clip: Clip::Norm(5.0),
+        weight_decay: 0.0,
         loss: Loss::CrossEntropy,
         metric: Metric::Loss,
         patience: 0,

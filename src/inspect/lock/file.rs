@@ -72,7 +72,9 @@ fn plain(error: &toml::de::Error) -> String {
 
 /// A text as TOML writes it.
 fn quoted(text: &str) -> String {
-    Value::from(text).to_string()
+    // As JSON does, and on one line: TOML's own writer breaks texts with line breaks.
+    let quoted = serde_json::to_string(text).expect("a text");
+    quoted.replace('\u{7f}', "\\u007f")
 }
 
 #[cfg(test)]

@@ -145,6 +145,8 @@ impl Stage for AdversarialRetrain {
                 port("language", "ngrams", false),
                 port(attack::KNOWN_WORDS, "vocab", false),
                 port("lemmas", "pairs", false),
+                port("synonyms", "pairs", false),
+                port("candidates", "vocab", false),
             ]),
             outputs: vec![
                 port("weights", "weights", true),
@@ -170,7 +172,15 @@ impl Stage for AdversarialRetrain {
             let help = "leave it out: the output `estimates` is one of attack stages";
             return Err(settings::wrong(estimates::PROBES, message, help));
         }
-        training::fit_spec(params, 0, Metric::Accuracy).map(drop)
+        if Settings(params).text("schedule") == Some("linear") {
+            let message = "schedule = \"linear\", which `warmup` implies, is for train stages: it needs the number of steps, and adversarial rows come on the way".to_owned();
+            return Err(settings::wrong(
+                "schedule",
+                message,
+                "choose another schedule",
+            ));
+        }
+        training::fit_spec(params, 0, Metric::Accuracy, None).map(drop)
     }
 
     fn expect(
@@ -245,6 +255,7 @@ impl Stage for AdversarialRetrain {
             train: &plan.train,
             dev: &[],
             vectors: None,
+            pretrained: None,
             seed: task.seed,
         };
         Ok([
@@ -297,7 +308,8 @@ impl Retraining {
             card: card(old.card(), settings, goes_on)?,
             train,
             dev,
-            spec: training::fit_spec(task.params, task.seed, Metric::Accuracy).map_err(failure)?,
+            spec: training::fit_spec(task.params, task.seed, Metric::Accuracy, None)
+                .map_err(failure)?,
             mix,
             items: settings.maybe_int("items").unwrap_or_default(),
             share: settings.maybe_float("share").unwrap_or_default(),
@@ -311,6 +323,7 @@ impl Retraining {
             train,
             dev: &self.dev,
             vectors: old.connected.as_ref(),
+            pretrained: None,
             seed: task.seed,
         };
         note_fewer(self.items, "items", self.train.len(), task.watch);

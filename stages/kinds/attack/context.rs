@@ -14,6 +14,7 @@ use crate::Failure;
 use crate::models::entry::Subject;
 use crate::params::settings::Settings;
 use crate::tables::lemmas::Lemmas;
+use crate::tables::synonyms::Synonyms;
 
 /// Everything but the items.
 pub struct AttackContext<'a> {
@@ -35,6 +36,10 @@ pub struct AttackContext<'a> {
     pub bayes: Option<&'a NaiveBayes>,
     /// What words follow others, if connected.
     pub language: Option<&'a KneserNey>,
+    /// Words that mean the same, if connected.
+    pub synonyms: Option<&'a Synonyms>,
+    /// The words that may be put in, if connected; otherwise all.
+    pub candidates: Option<&'a StringArray>,
     /// Words that attacks on characters must not make, if connected.
     pub known_words: Option<&'a KnownWords>,
     /// Tokens that are not words: padding and unknown. Attacks put neither into a text.
@@ -79,6 +84,13 @@ impl<'a> AttackContext<'a> {
     pub fn lemmas(&self, attack: &str) -> Result<&'a Lemmas, Failure> {
         let from = "a dataset stage with name = \"wordnet-lemmas\"";
         self.lemmas.ok_or_else(|| missing(attack, "lemmas", from))
+    }
+
+    /// The synonyms, or what to connect.
+    pub fn synonyms(&self, attack: &str) -> Result<&'a Synonyms, Failure> {
+        let from = "a dataset stage with name = \"counterfit\"";
+        self.synonyms
+            .ok_or_else(|| missing(attack, "synonyms", from))
     }
 
     /// The words, or what to connect.

@@ -29,6 +29,10 @@ pub struct AttackEntry {
     pub needs: &'static [&'static str],
     /// Inputs that it needs beside those with some parameters.
     pub needs_with: fn(Settings<'_>) -> Vec<&'static str>,
+    /// Whether the input `candidates` restricts the words that it puts in.
+    pub takes_candidates: bool,
+    /// Whether it changes words of pairs of texts, joined into one sequence, too.
+    pub pairs: bool,
     /// What it may do to a row, by its completed parameters. `replay` holds it to that.
     pub budget: fn(Settings<'_>) -> Budget,
     /// Rules for the words that it replaces, if it has some. `replay` holds it to them.
@@ -40,6 +44,8 @@ pub struct AttackEntry {
     /// Whether items are attacked one after the other in the order of rows, because what was found on one matters
     /// for the next. Otherwise they are attacked in parallel, in any order.
     pub ordered: bool,
+    /// Items that are attacked together, and saved together when the user stops the stage. Few if an item takes long.
+    pub group: fn(Settings<'_>) -> usize,
 }
 
 impl AttackEntry {
@@ -61,11 +67,15 @@ impl AttackEntry {
         victims: Victims::All,
         needs: &[],
         needs_with: |_| Vec::new(),
+        takes_candidates: false,
+        pairs: false,
         budget: |_| Budget::Unlimited,
         constraints: |_| None,
         counters: &[],
         streams: false,
         ordered: false,
+        // They share batches: two groups of 16, one for each of two classes.
+        group: |_| 32,
     };
 }
 

@@ -35,9 +35,9 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
         );
         return Err(Mismatch::new(Blamed::Param("attack"), message, help));
     }
-    match entry.changes {
-        Changes::Nothing => inputs.joinable("rows")?,
-        _ => inputs.one_text("rows")?,
+    match entry.pairs || entry.changes == Changes::Nothing {
+        true => inputs.joinable("rows")?,
+        false => inputs.one_text("rows")?,
     }
     let fits: fn(ExpectedRows) -> bool = match entry.changes {
         Changes::Nothing => |rows| rows != ExpectedRows::Texts,
@@ -216,6 +216,7 @@ fn maker(port: &str) -> &'static str {
         "language" => "an ngrams stage",
         known_words::PORT => KNOWN_WORDS_FROM,
         "lemmas" => "a dataset stage with name = \"wordnet-lemmas\"",
+        "synonyms" => "a dataset stage with name = \"counterfit\"",
         "vectors" => "an embed stage",
         _ => "the stage that makes it",
     }
@@ -253,10 +254,14 @@ pub fn unread(params: &Params, inputs: &ExpectedInputs<'_>) -> Vec<&'static str>
         return Vec::new();
     };
     let needs = attack.entry().needed(Settings(params));
-    let mut unread: Vec<&'static str> = ["bayes", "language", "lemmas", known_words::PORT]
+    let own = ["bayes", "language", "lemmas", known_words::PORT, "synonyms"];
+    let mut unread: Vec<&'static str> = own
         .into_iter()
         .filter(|port| !needs.contains(port))
         .collect();
+    if !attack.entry().takes_candidates || needs.contains(&"synonyms") {
+        unread.push("candidates");
+    }
     if matches!(attack.entry().changes, Changes::Nothing | Changes::Numbers) {
         unread.push("vocab");
     }

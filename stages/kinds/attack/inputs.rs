@@ -1,7 +1,7 @@
 //! The inputs of an attack, taken apart once: which rows there are, the model, the words; and the
 //! loop that attacks groups of rows in parallel and measures what is left of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::{AsArray, StringArray};
 use arrow::record_batch::RecordBatch;
@@ -28,7 +28,8 @@ use crate::tables::examples::{BACKWARD, FORWARD};
 use crate::tables::lemmas::Lemmas;
 use crate::tables::model_card::ModelCard;
 use crate::tables::pairs;
-use crate::tables::sequences::SequenceTable;
+use crate::tables::sequences::{self, SequenceTable};
+use crate::tables::synonyms::Synonyms;
 use crate::tables::vectors;
 use crate::tables::{ngrams, vocabulary};
 use crate::{Failure, Task, Watch, models};
@@ -68,6 +69,10 @@ pub struct AttackInputs {
     bayes: Option<Loaded>,
     language: Option<KneserNey>,
     lemmas: Option<Lemmas>,
+    synonyms: Option<Synonyms>,
+    candidates: Option<StringArray>,
+    /// The only rows that may be attacked, if connected.
+    listed: Option<BTreeSet<String>>,
     /// The words by id, if a vocabulary is connected.
     pub words: Option<StringArray>,
     known_words: Option<KnownWords>,
@@ -77,7 +82,7 @@ pub struct AttackInputs {
 }
 
 impl AttackInputs {
-    /// From the inputs `victim`, `rows`, `vectors`, `vocab`, `bayes`, `language` and `lemmas`.
+    /// From the inputs of the stage.
     pub fn open(task: &Task<'_>) -> Result<AttackInputs, Failure> {
         let connected = task.inputs.get("vectors").map(vectors::read).transpose()?;
         let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?;
@@ -108,11 +113,21 @@ impl AttackInputs {
         let lemmas = lemmas
             .map(|table| Lemmas::read(table, "lemmas"))
             .transpose()?;
+        let synonyms = task.inputs.get("synonyms");
+        let synonyms = synonyms
+            .map(|table| Synonyms::read(table, "synonyms"))
+            .transpose()?;
+        let candidates = task.inputs.get("candidates");
+        let candidates = candidates.map(|table| vocabulary::words(table, "candidates"));
+        let listed = task.inputs.get("ids").map(sequences::ids).transpose()?;
         Ok(AttackInputs {
             known_words,
             rows,
             bayes,
             lemmas,
+            synonyms,
+            candidates: candidates.transpose()?,
+            listed: listed.map(|ids| ids.into_iter().collect()),
             language: language.map(|(model, _)| model),
             words,
             vectors: read_by(&loaded, connected.as_ref()),
@@ -142,6 +157,16 @@ impl AttackInputs {
         let mut rows = self.rows.split(split);
         if rows.is_empty() {
             return Err(self.rows.no_split(split, param));
+        }
+        if let Some(listed) = &self.listed {
+            let known: BTreeSet<&str> = rows.iter().map(|r| self.rows.ids[*r].as_str()).collect();
+            if let Some(id) = listed.iter().find(|id| !known.contains(id.as_str())) {
+                return Err(Failure::new(format!(
+                    "the input `ids` has the id {id}, which no row of the split `{split}` has"
+                ))
+                .help("take the ids from an attack on the same rows and split"));
+            }
+            rows.retain(|row| listed.contains(&self.rows.ids[*row]));
         }
         if let Some(label) = among.label {
             rows.retain(|row| self.rows.label(*row).map(i64::from) == Some(label));
@@ -305,6 +330,8 @@ impl AttackInputs {
             vectors,
             connected: self.connected.as_ref(),
             lemmas: self.lemmas.as_ref(),
+            synonyms: self.synonyms.as_ref(),
+            candidates: self.candidates.as_ref(),
             bayes: self.bayes.as_ref().and_then(Loaded::bayes),
             language: self.language.as_ref(),
             known_words: self.known_words(),
@@ -315,7 +342,16 @@ impl AttackInputs {
         let ready = attack.prepare(&context)?;
         let traces = match attack.entry().ordered {
             true => in_order(&items, ready.as_ref(), watch)?,
-            false => in_groups(&items, ready.as_ref(), &attack.entry(), watch)?,
+            false => {
+                let (entry, ready) = (attack.entry(), ready.as_ref());
+                in_groups(
+                    &items,
+                    ready,
+                    &entry,
+                    (entry.group)(Settings(params)),
+                    watch,
+                )?
+            }
         };
         then(items, traces)
     }
@@ -490,9 +526,13 @@ pub fn note_fewer(asked: usize, param: &str, rows: usize, watch: &dyn Watch) {
 pub fn rows(task: &Task<'_>, model: &ModelCard) -> Result<SequenceTable, Failure> {
     let table = &task.inputs["rows"];
     let attack = Settings(task.params).text("attack").and_then(find);
-    let rows = match attack.map(|attack| attack.entry().changes) {
-        Some(Changes::Nothing) => pairs::read_joined(table)?,
-        _ => SequenceTable::read(table)?,
+    let joins = |attack: &dyn Attack| {
+        let entry = attack.entry();
+        entry.pairs || entry.changes == Changes::Nothing
+    };
+    let rows = match attack.is_some_and(joins) {
+        true => pairs::read_joined(table)?,
+        false => SequenceTable::read(table)?,
     };
     pairs::agree(rows.separator, model.separator())?;
     Ok(rows)

@@ -181,6 +181,9 @@ impl Stage for AttackStage {
                 port("language", "ngrams", false),
                 port(known_words::PORT, "vocab", false),
                 port("lemmas", "pairs", false),
+                port("synonyms", "pairs", false),
+                port("candidates", "vocab", false),
+                port("ids", "ids", false),
             ]),
             outputs,
         }

@@ -18,14 +18,12 @@ use super::trace::{First, Probe, Trace};
 use crate::tables::examples::{BACKWARD, Counters, FORWARD};
 use crate::{Failure, Watch};
 
-/// Items that share batches: two groups of 16, one for each of two classes.
-const GROUP: usize = 32;
-
 /// Groups of items in parallel, in the order of items.
 pub fn in_groups(
     items: &[Item<'_>],
     ready: &dyn PreparedAttack,
     entry: &AttackEntry,
+    group_size: usize,
     watch: &dyn Watch,
 ) -> Result<Vec<Trace>, Failure> {
     let progress = Saved::identity(items, entry);
@@ -63,7 +61,7 @@ pub fn in_groups(
         }
         Ok(())
     };
-    let all = items.par_chunks(GROUP).enumerate().map(group);
+    let all = items.par_chunks(group_size).enumerate().map(group);
     let ended: Result<Vec<()>, Failure> = all.collect();
     let finished = finished.into_inner().unwrap_or_else(|e| e.into_inner());
     if ended.as_ref().is_err_and(|failure| failure.stopped) && !finished.is_empty() {

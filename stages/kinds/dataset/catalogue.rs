@@ -54,6 +54,10 @@ pub enum Schema {
     Corpus,
     /// `word, v`.
     Vectors,
+    /// `word`: a vocabulary in the order of its ids.
+    Words,
+    /// `name, shape, values`: the tensors of a network.
+    Weights,
 }
 
 impl Schema {
@@ -65,6 +69,8 @@ impl Schema {
             Schema::Pairs => "pairs",
             Schema::Corpus => "corpus",
             Schema::Vectors => "vectors",
+            Schema::Words => "words",
+            Schema::Weights => "weights",
         }
     }
 

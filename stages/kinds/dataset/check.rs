@@ -101,7 +101,7 @@ fn of_schema(schema: Schema) -> Option<ExpectedRows> {
     match schema {
         Schema::Text => Some(ExpectedRows::Texts),
         Schema::Sequence => Some(ExpectedRows::Signals),
-        Schema::Pairs | Schema::Corpus | Schema::Vectors => None,
+        Schema::Pairs | Schema::Corpus | Schema::Vectors | Schema::Words | Schema::Weights => None,
     }
 }
 

@@ -7,7 +7,7 @@ use arrow::array::{
     Array, ArrayRef, AsArray, FixedSizeListBuilder, Float32Builder, Int64Builder, ListBuilder,
     RecordBatch, StringArray, StringBuilder,
 };
-use arrow::datatypes::{DataType, Field, Float32Type, Int64Type, Metadata, Schema};
+use arrow::datatypes::{DataType, Field, Float32Type, Int32Type, Int64Type, Metadata, Schema};
 use store::Digest;
 
 use crate::Failure;
@@ -252,6 +252,13 @@ fn feed(block: &mut Vec<u8>, column: &ArrayRef, row: usize) -> Result<(), Failur
         return Ok(());
     }
     let numbers = |block: &mut Vec<u8>, values: ArrayRef| {
+        if let Some(sizes) = values.as_primitive_opt::<Int32Type>() {
+            sizes
+                .values()
+                .iter()
+                .for_each(|n| block.extend(n.to_le_bytes()));
+            return;
+        }
         let values = values.as_primitive::<Float32Type>().values();
         block.extend_from_slice(&(values.len() as u64).to_le_bytes());
         values.iter().for_each(|x| block.extend(x.to_le_bytes()));

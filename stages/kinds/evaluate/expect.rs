@@ -11,9 +11,7 @@ use crate::contract::expected::{
 };
 use crate::contract::nearest::nearest;
 use crate::params::settings::{Settings, wrong};
-use crate::tables;
-use crate::tables::examples;
-use crate::tables::results;
+use crate::tables::{self, changes, examples, positions, results};
 
 /// For `measure = "cells"`.
 pub fn cells(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
@@ -182,6 +180,25 @@ pub fn neighbours(inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismat
         return Err(Mismatch::new(at, message, help));
     }
     Ok(vec![Expected::of_columns(&super::neighbours::COLUMNS)])
+}
+
+/// For `measure = "changes"`.
+pub fn changes() -> ExpectedOutputs {
+    vec![changes::SCHEMA.expected(), positions::SCHEMA.expected()]
+}
+
+/// For `measure = "attention-bound"`.
+pub fn attention_bound() -> ExpectedOutputs {
+    vec![Expected::of_columns(&super::attention_bound::COLUMNS)]
+}
+
+/// For `measure = "translation"`.
+pub fn translation() -> ExpectedOutputs {
+    let translations = Expected::of_columns(&super::translation::COLUMNS);
+    vec![
+        translations,
+        Expected::of_columns(&super::translation::SCORES),
+    ]
 }
 
 /// For `measure = "words"`.

@@ -3,9 +3,14 @@
 //! `cells` turns tables into tidy results, one number per row ([`cells`]); `pca` projects texts on
 //! two principal components ([`pca`]); `words` lists the strongest words of each class ([`words`]); `neighbours` the
 //! words nearest to edited ones ([`neighbours`]); `coverage` how much of a network's states rows reach ([`coverage`]);
-//! `perplexity` how well a language model predicts a text ([`perplexity`]).
+//! `perplexity` how well a language model predicts a text ([`perplexity`]); `changes` what attacks do inside a model
+//! ([`changes`]); `attention-bound` is a theorem about attention by Monte Carlo ([`attention_bound`]); `translation` is
+//! BLEU with and without typos ([`translation`]).
 
+mod attention_bound;
+mod bleu;
 mod cells;
+mod changes;
 mod coverage;
 mod expect;
 pub mod metrics;
@@ -15,6 +20,7 @@ mod perplexity;
 mod template;
 #[cfg(test)]
 mod tests;
+mod translation;
 mod words;
 
 use store::{Params, Value};
@@ -40,7 +46,7 @@ static DESCRIPTION: Description = Description {
             name: "measure",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("cells".to_owned())),
-            help: "cells (numbers from tables), pca (texts on two principal components), words (the strongest of each class), neighbours (the words nearest to edited ones), coverage (of a recurrent network's states, by rows) or perplexity (of a text, by a language model).",
+            help: "cells (numbers from tables), pca (texts on two principal components), words (the strongest of each class), neighbours (the words nearest to edited ones), coverage (of a recurrent network's states, by rows), perplexity (of a text, by a language model), changes (what attacks do inside a model), attention-bound (a bound on attention scores, by Monte Carlo) or translation (BLEU with and without typos).",
             ..Param::PLAIN
         },
         Param {
@@ -75,7 +81,7 @@ static DESCRIPTION: Description = Description {
             name: "split",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("train".to_owned())),
-            help: "For pca: the texts to project; for coverage and perplexity: the rows.",
+            help: "For pca: the texts to project; for coverage and perplexity: the rows; for translation: those to translate.",
             ..Param::PLAIN
         },
         Param {
@@ -112,6 +118,20 @@ static DESCRIPTION: Description = Description {
             "For coverage: what a scaled hidden state must be above for DX; default: 0.5.",
         )
         .optional(),
+        Param {
+            name: "dims",
+            ty: Type::Ints,
+            presence: Presence::Optional,
+            help: "For attention-bound: the dimensions to try.",
+            ..Param::PLAIN
+        },
+        Param::int(
+            "samples",
+            1,
+            1,
+            "For attention-bound: how often vectors are drawn; default: 10,000. For translation: how many rows, from the first on; default: all.",
+        )
+        .optional(),
     ],
     seeded: false,
     role: Role::Results,
@@ -126,6 +146,9 @@ enum Measure {
     Neighbours,
     Coverage,
     Perplexity,
+    Changes,
+    AttentionBound,
+    Translation,
 }
 
 const MEASURES: &[(&str, Measure)] = &[
@@ -135,6 +158,9 @@ const MEASURES: &[(&str, Measure)] = &[
     ("neighbours", Measure::Neighbours),
     ("coverage", Measure::Coverage),
     ("perplexity", Measure::Perplexity),
+    ("changes", Measure::Changes),
+    ("attention-bound", Measure::AttentionBound),
+    ("translation", Measure::Translation),
 ];
 
 impl Stage for Evaluate {
@@ -183,6 +209,41 @@ impl Stage for Evaluate {
                 inputs: Inputs::Named(vec![port("victim", "weights"), port("rows", "tokens")]),
                 outputs: vec![port("perplexity", "perplexity")],
             },
+            Ok(Measure::Changes) => {
+                let optional = |name, holds| Port {
+                    required: false,
+                    ..port(name, holds)
+                };
+                Ports {
+                    inputs: Inputs::Named(vec![
+                        port("victim", "weights"),
+                        port("examples", "examples"),
+                        port("vocab", "vocab"),
+                        optional("language", "ngrams"),
+                        optional("vectors", "vectors"),
+                    ]),
+                    outputs: vec![port("changes", "changes"), port("positions", "positions")],
+                }
+            }
+            Ok(Measure::Translation) => {
+                let misspellings = Port {
+                    required: false,
+                    ..port("misspellings", "pairs")
+                };
+                Ports {
+                    inputs: Inputs::Named(vec![
+                        port("victim", "weights"),
+                        port("rows", "tokens"),
+                        port("vocab", "vocab"),
+                        misspellings,
+                    ]),
+                    outputs: vec![port("translations", "translations"), port("bleu", "bleu")],
+                }
+            }
+            Ok(Measure::AttentionBound) => Ports {
+                inputs: Inputs::Named(Vec::new()),
+                outputs: vec![port("bound", "bound")],
+            },
             _ => Ports {
                 inputs: Inputs::Any(Vec::new()),
                 outputs: vec![port("results", "results")],
@@ -193,12 +254,15 @@ impl Stage for Evaluate {
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         let measure = Settings(params).one_of("measure", MEASURES)?;
         let (name, read): (_, &[&str]) = match measure {
-            Measure::Cells => ("cells", &["cells", "labels", "paper", "profile"]),
+            Measure::Cells => ("cells", &["cells", "paper", "profile", "labels"]),
             Measure::Pca => ("pca", &["paper", "profile", "split", "table"]),
             Measure::Words => ("words", &["strongest"]),
             Measure::Neighbours => ("neighbours", &["strongest", "pairs"]),
             Measure::Coverage => ("coverage", &["split", "top_fraction", "threshold"]),
             Measure::Perplexity => ("perplexity", &["split"]),
+            Measure::Changes => ("changes", &[]),
+            Measure::AttentionBound => ("attention-bound", &["dims", "samples"]),
+            Measure::Translation => ("translation", &["split", "samples"]),
         };
         let idle = |param: &&Param| param.name != "measure" && !read.contains(&param.name);
         for param in DESCRIPTION.params.iter().filter(idle) {
@@ -209,6 +273,7 @@ impl Stage for Evaluate {
         match measure {
             Measure::Cells => cells::check(params),
             Measure::Neighbours => neighbours::pairs(params).map(drop),
+            Measure::AttentionBound => attention_bound::dims(params).map(drop),
             _ => Ok(()),
         }
     }
@@ -252,6 +317,9 @@ impl Stage for Evaluate {
             Measure::Neighbours => expect::neighbours(inputs),
             Measure::Coverage => expect::coverage(params, inputs),
             Measure::Perplexity => expect::perplexity(params, inputs),
+            Measure::Changes => Ok(expect::changes()),
+            Measure::AttentionBound => Ok(expect::attention_bound()),
+            Measure::Translation => Ok(expect::translation()),
         }
     }
 
@@ -273,6 +341,9 @@ impl Stage for Evaluate {
             Measure::Neighbours => neighbours::run(task),
             Measure::Coverage => coverage::run(task),
             Measure::Perplexity => perplexity::run(task),
+            Measure::Changes => changes::run(task),
+            Measure::AttentionBound => attention_bound::run(task),
+            Measure::Translation => translation::run(task),
         }
     }
 }

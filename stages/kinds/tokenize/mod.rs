@@ -104,7 +104,7 @@ static DESCRIPTION: Description = Description {
             name: "add_special_tokens",
             ty: Type::Bool,
             presence: Presence::Optional,
-            help: "For word-piece: whether [CLS] and [SEP] are added; default: true.",
+            help: "For words, words-punctuation, whitespace and word-piece: whether [CLS] and [SEP] are added; default: true for word-piece, false for others.",
             ..Param::PLAIN
         },
         Param {

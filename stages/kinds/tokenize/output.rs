@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::rows::Rows;
 use super::scan::Shard;
-use super::settings::{SCHEMES, Scheme, Settings};
+use super::settings::{SCHEMES, Settings};
 use super::vocab::Vocabulary;
 use crate::Failure;
 use crate::tables::{pairs, vocabulary};
@@ -179,7 +179,8 @@ pub fn metadata(vocab: &Vocabulary, settings: &Settings) -> Vec<(String, String)
 
 /// What joins the two texts of pairs, in their tokens alone: the ids of [CLS] and [SEP], if texts have them.
 pub fn pair_marks(rows: &Rows, vocab: &Vocabulary, settings: &Settings) -> Vec<(String, String)> {
-    if rows.texts.len() < 2 || settings.scheme != Scheme::WordPiece {
+    // A text that ends with [EOS] is not framed, whatever its scheme.
+    if rows.texts.len() < 2 || settings.before.is_none() {
         return Vec::new();
     }
     let marks = [

@@ -2,6 +2,7 @@
 
 use store::{Params, Value};
 
+use crate::tables::vocabulary;
 use crate::{Failure, ParamError, Task};
 
 /// How a text becomes tokens.
@@ -85,17 +86,28 @@ impl Settings {
             }
             Ok(())
         };
-        use Scheme::{CharGrid, Chars, Whitespace, WordPiece, WordsPunctuation};
+        use Scheme::{CharGrid, Chars, Whitespace, WordPiece, Words, WordsPunctuation};
         only("word_width", &[CharGrid])?;
-        only("add_special_tokens", &[WordPiece])?;
+        only(
+            "add_special_tokens",
+            &[Words, WordsPunctuation, Whitespace, WordPiece],
+        )?;
         only("vocab_file", &[WordPiece])?;
         only("eos", &[Whitespace, Chars])?;
         only(
             "lowercase",
             &[WordsPunctuation, Whitespace, CharGrid, Chars, WordPiece],
         )?;
-        let framed = scheme == WordPiece && flag("add_special_tokens").unwrap_or(true);
+        let framed = flag("add_special_tokens").unwrap_or(scheme == WordPiece);
         let ended = flag("eos").unwrap_or(false);
+        if framed && ended {
+            let message = "`eos` and `add_special_tokens` are both given".to_owned();
+            return Err(error(
+                "eos",
+                message,
+                "leave one out: [SEP] ends a text too",
+            ));
+        }
         let max_len = whole(params, "max_len", 1)?;
         let pad = flag("pad").unwrap_or(false);
         if pad && max_len.is_none() {
@@ -154,15 +166,14 @@ impl Settings {
 
     /// Names that only special tokens have. Text is data: `[PAD]` in a text is an unknown word, whether or not this
     /// scheme has that special token.
-    pub const MARKS: [&str; 7] = [
-        "[PAD]", "[UNK]", "[EOS]", "[GO]", "[CLS]", "[SEP]", "[MASK]",
-    ];
+    pub const MARKS: [&str; 7] = vocabulary::SPECIAL;
 
     /// The tokens at the head of a vocabulary made here, by their ids.
     pub fn specials(&self) -> &'static [&'static str] {
         match self.scheme {
             Scheme::Chars => &["[PAD]", "[UNK]", "[EOS]", "[GO]"],
             _ if self.after == Some("[EOS]") => &["[PAD]", "[UNK]", "[EOS]"],
+            _ if self.before.is_some() => &["[PAD]", "[UNK]", "[CLS]", "[SEP]"],
             _ => &["[PAD]", "[UNK]"],
         }
     }

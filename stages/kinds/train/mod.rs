@@ -13,10 +13,10 @@ use store::{Params, Value};
 
 use crate::contract::description::{Choice, Description, Inputs, Param, Port, Ports};
 use crate::contract::determinism::{Determinism, Within, within};
-use crate::contract::expected::{Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::contract::expected::{Blamed, Expected, ExpectedInputs, ExpectedOutputs, Mismatch};
 use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
-use crate::models::entry::{Data, ModelTask};
+use crate::models::entry::{Data, ModelKind, ModelTask};
 use crate::models::loaded::Loaded;
 use crate::params::complete::union;
 use crate::params::settings;
@@ -26,6 +26,7 @@ use crate::tables::pairs;
 use crate::tables::sequences::{self, Form, SequenceTable};
 use crate::tables::vectors;
 use crate::tables::{history, vocabulary, weights};
+use crate::training::checkpoint::{self, PRETRAINED};
 use crate::training::{Trained, TrainingData, classify, language, translate};
 use crate::{Failure, Outputs, ParamError, Stage, Task, models, training};
 
@@ -40,6 +41,12 @@ static DESCRIPTION: LazyLock<Description> = LazyLock::new(|| {
             "start",
             "",
             "A safetensors file that `ablate show --safetensors` wrote: training continues from its weights.",
+        )
+        .optional(),
+        Param::text(
+            PRETRAINED,
+            "",
+            "For transformer: a safetensors file of BERT's weights that training starts from, unless the input `pretrained` is connected.",
         )
         .optional(),
     ];
@@ -71,6 +78,7 @@ impl Stage for Train {
             inputs: Inputs::Named(vec![
                 port("rows", "tokens", true),
                 port("vectors", "vectors", false),
+                port(PRETRAINED, "weights", false),
             ]),
             outputs: vec![
                 port("weights", "weights", true),
@@ -87,7 +95,8 @@ impl Stage for Train {
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         models::check(params)?;
         let model = models::chosen(params)?;
-        let spec = training::fit_spec(params, 0, model.entry().task.metric())?;
+        let spec = training::fit_spec(params, 0, model.entry().task.metric(), None)?;
+        check_start(params, model)?;
         if spec.epochs == 0 && !params.contains_key("start") {
             let message = "`epochs` is 0, which is only allowed with `start`".to_owned();
             return Err(settings::wrong(
@@ -122,13 +131,24 @@ impl Stage for Train {
             model: Some(models::expect(params, inputs)?),
             ..Expected::default()
         };
+        if inputs.has(PRETRAINED) && models::chosen(params)?.entry().name != "transformer" {
+            let message = "the input `pretrained` is for model = \"transformer\"";
+            let at = Blamed::Input(PRETRAINED.to_owned());
+            return Err(Mismatch::new(at, message, "leave it out"));
+        }
         training::expect_splits(params, inputs)?;
         Ok([&[weights], &training::expected()[..]].concat())
     }
 
     fn files<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
-        let file = params.get("start").and_then(Value::as_text);
-        file.map(|name| ("start", name)).into_iter().collect()
+        let named = |param: &'static str| {
+            let file = params.get(param).and_then(Value::as_text);
+            file.map(|name| (param, name))
+        };
+        ["start", PRETRAINED]
+            .into_iter()
+            .filter_map(named)
+            .collect()
     }
 
     fn draws(&self, params: &Params) -> bool {
@@ -179,7 +199,8 @@ impl Stage for Train {
             ModelTask::Language => (0, None),
             ModelTask::Translate => (0, Some(translate::end_token(&train)?)),
         };
-        let spec = training::fit_spec(task.params, task.seed, kind.metric()).map_err(failure)?;
+        let spec = training::fit_spec(task.params, task.seed, kind.metric(), Some(train.len()));
+        let spec = spec.map_err(failure)?;
         let model_data = Data {
             form: rows.form.clone(),
             classes,
@@ -190,10 +211,15 @@ impl Stage for Train {
             epochs: spec.epochs,
         };
         let card = models::card(task.params, &model_data).map_err(failure)?;
+        let pretrained = checkpoint::open(task)?;
+        if let Some(bytes) = &pretrained {
+            checkpoint::fits(&card, bytes)?;
+        }
         let data = TrainingData {
             train: &train,
             dev: &dev,
             vectors: vectors.as_ref(),
+            pretrained: pretrained.as_deref(),
             seed: task.seed,
         };
         let start = start(task, &card, vectors.as_ref())?;
@@ -227,6 +253,35 @@ impl Stage for Train {
         ]
         .into())
     }
+}
+
+/// Refuses starting points that the model cannot have, and two of them.
+fn check_start(params: &Params, model: &dyn ModelKind) -> Result<(), ParamError> {
+    let name = model.entry().name;
+    let given = |param: &str| params.contains_key(param);
+    if given(PRETRAINED) && name != "transformer" {
+        let message = format!("`{PRETRAINED}` is for model = \"transformer\", not `{name}`");
+        return Err(settings::wrong(PRETRAINED, message, "leave it out"));
+    }
+    if given(PRETRAINED) && given("start") {
+        let message = "`start` and `pretrained` are both given".to_owned();
+        return Err(settings::wrong(PRETRAINED, message, "leave one out"));
+    }
+    let language = model.entry().task == ModelTask::Language;
+    if language && given("weight_decay") {
+        let message = format!("`weight_decay` does not apply to `{name}`");
+        return Err(settings::wrong("weight_decay", message, "leave it out"));
+    }
+    if language && Settings(params).text("schedule") == Some("linear") {
+        let message = format!("schedule = \"linear\" does not apply to `{name}`");
+        let name = if given("warmup") {
+            "warmup"
+        } else {
+            "schedule"
+        };
+        return Err(settings::wrong(name, message, "choose another schedule"));
+    }
+    Ok(())
 }
 
 /// The rows as the model reads them: pairs of texts in two sequences, in one, or not at all.

@@ -50,6 +50,41 @@ impl Words {
         }
     }
 
+    /// Two layers of two heads, on the same rows.
+    pub fn transformer(&self) -> RecordBatch {
+        let given = [
+            ("model", text("transformer")),
+            ("layers", int(2)),
+            ("heads", int(2)),
+            ("dim", int(8)),
+            ("positions", int(40)),
+            ("epochs", int(12)),
+            ("learning_rate", float(0.05)),
+        ];
+        let trained = trial::run(&Train, &[("rows", &self.rows)], &given, 3);
+        trained.unwrap()["weights"].clone()
+    }
+
+    /// The same texts, in which opinions go on with the word before.
+    pub fn pieces(&self) -> Vec<(&'static str, RecordBatch)> {
+        let named = words::words().into_iter().enumerate();
+        let named = named.map(|(n, word)| match n {
+            2..7 => format!("##{word}"),
+            _ => word,
+        });
+        let named: Vec<String> = named.collect();
+        let rows = trial::worded_tokens(&words::reviews()[..150], |n| format!("t/{n}"), &named);
+        let given = [
+            ("model", text("gru")),
+            ("units", int(6)),
+            ("epochs", int(4)),
+        ];
+        let victim = trial::run(&Train, &[("rows", &rows)], &given, 3).unwrap();
+        let victim = victim["weights"].clone();
+        let vocab = listed(named);
+        vec![("victim", victim), ("rows", rows), ("vocab", vocab)]
+    }
+
     pub fn inputs(&self) -> Vec<(&'static str, RecordBatch)> {
         vec![
             ("victim", self.lstm.clone()),
@@ -118,6 +153,13 @@ pub fn attacks(
             inputs[0].1 = hotflip_words::victim(&words.rows, &words.vectors);
             inputs.push(("lemmas", hotflip_words::lemmas()));
             add(entry.name.to_owned(), inputs);
+        } else if entry.name == "replace-word" {
+            // A model with attention in two layers and of several heads.
+            let mut inputs = words.inputs();
+            inputs[0].1 = words.transformer();
+            inputs.retain(|(port, _)| *port != "vectors");
+            add(entry.name.to_owned(), inputs);
+            add(format!("{} on pieces", entry.name), words.pieces());
         } else if entry.changes != Changes::Numbers {
             add(entry.name.to_owned(), words.inputs());
         }

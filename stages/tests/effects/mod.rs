@@ -232,9 +232,30 @@ fn parameters_of_evaluation() {
     let pair = entries(&[("word", text("good")), ("edited", text("gopd"))]);
     let pairs = Value::List(vec![pair]);
     let language = TestedText::new().inputs;
+    let dims = Value::List(vec![int(4), int(16)]);
+    let replaced = [("attack", text("replace-word")), ("place", text("random"))];
+    let replaced = trial::run(&AttackStage, &inputs, &replaced, 3).unwrap()["examples"].clone();
+    let inside = vec![
+        ("victim", words.lstm.clone()),
+        ("vectors", words.vectors.clone()),
+        ("vocab", words.vocab.clone()),
+        ("language", words.language.clone()),
+        ("examples", replaced),
+    ];
     let mut grounds = vec![
         ground("coverage", measure("coverage"), language[..2].to_vec()),
         ground("perplexity", measure("perplexity"), language[..2].to_vec()),
+        ground("changes", measure("changes"), inside),
+        ground(
+            "translation",
+            vec![("measure", text("translation")), ("split", text("dev"))],
+            translator(),
+        ),
+        ground(
+            "attention-bound",
+            vec![("measure", text("attention-bound")), ("dims", dims)],
+            Vec::new(),
+        ),
         ground("cells", vec![("cells", cells)], vec![("x", examples)]),
         ground("pca", measure("pca"), vec![("rows", words.rows.clone())]),
         ground(
@@ -266,6 +287,21 @@ fn parameters_of_evaluation() {
             .map(|p| format!("`{p}` has no effect")),
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A model that reverses letters, its rows and its vocabulary.
+fn translator() -> Vec<(&'static str, RecordBatch)> {
+    let rows = trial::reversals(80);
+    let given = [
+        ("model", text("seq2seq")),
+        ("units", int(6)),
+        ("dim", int(5)),
+        ("epochs", int(3)),
+    ];
+    let victim = trial::run(&Train, &[("rows", &rows)], &given, 3).unwrap()["weights"].clone();
+    let words = ["[PAD]", "[UNK]", "[EOS]", "a", "b", "c", "d", "e"].map(str::to_owned);
+    let vocab = listed(words.to_vec());
+    vec![("victim", victim), ("rows", rows), ("vocab", vocab)]
 }
 
 #[test]

@@ -72,7 +72,7 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         }
         ("tokenize", "word_width") => other(int(5)),
         ("tokenize", "eos") => other(yes()),
-        ("tokenize", "add_special_tokens") => other(Value::Bool(false)),
+        ("tokenize", "add_special_tokens") => other(Value::Bool(choice != "word-piece")),
         ("tokenize", "text") => other(text("another")),
         ("tokenize", "train") => other(text("dev")),
         ("embed", "source") => other(text(if choice == "random" {
@@ -115,6 +115,7 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         ("evaluate", "cells") => other(Value::List(vec![cell("accuracy", "r", "c")])),
         ("evaluate", "paper" | "profile") => other(text("P")),
         ("evaluate", "labels") => other(Value::List(vec![text("no"), text("yes")])),
+        ("evaluate", "split") if choice == "translation" => other(text("train")),
         ("evaluate", "split") => other(text("test")),
         ("evaluate", "table") => other(text("fig")),
         ("evaluate", "strongest") => other(int(2)),
@@ -146,6 +147,13 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         ("rnn-test", "top_fraction") => other(float(0.5)),
         ("rnn-test", "threshold") => other(float(0.9)),
         ("rnn-test", "gate_source") => other(text("authors")),
+        ("evaluate", "dims") => other(Value::List(vec![int(8)])),
+        ("evaluate", "samples") => other(int(3)),
+        (_, "place") => other(text("random")),
+        (_, "replace") => other(text("nearest")),
+        (_, "max_candidates") => other(int(1)),
+        (_, "attention_layer") => under(text("last"), vec![("place", text("attention-max"))]),
+        (_, "attention_of") => under(text("all-tokens"), vec![("place", text("attention-min"))]),
         ("attack", "split") => other(text("dev")),
         ("attack", "items") => other(int(3)),
         ("attack", "among") => other(text("correct")),
@@ -241,6 +249,9 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
             under(int(2), three)
         }
         (_, "final_rate") => other(float(0.0001)),
+        (_, "warmup") => other(float(0.5)),
+        (_, "weight_decay") => other(float(0.5)),
+        (_, "pieces") => other(yes()),
         (_, "clip_norm") => other(float(0.01)),
         (_, "clip_value") => other(float(0.0001)),
         (_, "best") => wild(if sequences { "accuracy" } else { "loss" }),
@@ -320,8 +331,9 @@ fn by_range(choice: &str, param: &str) -> Vec<Other> {
 }
 
 /// Parameters that name files, which a stage without an engine has not: they are tested where there are some.
-pub const ELSEWHERE: [(&str, &str); 5] = [
+pub const ELSEWHERE: [(&str, &str); 6] = [
     ("train", "start"),
+    ("train", "pretrained"),
     ("tokenize", "vocab_file"),
     ("embed", "file"),
     ("embed", "tensor"),

@@ -125,7 +125,11 @@ pub fn walk_all(grounds: Vec<(&str, Ground)>) {
         effective.extend(with);
     }
     let excused = |param: &str| {
-        let refused = [("dataset", "encoding"), ("adversarial-retrain", "probes")];
+        let refused = [
+            ("dataset", "encoding"),
+            ("adversarial-retrain", "probes"),
+            ("adversarial-retrain", "warmup"),
+        ];
         ELSEWHERE.contains(&(description.kind, param))
             || refused.contains(&(description.kind, param))
     };

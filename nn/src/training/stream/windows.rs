@@ -51,6 +51,7 @@ impl<'a> Rows<'a> {
             targets: Targets::Tokens(ids(1), lens.clone()),
             lens,
             carry: Some(carry),
+            tokens: Vec::new(),
             noise: Vec::new(),
         }
     }

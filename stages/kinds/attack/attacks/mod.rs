@@ -9,6 +9,7 @@ mod jsma;
 mod key_star;
 mod none;
 mod optimal_control;
+mod replace_word;
 mod swap;
 mod tack_on;
 mod word_mapping;
@@ -34,6 +35,7 @@ pub static ATTACKS: &[&dyn Attack] = &[
     &word_mapping::WordMapping,
     &hotflip::Hotflip,
     &key_star::KeyStar,
+    &replace_word::ReplaceWord,
 ];
 
 /// The attack of that name.

@@ -32,7 +32,7 @@ use crate::tables::examples::{
     PREDICTED_AFTER, PREDICTED_BEFORE, SUCCESS, WANTED, WORDS_CHANGED,
 };
 use crate::tables::pairs;
-use crate::tables::sequences::{Form, SequenceTable};
+use crate::tables::sequences::{self, Form, SequenceTable};
 use crate::tables::summary;
 use crate::tables::vectors;
 use crate::{Disagreement, Failure, Outputs, Replayed, Task};
@@ -73,7 +73,15 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
         exact,
     };
     let mut report = Report::default();
-    selection(&table, &all.places, settings, task.seed, &mut report);
+    let listed = task.inputs.get("ids").map(sequences::ids).transpose()?;
+    selection(
+        &table,
+        &all.places,
+        listed.as_deref(),
+        settings,
+        task.seed,
+        &mut report,
+    );
     let wanted = settings.maybe_float(CONFIDENCE).unwrap_or_default();
     let (tally, mut asked) = all.check(&table, |_| wanted, &mut report)?;
     if by_confidence::is_made(settings) {
@@ -277,10 +285,20 @@ impl Replay<'_> {
 fn selection(
     table: &Examples<'_>,
     places: &BTreeMap<&str, usize>,
+    listed: Option<&[String]>,
     settings: Settings<'_>,
     seed: u64,
     report: &mut Report,
 ) {
+    if let Some(listed) = listed {
+        for n in 0..table.len() {
+            let id = table.id(n);
+            let row = id.rsplit_once('#').map_or(id, |(row, _)| row);
+            if !listed.iter().any(|known| known == row || known == id) {
+                report.add(n, id, ID, "not in the input `ids`", "one of its rows");
+            }
+        }
+    }
     let mut seen = BTreeSet::new();
     for n in 0..table.len() {
         let id = table.id(n);
@@ -294,8 +312,10 @@ fn selection(
     if correct || repeated || settings.maybe_int("label").is_some() {
         return;
     }
+    let may = |id: &&&str| listed.is_none_or(|listed| listed.iter().any(|known| known == **id));
     let mut drawn: Vec<(String, &str)> = places
         .keys()
+        .filter(may)
         .map(|id| {
             let name = format!("{seed}/{id}");
             (store::Digest::of(name.as_bytes()).to_string(), *id)

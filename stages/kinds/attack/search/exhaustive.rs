@@ -8,10 +8,7 @@ use crate::kinds::attack::edit::Edit;
 use crate::kinds::attack::goals::{Answer, Goal};
 use crate::kinds::attack::trace::Trace;
 use crate::models::loaded::probabilities;
-use crate::tables::examples::FORWARD;
-
-/// A counter: edits up to and including the one that reached the goal, as one would count who tries them one by one.
-pub const QUERIES: &str = "queries";
+use crate::tables::examples::{FORWARD, QUERIES};
 
 /// Edits that the model is asked about at once.
 const BATCH: usize = 64;

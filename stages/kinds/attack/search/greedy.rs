@@ -259,6 +259,8 @@ mod tests {
             vectors: Some(vectors),
             connected: None,
             lemmas: None,
+            synonyms: None,
+            candidates: None,
             bayes: None,
             language: None,
             known_words: None,

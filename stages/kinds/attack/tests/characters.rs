@@ -141,6 +141,8 @@ impl Characters {
                 vectors: None,
                 connected: None,
                 lemmas: None,
+                synonyms: None,
+                candidates: None,
                 bayes: None,
                 language: None,
                 known_words: inputs.known_words(),

@@ -2,6 +2,7 @@
 
 pub mod characters;
 pub mod hotflip_words;
+pub mod replace_word;
 mod searches;
 mod signals;
 mod theory;
@@ -143,6 +144,9 @@ fn every_attack() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
             ],
         ),
     ];
+    all.push(("replace-word", vec![("replace", text("nearest"))]));
+    let once = [("place", text("random")), ("max_candidates", Value::Int(1))];
+    all.push(("replace-word", once.to_vec()));
     for entry in ATTACKS.iter().map(|attack| attack.entry()) {
         let words = matches!(entry.changes, Changes::Words | Changes::Nothing);
         // There is no language model here: `words` has one, and words that a tagger knows.

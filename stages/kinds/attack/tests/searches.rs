@@ -8,12 +8,12 @@ use super::trained;
 use crate::kinds::attack::context::{AttackContext, Item};
 use crate::kinds::attack::edit::Edit;
 use crate::kinds::attack::goals::Goal;
-use crate::kinds::attack::search::exhaustive::{QUERIES, first_success, replacements};
-use crate::kinds::attack::search::select_replace::select_then_replace;
+use crate::kinds::attack::search::exhaustive::{first_success, replacements};
+use crate::kinds::attack::search::select_replace::{Select, places, try_in_order};
 use crate::kinds::attack::trace::Trace;
 use crate::models::entry::Subject;
 use crate::models::loaded::{Loaded, probabilities};
-use crate::tables::examples::FORWARD;
+use crate::tables::examples::{FORWARD, QUERIES};
 use crate::tables::sequences::SequenceTable;
 use crate::tests::trial::{reviews, tokens};
 
@@ -35,6 +35,8 @@ fn each(test: impl Fn(&AttackContext<'_>, &Item<'_>) -> Trace) -> Vec<Trace> {
         lemmas: None,
         bayes: None,
         language: None,
+        synonyms: None,
+        candidates: None,
         known_words: None,
         special: rows.form.special().unwrap(),
         pad: 0,
@@ -105,7 +107,14 @@ fn an_exhaustive_search_finds_the_first_edit_that_works() {
 fn select_then_replace_changes_the_word_that_matters_most() {
     let traces = each(|context, item| {
         let goal = Goal::untargeted(item.label);
-        let trace = select_then_replace(context, item, &goal, |_| CANDIDATES.collect()).unwrap();
+        let old = item.tokens().unwrap();
+        let text = |place: &usize| !context.special.contains(&old[*place]);
+        let words: Vec<usize> = (0..old.len()).filter(text).collect();
+        let mut trace = Trace::untouched(item);
+        let selected = places(context, item, Select::Importance, words, &mut trace).unwrap();
+        let others = CANDIDATES.filter(|new| *new != old[selected[0]]);
+        let others: Vec<u32> = others.collect();
+        try_in_order(context, item, &goal, selected[0], &others, &mut trace).unwrap();
         let vectors = context.subject.victim().embed(&[item.input]).unwrap();
         let fall = |place: &usize| {
             let mut vectors = vectors[0].clone();
@@ -113,8 +122,6 @@ fn select_then_replace_changes_the_word_that_matters_most() {
             let after = ask(context.subject, &Sequence::Vectors(vectors));
             f64::from(item.before[item.label as usize]) - f64::from(after[item.label as usize])
         };
-        let old = item.tokens().unwrap();
-        let text = |place: &usize| !context.special.contains(&old[*place]);
         let places: Vec<usize> = (0..old.len()).filter(text).collect();
         let falls: Vec<f64> = places.iter().map(fall).collect();
         let most = falls.iter().copied().fold(f64::NEG_INFINITY, f64::max);

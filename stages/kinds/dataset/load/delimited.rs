@@ -39,11 +39,19 @@ fn sentences(mut files: Vec<Opened<'_>>, header: usize) -> Result<RecordBatch, F
     Ok(rows.finish())
 }
 
-/// SNLI: `premise<TAB>hypothesis<TAB>label`.
+/// SNLI: `premise<TAB>hypothesis<TAB>label`; compressed if the file's role is `xz`.
 pub fn snli(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
     let mut rows = Texts::pairs();
     for file in &mut files {
-        let (split, text) = (split(file), whole(file)?);
+        let split = split(file);
+        let text = match role(file) {
+            "xz" => {
+                let packed = bytes(file)?;
+                let text = unpacked(file, lzma_rust2::XzReader::new(&packed[..], false))?;
+                decode(text, file.entry.encoding, &file.entry.path)?
+            }
+            _ => whole(file)?,
+        };
         for (n, line) in lines(&text).enumerate() {
             let [premise, hypothesis, label] = fields(line, file, n)?;
             let label = class(label, &["0", "1", "2"], file, n)?;

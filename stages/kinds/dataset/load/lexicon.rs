@@ -1,10 +1,10 @@
-//! Word lists as pairs: misspellings, paraphrases, WordNet.
+//! Word lists as pairs: misspellings, paraphrases, counter-fitted neighbours, WordNet.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use arrow::record_batch::RecordBatch;
 
-use super::opened::{bytes, limit, role, unexpected, whole};
+use super::opened::{bytes, limit, role, unexpected, unpacked, whole};
 use crate::Failure;
 use crate::kinds::dataset::archive;
 use crate::kinds::dataset::fetch::Opened;
@@ -43,6 +43,22 @@ pub fn ppdb(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
                 source,
                 target,
             ]);
+        }
+    }
+    Ok(rows.finish())
+}
+
+/// A JSON object of words, each with a list of synonyms, the nearest first: rows in the order of the words' bytes.
+pub fn synonyms(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
+    let file = &mut files[0];
+    let packed = bytes(file)?;
+    let text = unpacked(file, flate2::read::MultiGzDecoder::new(&packed[..]))?;
+    let words: BTreeMap<String, Vec<String>> = serde_json::from_slice(&text)
+        .map_err(|error| unexpected(&file.entry.path, 0, &error.to_string()))?;
+    let mut rows = Columns::new(PAIRS);
+    for (word, synonyms) in &words {
+        for (n, synonym) in synonyms.iter().enumerate() {
+            rows.push([&format!("{word}/{n}"), "train", "synonym", word, synonym]);
         }
     }
     Ok(rows.finish())

@@ -1,4 +1,6 @@
-//! Sets with a row on each line: MR, Penn Treebank, Multi30k, the Gutenberg books.
+//! Sets with a row on each line: MR, Yelp's sentences, Penn Treebank, Multi30k, the Gutenberg books.
+
+use std::collections::HashMap;
 
 use arrow::record_batch::RecordBatch;
 
@@ -24,6 +26,46 @@ pub fn mr(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
         }
     }
     Ok(rows.finish())
+}
+
+/// Yelp's sentences: a compressed file for each split and class, which is the file's role. Texts that carry both
+/// labels, in whatever file, are left out; they still count in the ids.
+pub fn yelp_sentences(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
+    let mut parts = Vec::new();
+    for file in &mut files {
+        parts.push((split(file), role(file), gunzipped(file)?));
+    }
+    let mut classes: HashMap<&str, [bool; 2]> = HashMap::new();
+    for (_, class, text) in &parts {
+        for line in lines(text) {
+            classes.entry(line).or_default()[usize::from(*class == "1")] = true;
+        }
+    }
+    let mut rows = Texts::default();
+    for (split, class, text) in &parts {
+        let unambiguous = |(_, line): &(usize, &str)| classes[line] != [true, true];
+        for (n, line) in lines(text).enumerate().filter(unambiguous) {
+            let id = format!("{split}/{class}/{n}");
+            rows.push(&id, split, Some(i64::from(*class == "1")), line);
+        }
+    }
+    Ok(rows.finish())
+}
+
+/// A vocabulary: a word a line, in the order of ids.
+pub fn vocabulary(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
+    let mut rows = Columns::new(&["word"]);
+    for line in lines(&whole(&mut files[0])?) {
+        rows.push([line]);
+    }
+    Ok(rows.finish())
+}
+
+/// The text of a compressed file.
+fn gunzipped(file: &mut Opened<'_>) -> Result<String, Failure> {
+    let packed = bytes(file)?;
+    let text = unpacked(file, flate2::read::MultiGzDecoder::new(&packed[..]))?;
+    decode(text, file.entry.encoding, &file.entry.path)
 }
 
 const CORPUS: &[&str] = &["id", "split", "line"];
@@ -97,11 +139,7 @@ pub fn multi30k(mut files: Vec<Opened<'_>>) -> Result<RecordBatch, Failure> {
             return Err(Failure::new("a file in the catalogue has no translation"));
         };
         let (split, path) = (split(english), &english.entry.path);
-        let [english, german] = [english, german].map(|file| -> Result<String, Failure> {
-            let packed = bytes(file)?;
-            let text = unpacked(file, flate2::read::MultiGzDecoder::new(&packed[..]))?;
-            decode(text, file.entry.encoding, &file.entry.path)
-        });
+        let [english, german] = [english, german].map(gunzipped);
         let (english, german) = (english?, german?);
         let (english, german): (Vec<_>, Vec<_>) =
             (lines(&english).collect(), lines(&german).collect());

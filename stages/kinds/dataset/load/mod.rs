@@ -13,6 +13,7 @@ mod mnist;
 mod opened;
 mod rtf;
 mod spelling;
+mod weights;
 
 use arrow::record_batch::RecordBatch;
 
@@ -26,6 +27,7 @@ static LOADERS: &[(&str, Loader)] = &[
     ("ag-news", delimited::ag_news),
     ("ag-news-archive", delimited::ag_news_archive),
     ("ag-news-titles", delimited::ag_news_titles),
+    ("counterfit", lexicon::synonyms),
     ("glove-bz2", glove::bz2),
     ("glove-json", glove_json::json),
     ("glove-zip", glove::zip),
@@ -50,7 +52,10 @@ static LOADERS: &[(&str, Loader)] = &[
     ("sst2-sentences", delimited::sst2_sentences),
     ("wordnet", lexicon::wordnet),
     ("wordnet-lemmas", lexicon::wordnet_lemmas),
+    ("vocabulary", lines::vocabulary),
+    ("weights", weights::safetensors),
     ("yelp", delimited::yelp),
+    ("yelp-sentences", lines::yelp_sentences),
 ];
 
 /// Loaders of pairs of texts.

@@ -3,6 +3,7 @@
 
 mod frequency;
 mod options;
+mod phrases;
 mod relations;
 mod reviews_grammar;
 
@@ -13,6 +14,7 @@ pub static SYNTHETIC: &[&Synthetic] = &[
     &frequency::FREQUENCY,
     &reviews_grammar::REVIEWS,
     &relations::RELATIONS,
+    &phrases::PHRASES,
 ];
 
 /// The set of that name.

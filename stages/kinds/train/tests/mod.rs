@@ -1,5 +1,7 @@
 //! Claims about the kind `train`: what it stores is the model, on any number of threads.
 
+mod pretrained;
+
 use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Float64Type, Int64Type};
 use arrow::record_batch::RecordBatch;
