@@ -312,7 +312,7 @@ fn resources_are_of_a_stage_or_of_its_kind_and_too_little_memory_is_told_of() {
     assert_eq!(told.len(), 1, "{notes:?}");
     assert!(
         told[0].starts_with("`small` took ")
-            && told[0].ends_with("and `resources` has 95.4 MiB: raise `memory`"),
+            && told[0].ends_with("and `resources` has 100.0 MiB: raise `memory`"),
         "{told:?}"
     );
     lab.edit("[resources.command]", "[resources.comand]");

@@ -48,7 +48,7 @@ const PINNED: &[(&str, &str)] = &[
     ("language model", "a1f9465828a83bfa"),
     ("language model, tied", "9b6357c34365fd92"),
     ("seq2seq", "da3bfdd90c5f8dcd"),
-    ("seq2seq, two layers", "aa2f43031c9ab365"),
+    ("seq2seq, two layers", "269fab78d4f6b900"),
     ("transformer seq2seq", "c9754051f1509bf0"),
 ];
 
