@@ -145,7 +145,7 @@ fn what_reads_an_altered_result_is_not_shown_either() {
 #[test]
 fn other_forgeries_are_noticed_too() {
     let put_in = "INSERT INTO executions SELECT 99, run, instance, kind, key, key_json, code, seed, \
-         started, wall, cpu, peak_memory, ok, message, log, work, defaults, determinism, raw, sandbox, environment, resumed \
+         started, wall, cpu, peak_memory, ok, message, log, work, defaults, determinism, raw, sandbox, environment, resumed, signer \
          FROM executions WHERE instance = 'scores' AND run = 2;
          INSERT INTO outputs SELECT 99, ordinal, name, digest, row_count, bytes, columns FROM outputs \
          WHERE execution = 2";

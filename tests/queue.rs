@@ -290,3 +290,52 @@ fn a_worker_refuses_what_is_not_meant_for_it() {
     ran.ran(["a", "slow"]);
     assert_eq!(executed(&lab), 1);
 }
+
+/// A stage's own resources, those of its kind, and what a job took of memory beside what it had asked for.
+#[test]
+fn resources_are_of_a_stage_or_of_its_kind_and_too_little_memory_is_told_of() {
+    let lab = lab(TABLE);
+    let command = "kind = \"command\"\ninputs = { t = \"a\" }\noutputs = [\"o\"]\n\
+         run = [\"sh\", \"-c\", \"head -c 300000000 /dev/zero | tail > /dev/null; cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet\"]\n";
+    let text = std::fs::read_to_string(lab.path("pipeline.toml")).unwrap();
+    lab.write(
+        "pipeline.toml",
+        &format!(
+            "[resources.command]\nmemory = \"100MB\"\n\n[stage.small]\n{command}\n\
+             [stage.large]\nresources = {{ memory = \"2GB\" }}\n{}\n{text}",
+            command.replace("300000000", "300000001")
+        ),
+    );
+    let run = lab.run_with(&QUEUED);
+    let notes = run.notes();
+    let told: Vec<&&str> = notes.iter().filter(|it| it.contains("of memory")).collect();
+    assert_eq!(told.len(), 1, "{notes:?}");
+    assert!(
+        told[0].starts_with("`small` took ")
+            && told[0].ends_with("and `resources` has 100.0 MiB: raise `memory`"),
+        "{told:?}"
+    );
+    lab.edit("[resources.command]", "[resources.comand]");
+    let printed = lab.ablate(&["plan"]);
+    assert_eq!(printed.code, 2);
+    assert!(
+        printed
+            .stderr
+            .contains("unknown key `comand` in [resources]"),
+        "{}",
+        printed.stderr
+    );
+}
+
+/// A queue that says that a job has ended while it still runs: its result is late, and taken all the same.
+#[test]
+fn a_result_that_appears_late_is_taken() {
+    let lab = lab(TABLE);
+    slow(&lab, 3);
+    lab.edit("grace = \"1s\"", "grace = \"30s\"");
+    let script = QUEUE.replace("poll) ", "poll) exit 1; ");
+    lab.write("queue.sh", &script);
+    let run = lab.run_with(&QUEUED);
+    run.ran(["a", "slow"]);
+    assert_eq!(executed(&lab), 1, "it did not run twice");
+}

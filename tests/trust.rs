@@ -69,7 +69,7 @@ fn the_log_shows_what_was_changed_after_it_was_recorded() {
     // What stands before the first entry, in a store that has had a log from the beginning.
     let found = with(
         "INSERT INTO executions SELECT -5, run, instance, kind, key, key_json, code, seed, started, \
-         wall, cpu, peak_memory, 1, message, log, work, defaults, determinism, raw, sandbox, environment, resumed \
+         wall, cpu, peak_memory, 1, message, log, work, defaults, determinism, raw, sandbox, environment, resumed, signer \
          FROM executions WHERE id = 1",
         "DELETE FROM executions WHERE id = -5",
     );
@@ -250,7 +250,7 @@ fn a_note_names_what_was_seen_and_hides_no_later_fault() {
         rows.execute_batch(sql).unwrap();
     };
     let put_in = "INSERT INTO executions SELECT 99, run, instance, kind, key, key_json, code, seed, \
-         started, wall, cpu, peak_memory, ok, message, log, work, defaults, determinism, raw, sandbox, environment, resumed \
+         started, wall, cpu, peak_memory, ok, message, log, work, defaults, determinism, raw, sandbox, environment, resumed, signer \
          FROM executions WHERE id = 1";
     // Each a fault, and another one that is told in the same words.
     for (first, second) in [

@@ -9,6 +9,7 @@ use crate::characters;
 use crate::data::DRAWN;
 use crate::projection::BATCHES;
 use crate::sample::{Side, measure, print, sample, target};
+use crate::windows;
 
 /// What all cases need.
 pub struct Bench {
@@ -47,6 +48,10 @@ pub fn run(bench: &Bench, dir: &Path, mirror: Option<&Path>, wanted: &[String]) 
     if is_wanted("characters") {
         let dir = dir.join("characters").display().to_string();
         good &= characters::case(bench, &dir);
+    }
+    if is_wanted("windows") {
+        let dir = dir.join("windows").display().to_string();
+        good &= windows::case(bench, &dir, mirror);
     }
     if !CASES.iter().any(|(name, _)| is_wanted(name)) {
         return good;

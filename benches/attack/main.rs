@@ -17,6 +17,7 @@ mod network;
 mod projection;
 #[path = "../side/sample.rs"]
 mod sample;
+mod windows;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,11 +28,11 @@ use clap::Parser;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Measure HotFlip, JSMA, linear classifiers and the LSTM beside scikit-learn and PyTorch.
+/// Measure HotFlip, RNN-Test, JSMA, linear classifiers and the LSTM beside scikit-learn and PyTorch.
 #[derive(Parser)]
 #[command(name = "attack")]
 struct Arguments {
-    /// Which cases: characters, projection, linear, lstm, attack [default: all]
+    /// Which cases: characters, windows, projection, linear, lstm, attack [default: all]
     cases: Vec<String>,
     /// The Python that has scikit-learn
     #[arg(long, default_value = "python3")]
@@ -93,6 +94,8 @@ fn work(job: &str, rest: &[String], mirror: Option<PathBuf>) -> Result<serde_jso
         ("attack", [name]) => attack::attack(dir, name),
         ("char-data", []) => characters::data(dir),
         ("characters", [name]) => characters::attack(dir, name),
+        ("window-data", []) => windows::data(&kinds::home(mirror), dir),
+        ("windows", [name]) => windows::test(dir, name),
         _ => Err(format!("no job `{job}`")),
     }
 }

@@ -350,6 +350,70 @@ def hotflip(folder):
     say(figures, {"items": len(documents), "successes": successes, "words": flips})
 
 
+def windows(folder):
+    """RNN-Test, state and CS: a window at a time, states by autograd, the nearest embedding along the gradient."""
+    torch = torch_of()
+    with open(os.path.join(folder, "windows.json")) as file:
+        data = json.load(file)
+    weight = lambda name: tensor(torch, folder, name + ".f32")
+    units = len(weight("lstm.0.bias")) // 4
+    table = weight("embedding").view(-1, units)
+    cells = [(weight(f"lstm.{k}.input").view(-1, 4 * units), weight(f"lstm.{k}.recurrent").view(-1, 4 * units), weight(f"lstm.{k}.bias")) for k in (0, 1)]
+    head, bias = weight("head.weight").view(units, -1), weight("head.bias")
+    bounds = [-0.8, -0.2, 0.2, 0.8]
+    functional = torch.nn.functional
+
+    def forward(x, target):
+        hs, cs = [], []
+        for inputs, recurrent, b in cells:
+            h, c = torch.zeros(units), torch.zeros(units)
+            layer = []
+            for row in x @ inputs + b:
+                i, f, g, o = (row + h @ recurrent).chunk(4)
+                c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+                h = torch.sigmoid(o) * torch.tanh(c)
+                layer.append((h, c))
+            x = torch.stack([h for h, _ in layer])
+            hs.append(x)
+            cs.append(torch.stack([c for _, c in layer]))
+        loss = functional.cross_entropy(x @ head + bias, target, reduction="sum")
+        return torch.stack(hs), torch.stack(cs), loss
+
+    def test():
+        covered = {name: torch.zeros(size, dtype=torch.bool) for name, size in (("HS", (2, 10, units)), ("DX", (2, 10, units)), ("CS", (5, 2, 10, units)))}
+        tokens = []
+        for window, target, t in zip(data["windows"], data["targets"], data["positions"]):
+            window, target = torch.tensor(window), torch.tensor(target)
+            x = table[window].requires_grad_(True)
+            h, c, _ = forward(x, target)
+            state = (h[:, t - 1] + c[:, t] - h[:, t]).sum()
+            v, flat = torch.tanh(c.detach()).flatten(), c.flatten()
+            higher = torch.where(v < 0.8, v, -2.0).topk(25).indices
+            lower = torch.where(v > -0.8, -v, -2.0).topk(25).indices
+            g = torch.autograd.grad(state + flat[higher].sum() - flat[lower].sum(), x)[0][t]
+            own, new = int(window[t]), int(window[t])
+            for scale in range(5, 70, 5):
+                distances = (table - (table[own] + scale * g)).square().sum(1)
+                distances[:2] = torch.inf
+                new = int(distances.argmin())
+                if new != own:
+                    break
+            window[t] = new
+            tokens.append(new)
+            if new != own:
+                with torch.no_grad():
+                    h, c, _ = forward(table[window], target)
+                    covered["HS"] |= functional.one_hot(h.argmax(2), units).bool()
+                    least, most = h.amin((1, 2), True), h.amax((1, 2), True)
+                    covered["DX"] |= (h - least) / (most - least) > 0.5
+                    section = sum((torch.tanh(c) > bound).long() for bound in bounds)
+                    covered["CS"] |= functional.one_hot(section, 5).bool().permute(3, 0, 1, 2)
+        return tokens
+
+    figures, tokens = timed(test)
+    say(figures, {"items": len(tokens), "tokens": tokens})
+
+
 JOBS = {
     "numpy-best": numpy_best,
     "torch-best": torch_best,
@@ -358,6 +422,7 @@ JOBS = {
     "lstm": lstm,
     "jsma": jsma,
     "hotflip": hotflip,
+    "windows": windows,
 }
 
 if __name__ == "__main__":

@@ -5,12 +5,13 @@
 //! [`victim::Victim`] is attacked. Same inputs, same bits: on any number of threads, in any batch.
 //!
 //! Modules are layers: [`numeric`], [`autodiff`], [`layers`], [`models`], then [`training`], [`victim`] and
-//! [`stepping`]; [`linear`] and [`ngrams`] beside them.
+//! [`stepping`], and [`coverage`] of what victims show; [`linear`] and [`ngrams`] beside them.
 
 #![deny(missing_docs, unsafe_code)]
 
 pub mod autodiff;
 pub mod batch;
+pub mod coverage;
 pub mod error;
 pub mod layers;
 pub mod linear;

@@ -3,11 +3,13 @@
 mod common;
 
 mod contraction;
+mod coverage;
 mod generating;
 mod gradients;
 mod minilm;
 mod models;
 mod pairs;
+mod perplexity;
 mod queries;
 mod reference;
 mod resume;

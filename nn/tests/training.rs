@@ -48,7 +48,7 @@ const PINNED: &[(&str, &str)] = &[
     ("language model", "a1f9465828a83bfa"),
     ("language model, tied", "9b6357c34365fd92"),
     ("seq2seq", "da3bfdd90c5f8dcd"),
-    ("seq2seq, two layers", "aa2f43031c9ab365"),
+    ("seq2seq, two layers", "269fab78d4f6b900"),
     ("transformer seq2seq", "c9754051f1509bf0"),
 ];
 
@@ -323,6 +323,7 @@ fn decoders_learn_to_say_the_first_token_and_stop_whatever_the_company() {
         layers: 1,
         attention: 8,
         dropout: 0.0,
+        reversed: false,
     };
     let transformer = TransformerSeq2seqSpec {
         source: 8,

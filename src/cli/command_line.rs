@@ -5,24 +5,9 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory};
 
 /// Commands by what they are for, as `--help` shows them.
-const GROUPS: [(&str, &[&str]); 5] = [
-    (
-        "Run",
-        &[
-            "run",
-            "plan",
-            "explain",
-            "data",
-            "kinds",
-            "schema",
-            "attack-stream",
-            "worker",
-        ],
-    ),
-    (
-        "Look",
-        &["ls", "show", "runs", "diff", "compare", "graph", "serve"],
-    ),
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Run", &["run", "plan", "explain", "data"]),
+    ("Look", &["ls", "show", "runs", "diff", "compare", "serve"]),
     (
         "Trust",
         &[
@@ -47,20 +32,23 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "render",
         ],
     ),
+    ("Store", &["gc", "fsck", "remote", "push", "pull", "key"]),
     (
-        "Store",
+        SELDOM,
         &[
-            "tag",
-            "gc",
-            "fsck",
-            "remote",
-            "push",
-            "pull",
-            "key",
+            "attack-stream",
             "completions",
+            "graph",
+            "kinds",
+            "schema",
+            "tag",
+            "worker",
         ],
     ),
 ];
+
+/// Commands that help only names: it fits a screen.
+const SELDOM: &str = "Also";
 
 /// Shared options that a command has no use for.
 const IGNORED: [(&str, &[&str]); 16] = [
@@ -160,6 +148,10 @@ fn options(shared: &[clap::Arg]) -> String {
 fn groups(command: &Command) -> String {
     let mut text = String::new();
     for (group, names) in GROUPS {
+        if group == SELDOM {
+            text.push_str(&format!("{group}: {}\n", names.join(", ")));
+            continue;
+        }
         text.push_str(&format!("{group}:\n"));
         for name in names {
             let Some(found) = command.find_subcommand(name) else {

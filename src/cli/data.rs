@@ -1,5 +1,6 @@
 //! `ablate data`: lists, fetches, verifies and locates data sets.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -198,7 +199,10 @@ fn verify(global: &Global, home: &DataHome, names: &[String]) -> Result<(), Exit
     };
     let (mut good, mut bad) = (0, 0);
     let forms = sets.iter().flat_map(|set| &set.form);
-    for file in forms.flat_map(|form| &form.files) {
+    // Sets may share files.
+    let mut seen = HashSet::new();
+    let files = forms.flat_map(|form| &form.files);
+    for file in files.filter(|file| seen.insert((&file.path, &file.sha256))) {
         let roots = [Some(&home.cache), home.mirror.as_ref()];
         let paths = roots.into_iter().flatten();
         let paths = paths.map(|root| root.join(&file.path));

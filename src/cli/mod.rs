@@ -39,6 +39,7 @@ mod paper_table;
 mod places;
 mod plan;
 mod print;
+mod pull;
 mod queue;
 mod remote;
 mod render;
@@ -157,7 +158,7 @@ enum Command {
     /// Put results into a remote, signed with your key
     Push(remote::PushArguments),
     /// Take results of people you trust from a remote, executing nothing
-    Pull(remote::PullArguments),
+    Pull(pull::Arguments),
     /// Your signing key, and whose results you take
     Key(key::Arguments),
     /// List the stage kinds, or the parameters of one
@@ -236,7 +237,7 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
         Command::Fsck(arguments) => fsck::fsck(&global, &arguments),
         Command::Remote(arguments) => remote::remote(&global, &arguments),
         Command::Push(arguments) => remote::push_results(&global, &arguments),
-        Command::Pull(arguments) => remote::pull(&global, &arguments),
+        Command::Pull(arguments) => pull::pull(&global, &arguments),
         Command::Key(arguments) => key::key(&global, &arguments),
         Command::Kinds(arguments) => kinds::kinds(&global, &arguments),
         Command::Schema(arguments) => schema::schema(&arguments),

@@ -1,11 +1,12 @@
-//! `ablate remote`, `push` and `pull`, and `run --remote`: results that machines share.
+//! `ablate remote` and `push`, and `run --remote`: results that machines share.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use store::{Execution, Store};
@@ -13,12 +14,12 @@ use store::{Execution, Store};
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::{note, out};
-use super::run;
 use crate::diagnostic::Diagnostic;
 use crate::engine::executor::remote::RemoteRequest;
 use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan::{self, Plan};
 use crate::remote::keys::{Keys, SigningKey};
+use crate::remote::lookup::TrustedRemote;
 use crate::remote::push::{GRACE, Pushed, push};
 use crate::remote::{self, Remote, known, tidy};
 use crate::results::find;
@@ -75,16 +76,6 @@ pub struct PushArguments {
     remote: Option<String>,
 }
 
-/// `ablate pull …`.
-#[derive(Args)]
-pub struct PullArguments {
-    /// Stages to pull, with all that they read [default: all]
-    targets: Vec<String>,
-    /// The remote [default: the only one]
-    #[arg(long, value_name = "NAME")]
-    remote: Option<String>,
-}
-
 /// What `run` takes for remotes.
 #[derive(Args)]
 pub struct RemoteOptions {
@@ -101,7 +92,7 @@ pub struct RemoteOptions {
 
 impl RemoteOptions {
     /// The remote that was asked for, before a run begins.
-    pub fn open(&self, global: &Global) -> Result<Option<RemoteRequest>, Exit> {
+    pub fn open(&self, global: &Global) -> Result<Option<(Arc<Remote>, RemoteRequest)>, Exit> {
         let Some(name) = &self.remote else {
             return Ok(None);
         };
@@ -116,11 +107,13 @@ impl RemoteOptions {
                 "ablate: you trust nobody yet, so nothing of `{name}` is taken: ablate key trust KEY"
             );
         }
-        Ok(Some(RemoteRequest {
-            remote,
+        let remote = Arc::new(remote);
+        let source = Box::new(TrustedRemote {
+            remote: remote.clone(),
             trusted,
-            only: self.only_remote,
-        }))
+        });
+        let only = self.only_remote;
+        Ok(Some((remote, RemoteRequest { source, only })))
     }
 
     /// Pushes what is there after a run.
@@ -304,21 +297,6 @@ fn tell(global: &Global, remote: &Remote, pushed: &Pushed) -> Result<(), Exit> {
     Ok(())
 }
 
-/// Takes what trusted people have pushed, and executes nothing.
-pub fn pull(global: &Global, arguments: &PullArguments) -> Result<(), Exit> {
-    #[derive(Parser)]
-    struct Alone {
-        #[command(flatten)]
-        run: run::Arguments,
-    }
-    let remote = opened(global, arguments.remote.as_deref())?.name;
-    let words = ["run", "--only-remote", "--remote", &remote, "--"];
-    let words = words
-        .into_iter()
-        .chain(arguments.targets.iter().map(String::as_str));
-    run::run(global, &Alone::parse_from(words).run)
-}
-
 /// The executions behind the results that the plan finds.
 fn executions(plan: &Plan<'_>, wanted: &[bool], store: &Store) -> Result<Vec<Execution>, Exit> {
     let mut found = Vec::new();
@@ -339,7 +317,8 @@ fn tag_of(global: &Global, plan: &Plan<'_>) -> String {
     format!("{}-{profile}", plan.pipeline.name)
 }
 
-fn opened(global: &Global, name: Option<&str>) -> Result<Remote, Exit> {
+/// The remote of this name; the only one if none is given.
+pub fn opened(global: &Global, name: Option<&str>) -> Result<Remote, Exit> {
     let store: &Path = &global.store_path();
     known::open(store, name).map_err(failed)
 }

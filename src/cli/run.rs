@@ -131,7 +131,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             requests: checkpoint_requests(),
         },
         queue: queue.as_ref(),
-        remote: remote.as_ref(),
+        remote: remote.as_ref().map(|(_, request)| request),
         reporter: reporter.as_ref(),
     });
     let (outcome, code) = match &tally {
@@ -154,10 +154,10 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         0 => Vec::new(),
         _ => odd(&plan, &store, run).unwrap_or_default(),
     };
-    if let Some(remote) = remote.filter(|_| !tally.interrupted) {
+    if let Some((remote, _)) = remote.filter(|_| !tally.interrupted) {
         arguments
             .remote
-            .push_after(global, &plan, &wanted, &store, &remote.remote)?;
+            .push_after(global, &plan, &wanted, &store, &remote)?;
     }
     let lock = lock.filter(|_| !tally.interrupted);
     let compared = match &lock {

@@ -11,7 +11,7 @@ use super::overlay::Overlaid;
 use super::pipeline::{Data, Pipeline, PipelineRequest, UNNAMED};
 use super::renamed::Outdated;
 use super::tree::{Raw, Table};
-use super::{executor, like, overlay, references, stage, tree};
+use super::{executor, like, overlay, references, resources, stage, tree};
 use crate::diagnostic::{Diagnostic, Problems, Sources, Span};
 
 /// Reads and checks a pipeline file with its overlays.
@@ -60,19 +60,28 @@ fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline,
     let pipeline = section("pipeline");
     let data = section("data");
     let executors = section("executor");
+    let resources = section("resources");
     let mut axes = section("axes");
     let choices = section("choices");
     let mut stages = section("stage");
     section("profile");
     for entry in &root.entries {
         let known = [
-            "pipeline", "data", "executor", "axes", "choices", "stage", "profile",
+            "pipeline",
+            "data",
+            "executor",
+            "resources",
+            "axes",
+            "choices",
+            "stage",
+            "profile",
         ];
         problems.push(unknown_key(entry, "at the top of the file", known));
     }
     let header = header(pipeline, &mut problems);
     let data = check_data(data, &dir, &mut problems);
     let executors = executor::read(executors, &mut problems);
+    let resources = resources::per_kind(resources, &mut problems);
     like::copy_keys(&mut stages, &mut problems);
     let choices = check_choices(choices, (&axes, &overlaid.left_out), &stages, &mut problems);
     let chosen = chosen(&overlaid.choices, &choices).unwrap_or_else(|problem| {
@@ -99,8 +108,15 @@ fn check(mut root: Table, overlaid: &Overlaid, dir: PathBuf) -> Result<Pipeline,
     let mut decls = Vec::with_capacity(stages.entries.len());
     let mut outdated = Outdated::default();
     for entry in stages.entries.iter().cloned() {
+        let own = matches!(&entry.node.raw, Raw::Table(table) if table.get("resources").is_some());
         match stage::check(entry, &axes, &stages, &chosen, &mut outdated) {
-            Ok(decl) => decls.push(decl),
+            Ok(mut decl) => {
+                let default = resources.get(decl.kind.describe().kind);
+                if let Some(default) = default.filter(|_| !own) {
+                    decl.resources = *default;
+                }
+                decls.push(decl);
+            }
             Err(mut found) => problems.append(&mut found),
         }
     }

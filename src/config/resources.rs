@@ -1,11 +1,13 @@
 //! `resources = { cpus = 2, memory = "16GB", time = "2h", gpus = 1 }`: what a stage takes of the machine while it runs.
 //! Decides when and where it starts, and no result: it is in no key.
 
+use std::collections::BTreeMap;
+
 use stages::isolated::Budget;
 use store::Value;
 
 use super::entries::{unknown_key, wrong_type};
-use super::tree::{Entry, Raw};
+use super::tree::{Entry, Raw, Table};
 use crate::diagnostic::Diagnostic;
 
 /// What a stage takes while it runs.
@@ -30,6 +32,24 @@ impl Default for Resources {
             gpus: 0,
         }
     }
+}
+
+/// `[resources.KIND]`: those of stages of a kind that say nothing themselves.
+pub(super) fn per_kind(
+    table: Table,
+    problems: &mut Vec<Diagnostic>,
+) -> BTreeMap<&'static str, Resources> {
+    let mut all = BTreeMap::new();
+    for entry in table.entries {
+        match stages::find(&entry.key) {
+            Some(kind) => drop(all.insert(kind.describe().kind, read(entry, problems))),
+            None => {
+                let known = stages::STAGES.iter().map(|kind| kind.describe().kind);
+                problems.push(unknown_key(&entry, "in [resources]", known));
+            }
+        }
+    }
+    all
 }
 
 /// The resources of a stage.

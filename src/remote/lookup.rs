@@ -1,33 +1,32 @@
 //! Looks a key up and takes its objects: entries of people whom the user trusts, one look for each of them, never a
 //! listing. Whatever is wrong is a miss that is told of, and never a result.
 
-use store::{Digest, Inspected, Output, Staged, Store};
+use std::sync::Arc;
+
+use store::{Inspected, Output, Staged, Store};
 
 use super::bucket::read_small;
 use super::entry::Statement;
 use super::keys::Trusted;
 use super::{Remote, entry_name, object_name};
+use crate::engine::executor::remote::{Answer, ResultSource};
+use crate::engine::job::Job;
 
-/// What is asked for.
-pub struct Wanted<'a> {
-    /// The key.
-    pub key: Digest,
-    /// The kind, by name.
-    pub kind: &'a str,
-    /// The outputs that it must have, in order.
-    pub outputs: &'a [String],
+/// A remote, and whose results count.
+pub struct TrustedRemote {
+    /// The remote.
+    pub remote: Arc<Remote>,
+    /// Whose results are taken.
+    pub trusted: Vec<Trusted>,
 }
 
-/// What a remote has of a key.
-pub enum Answer {
-    /// Nothing that counts; with words for the user, if something is wrong.
-    Miss(Option<String>),
-    /// A result, whose objects are in the store now, not yet committed.
-    Found(Box<Statement>, Vec<Staged>),
+impl ResultSource for TrustedRemote {
+    fn look_up(&self, job: &Job, store: &Store) -> Answer {
+        look_up(&self.remote, &self.trusted, store, job)
+    }
 }
 
-/// Asks a remote for a key.
-pub fn look_up(remote: &Remote, trusted: &[Trusted], store: &Store, wanted: &Wanted<'_>) -> Answer {
+fn look_up(remote: &Remote, trusted: &[Trusted], store: &Store, wanted: &Job) -> Answer {
     let mut found: Vec<(&Trusted, Statement)> = Vec::new();
     let mut wrong = None;
     for signer in trusted {
@@ -52,17 +51,19 @@ pub fn look_up(remote: &Remote, trusted: &[Trusted], store: &Store, wanted: &Wan
         return Answer::Miss(Some(why));
     }
     match fetch(remote, store, &statement.outputs) {
-        Ok(staged) => Answer::Found(Box::new(found.swap_remove(0).1), staged),
+        Ok(staged) => {
+            let statement = found.swap_remove(0).1;
+            let mut record = statement.execution;
+            record.environment = Some(Arc::new(statement.environment));
+            record.signer = Some(statement.signer);
+            Answer::Found(staged, Box::new(record))
+        }
         Err(why) => Answer::Miss(Some(why)),
     }
 }
 
 /// What one signer says, if that is of use.
-fn statement(
-    remote: &Remote,
-    signer: &Trusted,
-    wanted: &Wanted<'_>,
-) -> Result<Option<Statement>, String> {
+fn statement(remote: &Remote, signer: &Trusted, wanted: &Job) -> Result<Option<Statement>, String> {
     if wanted.kind == "command" && !signer.commands {
         return Ok(None);
     }
@@ -75,7 +76,7 @@ fn statement(
     };
     let statement = Statement::read(&bytes, &wanted.key, &signer.key).map_err(place)?;
     let names: Vec<&String> = statement.outputs.iter().map(|it| &it.name).collect();
-    match names.into_iter().eq(wanted.outputs) && statement.kind == wanted.kind {
+    match names.into_iter().eq(&wanted.outputs) && statement.kind == wanted.kind {
         true => Ok(Some(statement)),
         false => Err(place("has other outputs than the stage".to_owned())),
     }

@@ -32,19 +32,8 @@ pub fn common() -> Map<String, Value> {
         "description": "Its own seed; default: that of [pipeline].",
         "anyOf": [{ "type": "integer", "minimum": 0 }, axis_value()],
     });
-    let resources = json!({
-        "description": "What it takes of the machine while it runs. Decides when it starts, and no result.",
-        "type": "object",
-        "additionalProperties": false,
-        "properties": {
-            "cpus": { "description": "Places among the stages that run at once.", "type": "integer", "minimum": 1 },
-            "memory": string("Memory, such as 16GB: it does not start beside others that leave less."),
-            "time": string("The time limit of its job in a queue, such as 2h."),
-            "gpus": { "description": "Graphics processors of its job in a queue.", "type": "integer", "minimum": 0 },
-        },
-    });
     let keys = [
-        ("resources", resources),
+        ("resources", resources()),
         (
             "inputs",
             tables("What each input reads: STAGE or STAGE.OUTPUT."),
@@ -243,4 +232,18 @@ fn with_old_values<'a>(kind: &dyn Stage, param: &Param, values: &'a [&'a str]) -
         _ => None,
     });
     values.iter().copied().chain(old).collect()
+}
+/// `resources`, of a stage or of a kind.
+pub fn resources() -> Value {
+    json!({
+        "description": "What it takes of the machine while it runs. Decides when it starts, and no result.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "cpus": { "description": "Places among the stages that run at once.", "type": "integer", "minimum": 1 },
+            "memory": string("Memory, such as 16GB: it does not start beside others that leave less."),
+            "time": string("The time limit of its job in a queue, such as 2h."),
+            "gpus": { "description": "Graphics processors of its job in a queue.", "type": "integer", "minimum": 0 },
+        },
+    })
 }

@@ -17,6 +17,7 @@ pub fn schema() -> Value {
             "pipeline": { "$ref": "#/definitions/pipeline" },
             "data": { "$ref": "#/definitions/data" },
             "executor": { "$ref": "#/definitions/executor" },
+            "resources": { "$ref": "#/definitions/resources" },
             "axes": { "$ref": "#/definitions/axes" },
             "choices": {
                 "description": "What the paper leaves open: each alternative to what is written, tried alone.",
@@ -45,6 +46,7 @@ fn definitions() -> Map<String, Value> {
     add("pipeline", header());
     add("data", data());
     add("executor", executor());
+    add("resources", resources());
     add("axes", axes());
     add("point", point());
     add("profile", profile());
@@ -82,6 +84,19 @@ fn data() -> Value {
             "mirror": string("A folder with copies of the files."),
             "offline": { "description": "Whether nothing may be downloaded.", "type": "boolean", "default": false },
         },
+    })
+}
+
+fn resources() -> Value {
+    let kinds = stages::STAGES.iter().map(|kind| kind.describe().kind);
+    let each: Map<String, Value> = kinds
+        .map(|kind| (kind.to_owned(), kind::resources()))
+        .collect();
+    json!({
+        "description": "The resources of stages that set none, by kind.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": each,
     })
 }
 

@@ -11,7 +11,9 @@ pub mod command;
 pub mod dataset;
 pub mod embed;
 pub mod evaluate;
+pub mod misspell;
 pub mod ngrams;
+pub mod rnn_test;
 pub mod sql;
 pub mod table;
 pub mod tokenize;
@@ -25,12 +27,14 @@ pub static STAGES: &[&dyn Stage] = &[
     &sql::Sql,
     &command::Command,
     &dataset::Dataset,
+    &misspell::Misspell,
     &tokenize::Tokenize,
     &embed::Embed,
     &ngrams::Ngrams,
     &train::Train,
     &attack::AttackStage,
     &adversarial_retrain::AdversarialRetrain,
+    &rnn_test::RnnTest,
     &evaluate::Evaluate,
 ];
 

@@ -20,6 +20,13 @@ const OWN_ATTENTION: Param = Param {
     ..ATTENTION.or(Constant::Int(64))
 };
 
+const REVERSED: Param = Param::flag(
+    "reversed",
+    false,
+    "Whether the source is read from its end: the decoder starts from the state at its first token.",
+)
+.optional();
+
 /// The model.
 pub struct Seq2seq;
 
@@ -30,7 +37,7 @@ impl ModelKind for Seq2seq {
             file: "stages/models/seq2seq.rs",
             summary: "An LSTM encoder and decoder with attention (Bahdanau et al. 2015).",
             task: ModelTask::Translate,
-            params: const { &[UNITS, LAYERS, DROPOUT, DIM, OWN_ATTENTION] },
+            params: const { &[UNITS, LAYERS, DROPOUT, DIM, OWN_ATTENTION, REVERSED] },
             reads: "pairs of token sequences without padding",
             fits: |rows| rows == ExpectedRows::Tokens { padded: false },
             vectors: VectorUse::Own,
@@ -49,6 +56,7 @@ impl ModelKind for Seq2seq {
             layers: s.int("layers")?,
             attention: s.int("attention")?,
             dropout: s.float("dropout")?,
+            reversed: s.flag("reversed").unwrap_or(false),
         };
         network_card(&spec, data, None)
     }

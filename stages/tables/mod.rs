@@ -5,9 +5,11 @@ pub mod by_confidence;
 pub mod changes;
 pub mod checkpoint;
 pub mod comparison;
+pub mod coverage;
 pub mod estimates;
 pub mod examples;
 pub mod foreign;
+pub mod generated;
 pub mod history;
 pub mod lemmas;
 pub mod model;
@@ -16,6 +18,7 @@ pub mod ngrams;
 pub(crate) mod pages;
 pub mod pairs;
 pub mod positions;
+pub mod rates;
 pub mod results;
 pub mod schema;
 pub mod sequences;
@@ -43,6 +46,9 @@ pub static TABLES: &[&TableSchema] = &[
     &summary::SCHEMA,
     &traces::SCHEMA,
     &comparison::SCHEMA,
+    &generated::SCHEMA,
+    &coverage::SCHEMA,
+    &rates::SCHEMA,
     &results::SCHEMA,
     &changes::SCHEMA,
     &positions::SCHEMA,

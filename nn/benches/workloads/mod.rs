@@ -407,6 +407,7 @@ fn seq2seq() -> Step {
         layers: 1,
         attention: 64,
         dropout: 0.0,
+        reversed: false,
     };
     let example = |k: usize| Example {
         input: Sequence::Tokens(ids(30, 80, &format!("s{k}"))),

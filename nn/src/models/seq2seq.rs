@@ -1,7 +1,8 @@
 //! Sequence to sequence: bidirectional LSTM encoder, LSTM decoder with Bahdanau attention, logits from state and context.
 //!
 //! Paper: Bahdanau et al. 2015, arXiv:1409.0473. The encoder has one layer or more, each reading both directions of
-//! the one below. The decoder starts from the last state of the top layer's forward direction.
+//! the one below. The decoder starts from the last state of the top layer's forward direction, or `reversed` from
+//! that of its backward direction.
 //! With teacher forcing it reads the target one step late; decoding, it reads its own tokens.
 
 use crate::autodiff::{Init, Layout, Params, Tape, Var, Want};
@@ -42,6 +43,14 @@ pub struct Seq2seqSpec {
     /// Dropout of vectors and before the logits.
     #[serde(default)]
     pub dropout: f64,
+    /// Whether the source is read from its end: the decoder then starts from the state at the first token. Both
+    /// directions are read in any case.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub reversed: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 fn one() -> usize {
@@ -127,11 +136,15 @@ impl Seq2seq {
             memory = concat(tape, ahead.h, back.h);
             states.extend([ahead, back]);
         }
-        let top = &states[states.len() - 2];
+        let (direction, back) = match self.spec.reversed {
+            false => (Direction::Forward, 2),
+            true => (Direction::Backward, 1),
+        };
+        let top = &states[states.len() - back];
         let (top_h, top_c) = (top.h, top.c.expect("an LSTM has cells"));
         let keys = self.decoder.weights.keys.forward(tape, params, memory);
-        let h = last(tape, top_h, Direction::Forward);
-        let c = last(tape, top_c, Direction::Forward);
+        let h = last(tape, top_h, direction);
+        let c = last(tape, top_c, direction);
         Ok(Encoded {
             input,
             memory,

@@ -2,6 +2,7 @@
 
 use crate::batch::{Example, Sequence, Side};
 use crate::error::{Error, Result};
+use crate::layers::Direction;
 use crate::models::Queries;
 use crate::numeric::softmax;
 use crate::objectives::Objective;
@@ -21,6 +22,10 @@ pub struct Gradient {
 /// What one recurrent layer went through on one item; (steps, units) each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerStates {
+    /// Whose steps they are.
+    pub side: Side,
+    /// The order in which steps were read.
+    pub direction: Direction,
     /// Hidden states.
     pub h: Array2<f32>,
     /// Cell states of an LSTM.

@@ -4,6 +4,7 @@
 
 mod interface;
 mod neural;
+mod observed;
 mod per_item;
 mod substitutions;
 mod suffix_gradients;
@@ -11,5 +12,6 @@ mod suffix_gradients;
 pub use crate::models::Queries;
 pub use interface::{Gradient, LayerAttention, LayerStates, LayerVectors, Substituted, Victim};
 pub use neural::Neural;
+pub use observed::Observed;
 pub use substitutions::Remembered;
 pub use suffix_gradients::Suffix;

@@ -35,7 +35,7 @@ const GROUP: usize = 16;
 
 /// What is wanted of a forward pass, and how many items make it together.
 #[derive(Clone, Copy)]
-struct Pass {
+pub(super) struct Pass {
     want: Want,
     /// More than logits and sentence vectors.
     whole: bool,
@@ -44,7 +44,7 @@ struct Pass {
 
 impl Pass {
     /// Everything.
-    fn whole(want: Want) -> Pass {
+    pub(super) fn whole(want: Want) -> Pass {
         let (whole, group) = (true, GROUP);
         Pass { want, whole, group }
     }
@@ -121,7 +121,7 @@ impl<'m> Neural<'m> {
     }
 
     /// The same where the result also depends on the items' places in the list.
-    fn each_with<R: Send>(
+    pub(super) fn each_with<R: Send>(
         &self,
         items: &[&Example],
         pass: Pass,

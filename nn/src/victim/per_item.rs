@@ -111,6 +111,8 @@ pub(super) fn states_of(
         let rows = |v: Var, from: usize| rows_of(tape, v, b, len, from..from + units);
         let gates = s.gates.iter().map(|g| (g.name, rows(g.var, g.from)));
         LayerStates {
+            side: s.side,
+            direction: s.direction,
             h: rows(s.h, 0),
             c: s.c.map(|c| rows(c, 0)),
             gates: gates.collect(),
@@ -130,6 +132,8 @@ pub(super) fn carried_of(
         let len = batch.len_of(s.side, b);
         let rows = |v: Var| rows_of(tape, v, b, len, 0..tape.shape(v).dim);
         LayerStates {
+            side: s.side,
+            direction: s.direction,
             h: rows(s.h),
             c: s.c.map(rows),
             gates: Vec::new(),

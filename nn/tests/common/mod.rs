@@ -176,6 +176,7 @@ pub fn cases() -> Vec<Case> {
                 layers: 1,
                 attention: 5,
                 dropout: 0.2,
+                reversed: false,
             }),
             dim: 3,
             kind: Kind::Pairs {
@@ -195,6 +196,7 @@ pub fn cases() -> Vec<Case> {
                 layers: 2,
                 attention: 4,
                 dropout: 0.2,
+                reversed: true,
             }),
             dim: 3,
             kind: Kind::Pairs {

@@ -1,5 +1,6 @@
-//! Asks a remote for each job before anybody executes it: what is there is taken, the rest goes to another executor,
-//! or to nobody. Look-ups run beside each other; the executor behind knows nothing of them.
+//! Asks for the result of each job elsewhere before anybody executes it: what is there is taken, the rest goes to
+//! another executor, or to nobody. Look-ups run beside each other; the executor behind knows nothing of them, and this
+//! nothing of where results are.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,24 +9,35 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use store::Store;
+use store::{Staged, Store};
 
 use super::Executor;
 use crate::config::Resources;
 use crate::engine::execute::{ExecutionError, ExecutionRecord, ExecutionReport};
 use crate::engine::inputs::TablesAtHand;
 use crate::engine::job::Job;
-use crate::remote::Remote;
-use crate::remote::keys::Trusted;
-use crate::remote::lookup::{Answer, Wanted, look_up};
-use crate::remote::push::CONNECTIONS;
 
-/// A remote to be asked, and whose results count.
+/// How many questions are asked at once.
+const CONNECTIONS: usize = 16;
+
+/// Where results may be.
+pub trait ResultSource: Send + Sync {
+    /// Looks for the result of a job, and puts its objects into the store.
+    fn look_up(&self, job: &Job, store: &Store) -> Answer;
+}
+
+/// What somebody has of a job.
+pub enum Answer {
+    /// Nothing that counts; with words for the user, if something is wrong.
+    Miss(Option<String>),
+    /// Its outputs, in the store and not yet committed, and what it took.
+    Found(Vec<Staged>, Box<ExecutionRecord>),
+}
+
+/// Who is asked first.
 pub struct RemoteRequest {
-    /// The remote.
-    pub remote: Remote,
-    /// Whose results are taken.
-    pub trusted: Vec<Trusted>,
+    /// Where results may be.
+    pub source: Box<dyn ResultSource>,
     /// Whether what is not there is left alone, in place of being executed.
     pub only: bool,
 }
@@ -70,12 +82,7 @@ impl<'a, E: Executor> RemoteExecutor<'a, E> {
                 loop {
                     let next = asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
                     let Ok(question) = next else { return };
-                    let wanted = Wanted {
-                        key: question.job.key,
-                        kind: &question.job.kind,
-                        outputs: &question.job.outputs,
-                    };
-                    let answer = look_up(&request.remote, &request.trusted, store, &wanted);
+                    let answer = request.source.look_up(&question.job, store);
                     // The run may have ended.
                     if answered.send((question, answer)).is_err() {
                         return;
@@ -103,12 +110,12 @@ impl<'a, E: Executor> RemoteExecutor<'a, E> {
         self.asking -= 1;
         let number = asked.number;
         match answer {
-            Answer::Found(statement, staged) => {
-                let mut record = statement.execution;
-                record.environment = Some(Arc::new(statement.environment));
-                record.signer = Some(statement.signer);
+            Answer::Found(staged, record) => {
                 let outcome = Ok(staged.into_iter().map(|it| (it, None)).collect());
-                let report = ExecutionReport { outcome, record };
+                let report = ExecutionReport {
+                    outcome,
+                    record: *record,
+                };
                 self.reports.push_back((number, report));
             }
             Answer::Miss(why) => {

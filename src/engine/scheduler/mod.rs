@@ -463,6 +463,7 @@ impl<'a> Scheduler<'a> {
         let key = resolved.digest;
         let joined = self.joined.remove(&key).unwrap_or_default();
         let wall = report.record.wall;
+        self.note_memory(n, report.record.peak_memory);
         match report.outcome {
             Ok(outputs) => {
                 let (staged, tables): (Vec<_>, Vec<_>) = outputs.into_iter().unzip();
@@ -511,6 +512,18 @@ impl<'a> Scheduler<'a> {
                     self.wait_again(twin);
                 }
             }
+        }
+    }
+
+    /// Says so if a job took more memory than was asked for. Of a stage in this process only the whole is known.
+    fn note_memory(&self, n: usize, peak: Option<u64>) {
+        let asked = self.request.plan.decl(n).resources.memory;
+        let more = peak.filter(|peak| asked > 0 && *peak > asked);
+        if let Some(peak) = more.filter(|_| self.request.queue.is_some()) {
+            let (peak, asked) = (in_words(peak), in_words(asked));
+            let text =
+                format!("took {peak} of memory, and `resources` has {asked}: raise `memory`");
+            note(self.request, n, &text);
         }
     }
 

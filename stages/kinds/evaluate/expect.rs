@@ -11,7 +11,7 @@ use crate::contract::expected::{
 };
 use crate::contract::nearest::nearest;
 use crate::params::settings::{Settings, wrong};
-use crate::tables::{changes, examples, positions, results};
+use crate::tables::{self, changes, examples, positions, results};
 
 /// For `measure = "cells"`.
 pub fn cells(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
@@ -217,4 +217,45 @@ pub fn words(inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
     }
     let words = ["label", "rank", "token", "count", "other"];
     Ok(vec![Expected::of_columns(&words)])
+}
+
+/// For `measure = "coverage"`.
+pub fn coverage(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
+    let victim = inputs
+        .of("victim")
+        .and_then(|weights| weights.model.as_ref());
+    let recurrent = ["lstm", "gru", "rnn", "lstm-lm", "seq2seq"];
+    if let Some(other) = victim.filter(|model| !recurrent.contains(&model.name.as_str())) {
+        let message = format!(
+            "the model `{}` has no recurrent states to cover",
+            other.name
+        );
+        let help = format!("connect a train stage with one of {}", recurrent.join(", "));
+        let at = Blamed::Input("victim".to_owned());
+        return Err(Mismatch::new(at, message, help));
+    }
+    inputs.has_split("rows", "split", split(params))?;
+    Ok(vec![tables::coverage::SCHEMA.expected()])
+}
+
+/// For `measure = "perplexity"`.
+pub fn perplexity(
+    params: &Params,
+    inputs: &ExpectedInputs<'_>,
+) -> Result<ExpectedOutputs, Mismatch> {
+    let victim = inputs
+        .of("victim")
+        .and_then(|weights| weights.model.as_ref());
+    if let Some(other) = victim.filter(|model| model.name != "lstm-lm") {
+        let message = format!("the model `{}` is not a language model", other.name);
+        let help = "connect a train stage with model = \"lstm-lm\"";
+        let at = Blamed::Input("victim".to_owned());
+        return Err(Mismatch::new(at, message, help));
+    }
+    inputs.has_split("rows", "split", split(params))?;
+    Ok(vec![Expected::of_columns(&super::perplexity::COLUMNS)])
+}
+
+fn split(params: &Params) -> &str {
+    Settings(params).text("split").unwrap_or("train")
 }

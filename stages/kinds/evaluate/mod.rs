@@ -2,18 +2,21 @@
 //!
 //! `cells` turns tables into tidy results, one number per row ([`cells`]); `pca` projects texts on
 //! two principal components ([`pca`]); `words` lists the strongest words of each class ([`words`]); `neighbours` the
-//! words nearest to edited ones ([`neighbours`]); `changes` what attacks do inside a model ([`changes`]);
-//! `attention-bound` is a theorem about attention by Monte Carlo ([`attention_bound`]); `translation` is BLEU with and
-//! without typos ([`translation`]).
+//! words nearest to edited ones ([`neighbours`]); `coverage` how much of a network's states rows reach ([`coverage`]);
+//! `perplexity` how well a language model predicts a text ([`perplexity`]); `changes` what attacks do inside a model
+//! ([`changes`]); `attention-bound` is a theorem about attention by Monte Carlo ([`attention_bound`]); `translation` is
+//! BLEU with and without typos ([`translation`]).
 
 mod attention_bound;
 mod bleu;
 mod cells;
 mod changes;
+mod coverage;
 mod expect;
 pub mod metrics;
 mod neighbours;
 mod pca;
+mod perplexity;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -25,6 +28,7 @@ use store::{Params, Value};
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
+use crate::contract::follow::{Follow, Takes};
 use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
 use crate::params::settings;
@@ -42,7 +46,7 @@ static DESCRIPTION: Description = Description {
             name: "measure",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("cells".to_owned())),
-            help: "cells (numbers from tables), pca (texts on two principal components), words (the strongest of each class), neighbours (the words nearest to edited ones), changes (what attacks do inside a model), attention-bound (a bound on attention scores, by Monte Carlo) or translation (BLEU with and without typos).",
+            help: "cells (numbers from tables), pca (texts on two principal components), words (the strongest of each class), neighbours (the words nearest to edited ones), coverage (of a recurrent network's states, by rows), perplexity (of a text, by a language model), changes (what attacks do inside a model), attention-bound (a bound on attention scores, by Monte Carlo) or translation (BLEU with and without typos).",
             ..Param::PLAIN
         },
         Param {
@@ -77,7 +81,7 @@ static DESCRIPTION: Description = Description {
             name: "split",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("train".to_owned())),
-            help: "For pca: the texts to project; for translation: those to translate.",
+            help: "For pca: the texts to project; for coverage and perplexity: the rows; for translation: those to translate.",
             ..Param::PLAIN
         },
         Param {
@@ -100,6 +104,20 @@ static DESCRIPTION: Description = Description {
             help: "For neighbours: words with their edited forms.",
             ..Param::PLAIN
         },
+        Param::float(
+            "top_fraction",
+            0.0,
+            (0.0, 1.0),
+            "For coverage: the share of a vector that counts as its maximum; at least one state; default: 0.",
+        )
+        .optional(),
+        Param::float(
+            "threshold",
+            0.5,
+            (0.0, 1.0),
+            "For coverage: what a scaled hidden state must be above for DX; default: 0.5.",
+        )
+        .optional(),
         Param {
             name: "dims",
             ty: Type::Ints,
@@ -126,6 +144,8 @@ enum Measure {
     Pca,
     Words,
     Neighbours,
+    Coverage,
+    Perplexity,
     Changes,
     AttentionBound,
     Translation,
@@ -136,6 +156,8 @@ const MEASURES: &[(&str, Measure)] = &[
     ("pca", Measure::Pca),
     ("words", Measure::Words),
     ("neighbours", Measure::Neighbours),
+    ("coverage", Measure::Coverage),
+    ("perplexity", Measure::Perplexity),
     ("changes", Measure::Changes),
     ("attention-bound", Measure::AttentionBound),
     ("translation", Measure::Translation),
@@ -168,6 +190,24 @@ impl Stage for Evaluate {
                     port("words", "vocab"),
                 ]),
                 outputs: vec![port("neighbours", "neighbours")],
+            },
+            Ok(Measure::Coverage) => {
+                let vectors = Port {
+                    required: false,
+                    ..port("vectors", "vectors")
+                };
+                Ports {
+                    inputs: Inputs::Named(vec![
+                        port("victim", "weights"),
+                        port("rows", "tokens"),
+                        vectors,
+                    ]),
+                    outputs: vec![port("coverage", "coverage")],
+                }
+            }
+            Ok(Measure::Perplexity) => Ports {
+                inputs: Inputs::Named(vec![port("victim", "weights"), port("rows", "tokens")]),
+                outputs: vec![port("perplexity", "perplexity")],
             },
             Ok(Measure::Changes) => {
                 let optional = |name, holds| Port {
@@ -218,6 +258,8 @@ impl Stage for Evaluate {
             Measure::Pca => ("pca", &["paper", "profile", "split", "table"]),
             Measure::Words => ("words", &["strongest"]),
             Measure::Neighbours => ("neighbours", &["strongest", "pairs"]),
+            Measure::Coverage => ("coverage", &["split", "top_fraction", "threshold"]),
+            Measure::Perplexity => ("perplexity", &["split"]),
             Measure::Changes => ("changes", &[]),
             Measure::AttentionBound => ("attention-bound", &["dims", "samples"]),
             Measure::Translation => ("translation", &["split", "samples"]),
@@ -232,7 +274,20 @@ impl Stage for Evaluate {
             Measure::Cells => cells::check(params),
             Measure::Neighbours => neighbours::pairs(params).map(drop),
             Measure::AttentionBound => attention_bound::dims(params).map(drop),
-            Measure::Pca | Measure::Words | Measure::Changes | Measure::Translation => Ok(()),
+            _ => Ok(()),
+        }
+    }
+
+    fn follows(&self, params: &Params) -> Vec<Follow> {
+        let trained_on = |port: &'static str| Follow {
+            port,
+            of: "victim",
+            takes: Takes::Input(port),
+        };
+        match Settings(params).one_of("measure", MEASURES) {
+            Ok(Measure::Coverage) => vec![trained_on("rows"), trained_on("vectors")],
+            Ok(Measure::Perplexity) => vec![trained_on("rows")],
+            _ => Vec::new(),
         }
     }
 
@@ -260,6 +315,8 @@ impl Stage for Evaluate {
             Measure::Pca => expect::pca(params, inputs),
             Measure::Words => expect::words(inputs),
             Measure::Neighbours => expect::neighbours(inputs),
+            Measure::Coverage => expect::coverage(params, inputs),
+            Measure::Perplexity => expect::perplexity(params, inputs),
             Measure::Changes => Ok(expect::changes()),
             Measure::AttentionBound => Ok(expect::attention_bound()),
             Measure::Translation => Ok(expect::translation()),
@@ -267,7 +324,11 @@ impl Stage for Evaluate {
     }
 
     fn determinism(&self, _: &Params) -> Determinism {
-        const ROUNDED: &[Within] = &[within("results", "*", 3e-2)];
+        const ROUNDED: &[Within] = &[
+            within("results", "*", 3e-2),
+            within("coverage", "*", 3e-2),
+            within("perplexity", "*", 3e-2),
+        ];
         Determinism::Rounding(ROUNDED)
     }
 
@@ -278,6 +339,8 @@ impl Stage for Evaluate {
             Measure::Pca => pca::run(task),
             Measure::Words => words::run(task),
             Measure::Neighbours => neighbours::run(task),
+            Measure::Coverage => coverage::run(task),
+            Measure::Perplexity => perplexity::run(task),
             Measure::Changes => changes::run(task),
             Measure::AttentionBound => attention_bound::run(task),
             Measure::Translation => translation::run(task),

@@ -19,7 +19,10 @@ use crate::kinds::attack::tests::words;
 use crate::kinds::dataset::Dataset;
 use crate::kinds::embed::Embed;
 use crate::kinds::evaluate::Evaluate;
+use crate::kinds::misspell::Misspell;
 use crate::kinds::ngrams::Ngrams;
+use crate::kinds::rnn_test::RnnTest;
+use crate::kinds::rnn_test::tests::TestedText;
 use crate::kinds::sql::Sql;
 use crate::kinds::table::Table;
 use crate::kinds::tokenize::Tokenize;
@@ -228,6 +231,7 @@ fn parameters_of_evaluation() {
     let spelt = Characters::new(60, 7);
     let pair = entries(&[("word", text("good")), ("edited", text("gopd"))]);
     let pairs = Value::List(vec![pair]);
+    let language = TestedText::new().inputs;
     let dims = Value::List(vec![int(4), int(16)]);
     let replaced = [("attack", text("replace-word")), ("place", text("random"))];
     let replaced = trial::run(&AttackStage, &inputs, &replaced, 3).unwrap()["examples"].clone();
@@ -239,6 +243,8 @@ fn parameters_of_evaluation() {
         ("examples", replaced),
     ];
     let mut grounds = vec![
+        ground("coverage", measure("coverage"), language[..2].to_vec()),
+        ground("perplexity", measure("perplexity"), language[..2].to_vec()),
         ground("changes", measure("changes"), inside),
         ground(
             "translation",
@@ -299,6 +305,22 @@ fn translator() -> Vec<(&'static str, RecordBatch)> {
 }
 
 #[test]
+fn parameters_of_misspellings() {
+    let base = vec![("noise", float(0.3))];
+    let inputs = vec![("rows", written())];
+    let walks: fn(&str) -> bool = all;
+    let (name, stage) = ("misspell".to_owned(), &Misspell as &dyn Stage);
+    let ground = Ground {
+        name,
+        stage,
+        base,
+        inputs,
+        walks,
+    };
+    walk_all(vec![("", ground)]);
+}
+
+#[test]
 fn parameters_of_data() {
     let sizes = entries(&[("train", int(21)), ("dev", int(8)), ("test", int(8))]);
     let base = vec![("name", text("reviews-grammar")), ("generate", sizes)];
@@ -325,4 +347,42 @@ fn parameters_of_data() {
         "",
         ground("sql", &Sql as &dyn Stage, base, vec![("t", table)]),
     )]);
+}
+
+#[test]
+fn parameters_of_test_generation() {
+    let inputs = TestedText::new().inputs;
+    let ground = |name: &str, base: Settings| Ground {
+        name: name.to_owned(),
+        stage: &RnnTest as &dyn Stage,
+        base,
+        inputs: inputs.clone(),
+        walks: all,
+    };
+    let base = |name: &str, value: &str| {
+        let mut base: Settings = vec![("orientation", text("none")), ("coverage", text("CS"))];
+        base.retain(|(known, _)| *known != name && value != "random");
+        base.push((
+            if name == "orientation" {
+                "orientation"
+            } else {
+                "coverage"
+            },
+            text(value),
+        ));
+        base
+    };
+    let spelling = Ground {
+        inputs: TestedText::spelling().inputs,
+        walks: |param| param == "fall_back",
+        ..ground("spelling", base("orientation", "cost"))
+    };
+    walk_all(vec![
+        ("", spelling),
+        ("", ground("state", base("orientation", "state"))),
+        ("", ground("decision", base("orientation", "decision"))),
+        ("", ground("DX", base("coverage", "DX"))),
+        ("", ground("gates", base("coverage", "G_f"))),
+        ("", ground("random", base("orientation", "random"))),
+    ]);
 }

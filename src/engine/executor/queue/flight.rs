@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use super::Submission;
 use crate::config::Resources;
 use crate::engine::handover::Handover;
 use crate::engine::job::Job;
@@ -45,6 +44,16 @@ impl Ending {
     fn is_the_machines(self) -> bool {
         matches!(self, Ending::Ended | Ending::NodeFailed | Ending::Forgotten)
     }
+}
+
+/// A task to be submitted.
+pub struct Submission<'a> {
+    /// The folder of the attempt.
+    pub handover: &'a Handover,
+    /// What it wants.
+    pub resources: Resources,
+    /// Machines that it should not run on.
+    pub avoid: &'a [String],
 }
 
 /// A job on its way.

@@ -30,6 +30,7 @@ use crate::engine::handover::{self, Done, Handover, Outcome, QueueTask, Submitte
 use crate::engine::inputs::TablesAtHand;
 use crate::engine::job::Job;
 use crate::environment;
+pub use flight::Submission;
 use flight::{Ending, Flight};
 
 /// A queue of other machines.
@@ -51,16 +52,6 @@ pub trait Queue {
 
     /// Removes files of its own whose tasks are all gone.
     fn sweep(&mut self, _jobs: &Path) {}
-}
-
-/// A task to be submitted.
-pub struct Submission<'a> {
-    /// The folder of the attempt.
-    pub handover: &'a Handover,
-    /// What it wants.
-    pub resources: Resources,
-    /// Machines that it should not run on.
-    pub avoid: &'a [String],
 }
 
 /// What a queue says of a task.

@@ -11,6 +11,8 @@ mod lexicon;
 mod lines;
 mod mnist;
 mod opened;
+mod rtf;
+mod spelling;
 mod weights;
 
 use arrow::record_batch::RecordBatch;
@@ -44,6 +46,8 @@ static LOADERS: &[(&str, Loader)] = &[
     ("ptb-zip", lines::ptb_zip),
     ("sick", delimited::sick),
     ("snli", delimited::snli),
+    ("spell-books", spelling::books),
+    ("spell-test", spelling::misspelt),
     ("sst2", delimited::sst2),
     ("sst2-sentences", delimited::sst2_sentences),
     ("wordnet", lexicon::wordnet),
