@@ -201,8 +201,7 @@ fn configure(folder: &Path) {
          SlurmctldLogFile={at}/slurmctld.log\nSlurmdLogFile={at}/slurmd-%n.log\n\
          CommunicationParameters=NoCtldInAddrAny,NoInAddrAny\nProctrackType=proctrack/linuxproc\n\
          TaskPlugin=task/none\nMpiDefault=none\nSwitchType=switch/none\n\
-         JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=1\nJobAcctGatherParams=OverMemoryKill\n\
-         AccountingStorageType=accounting_storage/none\n\
+         JobAcctGatherType=jobacct_gather/none\nAccountingStorageType=accounting_storage/none\n\
          SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\nDefMemPerCPU=500\n\
          SchedulerType=sched/backfill\n\
          SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=2\n\

@@ -98,7 +98,6 @@ fn a_cluster_gives_what_this_machine_gives_whoever_is_killed() {
     daemons_are_killed(&mut cluster);
     a_node_is_drained(&cluster);
     two_drivers(&cluster);
-    out_of_memory(&cluster);
     if let Some(times) = crate::soak::soak() {
         at_random(&mut cluster, times);
         a_time_limit(&cluster);
@@ -185,27 +184,6 @@ fn two_drivers(cluster: &Cluster) {
     }
     assert_eq!(executed(&lab), 6, "nothing ran twice");
     assert_as_here(&lab, &expected);
-}
-
-/// 600 MB, held for some seconds, in a job of 500 MB; the second attempt has a GB.
-fn out_of_memory(cluster: &Cluster) {
-    let lab = sweep(1, 0.1);
-    lab.edit(
-        "sleep 0.1;",
-        "head -c 600000000 /dev/zero | tail | sleep 4;",
-    );
-    lab.edit(
-        "outputs = [\"o\"]",
-        "outputs = [\"o\"]\nresources = { memory = \"500MB\" }",
-    );
-    let ran = run(cluster, &lab);
-    let notes = ran.notes().join("\n");
-    assert!(notes.contains("ran out of memory on n"), "{notes}");
-    assert!(
-        notes.contains("with 500.0 MiB, and gets 1000.0 MiB"),
-        "{notes}"
-    );
-    assert_eq!(ran.printed.code, 0, "{:?}", ran.printed);
 }
 
 /// A sweep of 200 stages, of which somebody is killed again and again; drivers are started again.
