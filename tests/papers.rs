@@ -84,12 +84,7 @@ fn every_paper_runs_small() {
         let report = lab.ablate(&[&smoke[..], &["report"]].concat()).good();
         // Only the warnings that toy data must give.
         let printed = |line: &&str| {
-            let toys = [
-                "the model predicts class",
-                "nothing was learnt",
-                "changed none",
-                "were measured on a single row",
-            ];
+            let toys = ["the model predicts class", "nothing was learnt"];
             toys.iter().any(|words| line.contains(words)) || line.contains("are not graded yet")
         };
         let other: Vec<&str> = report

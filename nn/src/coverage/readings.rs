@@ -74,7 +74,7 @@ pub(super) struct Reading<'a> {
 pub(super) enum Columns {
     /// States of a layer.
     State(usize, StateKind),
-    /// Columns of `[x_t; h_(t-1)]` of a layer from the first on; x_t has so many numbers.
+    /// Columns of `[x_t; h_(t-1)]` of a layer, starting with the first; `width` is the size of x_t.
     Read {
         layer: usize,
         first: usize,

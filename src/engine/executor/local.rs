@@ -1,6 +1,6 @@
 //! Executes jobs on threads of this process.
 //!
-//! Each job runs in a thread pool of its own. If all jobs shared one pool, a thread waiting for part of one stage could
+//! Each job runs in its own thread pool. If all jobs shared one pool, a thread waiting for part of one stage could
 //! pick up another whole stage: an 11-second attack once took 12 minutes because its thread had started a training.
 
 use std::sync::mpsc::{Receiver, Sender, channel};

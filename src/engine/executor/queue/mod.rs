@@ -50,7 +50,7 @@ pub trait Queue {
     /// Ends tasks. What is not known any more has ended.
     fn cancel(&mut self, ids: &[&str]);
 
-    /// Removes files of its own whose tasks are all gone.
+    /// Removes the files that it has written for tasks that no longer exist.
     fn sweep(&mut self, _jobs: &Path) {}
 }
 

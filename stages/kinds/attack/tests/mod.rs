@@ -145,8 +145,8 @@ fn every_attack() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
         ),
     ];
     all.push(("replace-word", vec![("replace", text("nearest"))]));
-    let once = [("place", text("random")), ("max_candidates", Value::Int(1))];
-    all.push(("replace-word", once.to_vec()));
+    let few = [("place", text("random")), ("max_candidates", Value::Int(8))];
+    all.push(("replace-word", few.to_vec()));
     for entry in ATTACKS.iter().map(|attack| attack.entry()) {
         let words = matches!(entry.changes, Changes::Words | Changes::Nothing);
         // There is no language model here: `words` has one, and words that a tagger knows.
@@ -568,8 +568,6 @@ fn padding_is_never_changed() {
                 changed += 1;
             }
         }
-        // One random word in one random place seldom changes a prediction.
-        let seldom = more.iter().any(|(param, _)| *param == "max_candidates");
-        assert!(changed > 0 || name == "none" || seldom, "{name}");
+        assert!(changed > 0 || name == "none", "{name}");
     }
 }
