@@ -16,7 +16,6 @@ pub mod known;
 pub mod lookup;
 pub mod push;
 mod s3;
-mod sigv4;
 pub mod tidy;
 
 use store::Digest;

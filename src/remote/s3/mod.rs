@@ -1,14 +1,19 @@
 //! A remote in a bucket of S3, or of anything that speaks its language. Credentials, region and endpoint come from the
 //! environment or the files that other programs of S3 read; they are never kept and never printed.
 
-use std::collections::HashMap;
-use std::io::Read;
+mod parts;
+mod profile;
+mod sigv4;
+
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use ureq::http::{Response, StatusCode};
 
+use self::profile::Profile;
+use self::sigv4::{Credentials, encoded, sha256};
 use super::bucket::{Body, Bucket, Listed};
-use super::sigv4::{self, Credentials, encoded, sha256};
 
 /// A bucket, and a prefix of names in it.
 pub struct S3 {
@@ -26,9 +31,6 @@ const ATTEMPTS: u32 = 4;
 
 /// The SHA-256 of large bodies is not sent: their own digest is checked whenever they are read.
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
-
-/// The largest body of a request without parts.
-const LARGEST: u64 = 5 << 30;
 
 impl S3 {
     /// The bucket and prefix after `s3://`.
@@ -79,7 +81,7 @@ impl S3 {
         method: &str,
         name: &str,
         query: &str,
-        body: &Body<'_>,
+        body: &Payload<'_>,
     ) -> Result<Answer, String> {
         let mut attempt = 0;
         loop {
@@ -103,7 +105,7 @@ impl S3 {
         method: &str,
         name: &str,
         query: &str,
-        body: &Body<'_>,
+        body: &Payload<'_>,
     ) -> Result<Answer, String> {
         let mut path = format!("/{}", encoded(&self.bucket, false));
         if !name.is_empty() {
@@ -113,8 +115,8 @@ impl S3 {
             );
         }
         let payload = match body {
-            Body::Bytes(bytes) => sha256(bytes),
-            Body::File(_) => UNSIGNED.to_owned(),
+            Payload::Bytes(bytes) => sha256(bytes),
+            Payload::Part(_) => UNSIGNED.to_owned(),
         };
         let time = jiff::Timestamp::now()
             .strftime("%Y%m%dT%H%M%SZ")
@@ -149,14 +151,14 @@ impl S3 {
         }
         let unsent = |error: &dyn std::fmt::Display| format!("cannot be asked: {error}");
         let answer = match (method, body) {
-            ("PUT", Body::Bytes(bytes)) => {
+            ("PUT" | "POST", Payload::Bytes(bytes)) => {
                 let request = request.body(*bytes).map_err(|error| unsent(&error))?;
                 self.agent.run(request)
             }
-            ("PUT", Body::File(path)) => {
-                let file = std::fs::File::open(path).map_err(|error| unsent(&error))?;
-                let length = file.metadata().map_err(|error| unsent(&error))?.len();
-                let request = request.header("content-length", length).body(file);
+            ("PUT", Payload::Part(part)) => {
+                let bytes = part.open().map_err(|error| unsent(&error))?;
+                let request = request.header("content-length", part.length);
+                let request = request.body(ureq::SendBody::from_owned_reader(bytes));
                 self.agent.run(request.map_err(|error| unsent(&error))?)
             }
             _ => self
@@ -166,7 +168,15 @@ impl S3 {
         answer.map_err(|error| unsent(&error))
     }
 
-    /// What an answer that is no success means.
+    /// An answer that is a success.
+    fn granted(&self, what: &str, answer: Answer) -> Result<Answer, String> {
+        match answer.status().is_success() {
+            true => Ok(answer),
+            false => Err(self.refused(what, answer)),
+        }
+    }
+
+    /// What an answer that is not a success means.
     fn refused(&self, what: &str, mut answer: Answer) -> String {
         let status = answer.status();
         let text = answer
@@ -192,7 +202,31 @@ impl S3 {
 
 type Answer = Response<ureq::Body>;
 
-const NOTHING: Body<'static> = Body::Bytes(b"");
+const NOTHING: Payload<'static> = Payload::Bytes(b"");
+
+/// What a request has with it.
+enum Payload<'a> {
+    /// Few bytes.
+    Bytes(&'a [u8]),
+    /// A file, or a part of one.
+    Part(FilePart<'a>),
+}
+
+/// Consecutive bytes of a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct FilePart<'a> {
+    path: &'a Path,
+    from: u64,
+    length: u64,
+}
+
+impl FilePart<'_> {
+    fn open(&self) -> std::io::Result<impl Read + Send + 'static> {
+        let mut file = std::fs::File::open(self.path)?;
+        file.seek(SeekFrom::Start(self.from))?;
+        Ok(file.take(self.length))
+    }
+}
 
 /// Whether the same request may do better in a moment.
 fn is_passing(status: StatusCode) -> bool {
@@ -210,19 +244,24 @@ impl Bucket for S3 {
     }
 
     fn put(&self, name: &str, body: Body<'_>) -> Result<(), String> {
-        if let Body::File(path) = &body {
-            let length = std::fs::metadata(path).map_or(0, |about| about.len());
-            if length > LARGEST {
-                return Err(format!(
-                    "`{name}` has {length} bytes, more than S3 takes in one piece"
-                ));
+        let body = match body {
+            Body::Bytes(bytes) => Payload::Bytes(bytes),
+            Body::File(path) => {
+                let about = std::fs::metadata(path);
+                let about = about.map_err(|error| format!("cannot read `{name}`: {error}"))?;
+                let whole = FilePart {
+                    path,
+                    from: 0,
+                    length: about.len(),
+                };
+                if whole.length > parts::WHOLE {
+                    return self.put_in_parts(name, whole);
+                }
+                Payload::Part(whole)
             }
-        }
-        let answer = self.ask("PUT", name, "", &body)?;
-        match answer.status().is_success() {
-            true => Ok(()),
-            false => Err(self.refused("write", answer)),
-        }
+        };
+        self.granted("write", self.ask("PUT", name, "", &body)?)
+            .map(drop)
     }
 
     fn look(&self, name: &str) -> Result<Option<Listed>, String> {
@@ -303,67 +342,4 @@ fn tag(text: &str, name: &str) -> Option<String> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     let (value, _) = rest.split_once(&format!("</{name}>"))?;
     Some(value.to_owned())
-}
-
-/// What the files `~/.aws/config` and `~/.aws/credentials` say of one profile.
-struct Profile(HashMap<String, String>);
-
-impl Profile {
-    fn read() -> Profile {
-        let named = std::env::var("AWS_PROFILE").unwrap_or_else(|_| "default".to_owned());
-        let home = dirs::home_dir().unwrap_or_default().join(".aws");
-        let place = |variable: &str, name: &str| {
-            std::env::var_os(variable).map_or_else(|| home.join(name), Into::into)
-        };
-        let files = [
-            place("AWS_CONFIG_FILE", "config"),
-            place("AWS_SHARED_CREDENTIALS_FILE", "credentials"),
-        ];
-        let mut values = HashMap::new();
-        for path in files {
-            let text = std::fs::read_to_string(path).unwrap_or_default();
-            values.extend(section(&text, &named));
-        }
-        Profile(values)
-    }
-
-    fn get(&self, name: &str) -> Option<String> {
-        self.0.get(name).cloned()
-    }
-
-    fn credentials(&self) -> Option<(String, String, Option<String>)> {
-        let (id, secret) = (
-            self.get("aws_access_key_id")?,
-            self.get("aws_secret_access_key")?,
-        );
-        Some((id, secret, self.get("aws_session_token")))
-    }
-}
-
-/// The values of `[NAME]` or `[profile NAME]`.
-fn section(text: &str, name: &str) -> HashMap<String, String> {
-    let mut inside = false;
-    let mut values = HashMap::new();
-    for line in text.lines().map(str::trim) {
-        if let Some(head) = line.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
-            let head = head.trim();
-            inside = head == name || head.strip_prefix("profile ").map(str::trim) == Some(name);
-        } else if let Some((key, value)) = line.split_once('=').filter(|_| inside) {
-            values.insert(key.trim().to_owned(), value.trim().to_owned());
-        }
-    }
-    values
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_profile_is_found_in_either_spelling() {
-        let text = "[default]\na = 1\n[profile lab]\na=2\nb = x=y\n";
-        assert_eq!(section(text, "default")["a"], "1");
-        assert_eq!(section(text, "lab")["b"], "x=y");
-        assert!(section(text, "other").is_empty());
-    }
 }

@@ -2,7 +2,7 @@
 
 use ring::{digest, hmac};
 
-use super::keys::hex;
+use crate::remote::keys::hex;
 
 /// Who asks.
 pub struct Credentials {
