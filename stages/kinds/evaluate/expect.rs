@@ -187,6 +187,29 @@ pub fn changes() -> ExpectedOutputs {
     vec![changes::SCHEMA.expected(), positions::SCHEMA.expected()]
 }
 
+/// For `measure = "perturbations"`.
+pub fn perturbations(
+    params: &Params,
+    inputs: &ExpectedInputs<'_>,
+) -> Result<ExpectedOutputs, Mismatch> {
+    let by = super::perturbations::by(params)?;
+    let generated = inputs.of("generated");
+    if let Some(table) = generated.filter(|table| table.has_column(by) == Some(false)) {
+        let message = format!("the input `generated` has no column `{by}`");
+        let help = match nearest(by, table.axes.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("collect the axis: over = [\"{by}\"]"),
+        };
+        return Err(wrong("by", message, help).into());
+    }
+    let columns: Vec<&str> = super::perturbations::COLUMNS
+        .iter()
+        .copied()
+        .chain([by])
+        .collect();
+    Ok(vec![Expected::of_columns(&columns)])
+}
+
 /// For `measure = "attention-bound"`.
 pub fn attention_bound() -> ExpectedOutputs {
     vec![Expected::of_columns(&super::attention_bound::COLUMNS)]

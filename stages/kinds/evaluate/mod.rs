@@ -5,18 +5,21 @@
 //! words nearest to edited ones ([`neighbours`]); `coverage` how much of a network's states rows reach ([`coverage`]);
 //! `perplexity` how well a language model predicts a text ([`perplexity`]); `changes` what attacks do inside a model
 //! ([`changes`]); `attention-bound` is a theorem about attention by Monte Carlo ([`attention_bound`]); `translation` is
-//! BLEU with and without typos ([`translation`]).
+//! BLEU with and without typos ([`translation`]); `perturbations` are directions of embeddings on two principal
+//! components ([`perturbations`]).
 
 mod attention_bound;
 mod bleu;
 mod cells;
 mod changes;
+mod components;
 mod coverage;
 mod expect;
 pub mod metrics;
 mod neighbours;
 mod pca;
 mod perplexity;
+mod perturbations;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -46,7 +49,7 @@ static DESCRIPTION: Description = Description {
             name: "measure",
             ty: Type::Text,
             presence: Presence::Default(|| Value::Text("cells".to_owned())),
-            help: "cells (numbers from tables), pca (texts on two principal components), words (the strongest of each class), neighbours (the words nearest to edited ones), coverage (of a recurrent network's states, by rows), perplexity (of a text, by a language model), changes (what attacks do inside a model), attention-bound (a bound on attention scores, by Monte Carlo) or translation (BLEU with and without typos).",
+            help: "cells (numbers from tables), pca (texts on two principal components), words (the strongest of each class), neighbours (the words nearest to edited ones), coverage (of a recurrent network's states, by rows), perplexity (of a text, by a language model), changes (what attacks do inside a model), attention-bound (a bound on attention scores, by Monte Carlo), translation (BLEU with and without typos) or perturbations (of embeddings, on two principal components).",
             ..Param::PLAIN
         },
         Param {
@@ -129,9 +132,16 @@ static DESCRIPTION: Description = Description {
             "samples",
             1,
             1,
-            "For attention-bound: how often vectors are drawn; default: 10,000. For translation: how many rows, from the first on; default: all.",
+            "For attention-bound: how often vectors are drawn; default: 10,000. For translation: how many rows, from the first on; default: all. For perturbations: how many, evenly sampled; default: 2,000.",
         )
         .optional(),
+        Param {
+            name: "by",
+            ty: Type::Text,
+            presence: Presence::Optional,
+            help: "For perturbations: the column that tells them apart, an axis that is collected.",
+            ..Param::PLAIN
+        },
     ],
     seeded: false,
     role: Role::Results,
@@ -149,6 +159,7 @@ enum Measure {
     Changes,
     AttentionBound,
     Translation,
+    Perturbations,
 }
 
 const MEASURES: &[(&str, Measure)] = &[
@@ -161,6 +172,7 @@ const MEASURES: &[(&str, Measure)] = &[
     ("changes", Measure::Changes),
     ("attention-bound", Measure::AttentionBound),
     ("translation", Measure::Translation),
+    ("perturbations", Measure::Perturbations),
 ];
 
 impl Stage for Evaluate {
@@ -240,6 +252,13 @@ impl Stage for Evaluate {
                     outputs: vec![port("translations", "translations"), port("bleu", "bleu")],
                 }
             }
+            Ok(Measure::Perturbations) => Ports {
+                inputs: Inputs::Named(vec![
+                    port("victim", "weights"),
+                    port("generated", "generated"),
+                ]),
+                outputs: vec![port("scatter", "scatter")],
+            },
             Ok(Measure::AttentionBound) => Ports {
                 inputs: Inputs::Named(Vec::new()),
                 outputs: vec![port("bound", "bound")],
@@ -263,6 +282,7 @@ impl Stage for Evaluate {
             Measure::Changes => ("changes", &[]),
             Measure::AttentionBound => ("attention-bound", &["dims", "samples"]),
             Measure::Translation => ("translation", &["split", "samples"]),
+            Measure::Perturbations => ("perturbations", &["by", "samples"]),
         };
         let idle = |param: &&Param| param.name != "measure" && !read.contains(&param.name);
         for param in DESCRIPTION.params.iter().filter(idle) {
@@ -274,6 +294,7 @@ impl Stage for Evaluate {
             Measure::Cells => cells::check(params),
             Measure::Neighbours => neighbours::pairs(params).map(drop),
             Measure::AttentionBound => attention_bound::dims(params).map(drop),
+            Measure::Perturbations => perturbations::by(params).map(drop),
             _ => Ok(()),
         }
     }
@@ -320,6 +341,7 @@ impl Stage for Evaluate {
             Measure::Changes => Ok(expect::changes()),
             Measure::AttentionBound => Ok(expect::attention_bound()),
             Measure::Translation => Ok(expect::translation()),
+            Measure::Perturbations => expect::perturbations(params, inputs),
         }
     }
 
@@ -344,6 +366,7 @@ impl Stage for Evaluate {
             Measure::Changes => changes::run(task),
             Measure::AttentionBound => attention_bound::run(task),
             Measure::Translation => translation::run(task),
+            Measure::Perturbations => perturbations::run(task),
         }
     }
 }

@@ -456,3 +456,48 @@ fn evaluated_perplexity_is_that_of_training_and_coverage_is_of_any_recurrent_mod
         assert!(covered.last() > covered.first());
     }
 }
+
+#[test]
+fn perturbations_are_projected_with_their_methods() {
+    let tested = TestedText::new();
+    let named = |orientation: &str| {
+        let made = &tested.run(&[("orientation", text(orientation))])["generated"];
+        let names = arrow::array::StringArray::from(vec![orientation; made.num_rows()]);
+        let columns = made.schema();
+        let columns = columns.fields().iter().map(|f| f.name().as_str());
+        let columns = columns.zip(made.columns().iter().cloned());
+        let all = columns.chain([("method", Arc::new(names) as _)]);
+        RecordBatch::try_from_iter(all).unwrap()
+    };
+    let tables = ["state", "cost", "random"].map(named);
+    let collected = arrow::compute::concat_batches(&tables[0].schema(), &tables).unwrap();
+    let by = collected.column_by_name("by").unwrap().as_string::<i32>();
+    let along = by.iter().filter(|by| *by == Some("gradient")).count();
+    let victim = &tested.inputs[0].1;
+    let inputs = [("victim", victim), ("generated", &collected)];
+    let measure = |by: &str, samples: i64| {
+        let given = [
+            ("measure", text("perturbations")),
+            ("by", text(by)),
+            ("samples", Value::Int(samples)),
+        ];
+        run(&Evaluate, &inputs, &given, 0).map(|mut made| made.remove("scatter").unwrap())
+    };
+    let scatter = measure("method", 10_000).unwrap();
+    assert_eq!(
+        scatter.num_rows(),
+        along,
+        "random replacements have no gradient"
+    );
+    for column in ["method", "nearest"] {
+        let names = scatter.column_by_name(column).unwrap().as_string::<i32>();
+        let known = |name| matches!(name, Some("state" | "cost"));
+        assert!(names.iter().all(known) && names.iter().any(|n| n == Some("state")));
+    }
+    assert_eq!(measure("method", 7).unwrap().num_rows(), 7);
+    let refused = measure("family", 7).unwrap_err();
+    assert_eq!(
+        refused.message,
+        "the input `generated` has no column of strings `family`"
+    );
+}

@@ -26,6 +26,7 @@ pub fn make(spec: &FigureSpec, table: &RecordBatch, step: Option<usize>) -> Resu
     };
     match spec.kind {
         Kind::Bars => bars(spec, table, &mut figure)?,
+        Kind::Boxes => boxes(spec, table, &mut figure)?,
         Kind::Lines => plane(spec, table, Mark::Line, &mut figure)?,
         Kind::Path => plane(spec, table, Mark::Path, &mut figure)?,
         Kind::Points => plane(spec, table, Mark::Point, &mut figure)?,
@@ -108,6 +109,28 @@ fn bars(spec: &FigureSpec, table: &RecordBatch, figure: &mut Figure) -> Result<(
     figure
         .drawings
         .extend(draw::bars(&spec.axes(), &along, &series, &[], &[]));
+    Ok(())
+}
+
+fn boxes(spec: &FigureSpec, table: &RecordBatch, figure: &mut Figure) -> Result<(), String> {
+    let (x, y) = (texts(table, &spec.x)?, numbers(table, spec.upward()?)?);
+    let (names, of) = groups(spec, table)?;
+    let mut along = Vec::new();
+    let places: Vec<usize> = x.into_iter().map(|name| place(&mut along, name)).collect();
+    let series = names.into_iter().map(|name| Series {
+        name,
+        values: vec![Vec::new(); along.len()],
+    });
+    let mut series: Vec<Series<Vec<Vec<f64>>>> = series.collect();
+    for (row, value) in y.into_iter().enumerate() {
+        series[of[row]].values[places[row]].extend(value);
+    }
+    too_many(series.len(), figure);
+    series.truncate(SERIES);
+    figure.legend = legend(&series);
+    figure
+        .drawings
+        .extend(draw::boxes(&spec.axes(), &along, &series));
     Ok(())
 }
 

@@ -57,6 +57,8 @@ pub enum Kind {
     /// A bar for each `x`, side by side for each `by`.
     #[default]
     Bars,
+    /// A box of all `y` with the same `x`, side by side for each `by`.
+    Boxes,
     /// A line for each `by`.
     Lines,
     /// A line in the order of the rows: phase plots.
@@ -74,8 +76,9 @@ pub enum Kind {
 }
 
 /// Every kind with the keys that it needs.
-const KINDS: [(&str, Kind, &[&str]); 8] = [
+const KINDS: [(&str, Kind, &[&str]); 9] = [
     ("bars", Kind::Bars, &["x", "y"]),
+    ("boxes", Kind::Boxes, &["x", "y"]),
     ("lines", Kind::Lines, &["x", "y"]),
     ("path", Kind::Path, &["x", "y"]),
     ("points", Kind::Points, &["x", "y"]),

@@ -51,7 +51,13 @@ fn drawn(spec: &FigureSpec, table: &RecordBatch) -> Figure {
 
 #[test]
 fn tidy_tables_become_lines_paths_points_bars_and_grids() {
-    for kind in [Kind::Lines, Kind::Path, Kind::Points, Kind::Bars] {
+    for kind in [
+        Kind::Lines,
+        Kind::Path,
+        Kind::Points,
+        Kind::Bars,
+        Kind::Boxes,
+    ] {
         let by = FigureSpec {
             by: Some("attack".to_owned()),
             ..spec(kind, "size", "success")

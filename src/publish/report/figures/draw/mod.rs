@@ -4,6 +4,7 @@
 //! drawing serves light, dark and print. Legends are the page's, from [`COLOURS`].
 
 mod bars;
+mod boxes;
 mod matrix;
 mod plane;
 
@@ -16,6 +17,7 @@ use crate::results::columns::short;
 use crate::visible::visible;
 
 pub use bars::bars;
+pub use boxes::boxes;
 pub use matrix::matrix;
 pub use plane::{Band, plane_of, plane_with_bands};
 
@@ -240,6 +242,14 @@ mod tests {
                 Mark::Line,
             ),
             matrix(&axes, &evil, &evil, |r, c| Some((r + c) as f64)),
+            boxes(
+                &axes,
+                &evil,
+                &[Series {
+                    name: String::new(),
+                    values: vec![vec![0.5, 0.6, 9.0], vec![]],
+                }],
+            ),
             plane_of(
                 &axes,
                 &[Series {
