@@ -48,7 +48,10 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             continue;
         };
         let handed = match &statuses[n] {
-            InstanceStatus::WillRun(key) => in_queue.get(&key.digest()).map(handed_over_in_words),
+            InstanceStatus::WillRun(key) => {
+                let attempt = in_queue.get(&key.digest());
+                attempt.map(|attempt| handed_over_in_words(&attempt.state))
+            }
             _ => None,
         };
         let (status, why) = handed.unwrap_or((status, why));

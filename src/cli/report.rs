@@ -16,6 +16,7 @@ use crate::diagnostic::{self, Diagnostic, Problems};
 use crate::inspect::ablation::{self, Ablation};
 use crate::inspect::stored;
 use crate::plan;
+use crate::publish::certificate;
 use crate::publish::claims as judging;
 use crate::publish::multiverse::ClaimAcross;
 use crate::publish::report::figures::spec;
@@ -58,6 +59,7 @@ pub fn report(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         claims: judged(&global.file, &store, &run),
         ablations: ablations(&global.file, &store, &run),
         worlds: worlds(&global.file, &store, &run),
+        certificates: certificate::beside(&global.file),
         run,
         figures: &figures,
         examples: arguments.examples,

@@ -262,6 +262,7 @@ mod tests {
     fn job(seed: u64) -> Job {
         Job {
             record: Job::RECORD.to_owned(),
+            label: "stage".to_owned(),
             key: Digest::of(b"key"),
             kind: "broken".to_owned(),
             params: Params::new(),

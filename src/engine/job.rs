@@ -16,6 +16,8 @@ use crate::resolve::{Chosen, Resolved};
 pub struct Job {
     /// The type and version of this record.
     pub record: String,
+    /// The instance as its run calls it: for people alone.
+    pub label: String,
     /// The key of its result.
     pub key: Digest,
     /// The kind, by name.
@@ -63,7 +65,7 @@ pub struct JobPart {
 
 impl Job {
     /// The tag of this version of the record.
-    pub const RECORD: &str = "job/2";
+    pub const RECORD: &str = "job/3";
 
     /// The same for a process that was started in another folder.
     pub fn anywhere(mut self) -> std::io::Result<Job> {
@@ -100,6 +102,7 @@ impl Job {
         });
         Job {
             record: Job::RECORD.to_owned(),
+            label: instance.label.clone(),
             key: resolved.digest,
             kind: plan.decl(n).kind.describe().kind.to_owned(),
             params: instance.params.as_ref().clone(),
@@ -140,6 +143,7 @@ mod tests {
         ];
         let job = Job {
             record: Job::RECORD.to_owned(),
+            label: "stage".to_owned(),
             key: Digest::of(b"key"),
             kind: "sql".to_owned(),
             params: params.map(|(name, value)| (name.to_owned(), value)).into(),

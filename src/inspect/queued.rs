@@ -18,8 +18,17 @@ pub enum QueuedState {
     Done,
 }
 
+/// An attempt that somebody may still wait for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueuedAttempt {
+    /// The stage instance, as its driver calls it.
+    pub stage: String,
+    /// Where it is.
+    pub state: QueuedState,
+}
+
 /// The newest attempt of each key that somebody may still wait for.
-pub fn queued(store: &Store) -> HashMap<Digest, QueuedState> {
+pub fn queued(store: &Store) -> HashMap<Digest, QueuedAttempt> {
     let mut attempts = handover::attempts(&store.root().join("jobs"));
     attempts.sort_by_key(|(_, attempt, _)| *attempt);
     let states = attempts.into_iter().filter_map(|(key, _, handover)| {
@@ -35,7 +44,8 @@ pub fn queued(store: &Store) -> HashMap<Digest, QueuedState> {
             },
             (None, None) => QueuedState::Waiting(handover.submitted().and_then(|it| it.id)),
         };
-        Some((key, state))
+        let stage = task.job.label;
+        Some((key, QueuedAttempt { stage, state }))
     });
     states.collect()
 }

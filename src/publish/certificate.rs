@@ -3,6 +3,7 @@
 //! and check it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -130,6 +131,36 @@ impl Certificate {
             false => Err("is a statement of another kind".to_owned()),
         }
     }
+}
+
+/// A file that should be a certificate.
+pub struct CertificateFile {
+    /// Its name.
+    pub name: String,
+    /// What it says and who signed it, or what is wrong with it.
+    pub read: Result<(Certificate, Vec<PublicKey>), String>,
+}
+
+/// Those beside a pipeline file, by name: `certificate.json` and whatever the folder `certificates` has.
+pub fn beside(pipeline: &Path) -> Vec<CertificateFile> {
+    let own = pipeline.with_file_name("certificate.json");
+    let folder = std::fs::read_dir(pipeline.with_file_name("certificates"));
+    let listed = folder.into_iter().flatten().flatten();
+    let listed = listed.map(|entry| entry.path());
+    let mut paths: Vec<_> = listed
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .collect();
+    paths.sort();
+    let all = [own].into_iter().chain(paths);
+    let read = |path: std::path::PathBuf| {
+        let text = std::fs::read_to_string(&path).ok()?;
+        let name = path.strip_prefix(pipeline.parent()?).unwrap_or(&path);
+        Some(CertificateFile {
+            name: name.display().to_string(),
+            read: Certificate::read(&text),
+        })
+    };
+    all.filter_map(read).collect()
 }
 
 /// What is signed, as DSSE has it: type and payload, each with its length.

@@ -4,12 +4,13 @@
 //! store -> gather (the run as recorded) -> tables, figures, examples, graph, data -> page
 //! ```
 //!
-//! Everything comes from the store; only claims and `figures.toml` are read beside the pipeline
-//! file, by the caller. Text of data sets is hostile: templates escape it, and what the script
+//! Everything comes from the store; only claims, `figures.toml` and certificates are read beside the
+//! pipeline file, by the caller. Text of data sets is hostile: templates escape it, and what the script
 //! shows it shows as text.
 
 pub mod ablations;
 mod cell_source;
+mod certificates;
 mod character_edits;
 pub mod compare;
 mod curve;

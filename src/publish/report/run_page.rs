@@ -9,8 +9,9 @@ use super::lost::{LostResult, lost};
 use super::run_tables::paper_tables;
 use super::summary::{self, ClaimRow};
 use super::tables::PaperTable;
-use super::{ablations, data, examples, graph, page, plain, view, worlds};
+use super::{ablations, certificates, data, examples, graph, page, plain, view, worlds};
 use crate::inspect::ablation::Ablation;
+use crate::publish::certificate::CertificateFile;
 use crate::publish::multiverse::ClaimAcross;
 use crate::results::degenerate;
 use crate::results::recorded::{self, Recorded};
@@ -26,6 +27,8 @@ pub struct ReportRequest<'a> {
     pub ablations: Vec<Ablation>,
     /// What claims say in other worlds, as far as those have been run.
     pub worlds: Vec<ClaimAcross>,
+    /// Certificates beside the pipeline file.
+    pub certificates: Vec<CertificateFile>,
     /// The requested figures.
     pub figures: &'a [FigureSpec],
     /// The most examples that are embedded.
@@ -75,6 +78,7 @@ pub fn make(store: &Store, request: ReportRequest<'_>) -> Result<Report, store::
             claims => page::value(summary::claims(&request.claims)),
             ablations => page::value(request.ablations.iter().map(ablations::view).collect::<Vec<_>>()),
             worlds => page::value(worlds::view(&request.worlds)),
+            certificates => page::value(certificates::view(&request.certificates, &recorded)),
             shaded => tables.iter().any(|table| table.has_paper() && table.is_comparable()),
             small => tables.iter().any(|table| table.has_paper() && !table.is_comparable()),
             tables => page::value(view::tables(&recorded, &tables)),

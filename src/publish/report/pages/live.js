@@ -19,6 +19,16 @@ if (byId("live")) {
       `${run.ran} ran, ${run.cached} cached, ${run.failed} failed, ${run.skipped} skipped; started ${run.started}`;
     const listed = document.querySelector(`[data-run="${run.run}"]`);
     byId("live-stale").hidden = listed !== null && listed.dataset.outcome === run.outcome;
+    const queue = run.queue;
+    byId("live-queue").hidden = !queue;
+    if (queue) {
+      const more = queue.running - queue.jobs.length;
+      byId("live-queued").textContent =
+        `In the queue: ${queue.waiting} waiting, ${queue.running} running, ${queue.done} done and not recorded yet`;
+      byId("live-jobs").replaceChildren(
+        ...queue.jobs.map(([stage, node, since]) => el("li", {}, `${stage} on ${node} since ${since}`)),
+        ...(more > 0 ? [el("li", {}, `and ${more} more`)] : []));
+    }
     byId("live-recent").replaceChildren(...run.recent.map((label) => el("li", {}, label)));
     document.documentElement.dataset.live = `${run.run} ${run.outcome} ${done}`;
   });

@@ -14,6 +14,7 @@ use store::{Run, RunId, Status, Store};
 use super::site::{PageError, Site, beside};
 use crate::config::{self, PipelineRequest};
 use crate::environment::utc as time;
+use crate::inspect::queued::{QueuedState, queued};
 use crate::plan;
 use crate::publish::report::summary::{invocation, outcome};
 use crate::results::find;
@@ -22,6 +23,8 @@ use crate::results::find;
 const EVERY: Duration = Duration::from_millis(300);
 /// How many finished stages are named.
 const RECENT: usize = 8;
+/// How many running jobs are named.
+const JOBS: usize = 20;
 
 /// How a run stands.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,6 +42,20 @@ struct Progress {
     total: Option<usize>,
     /// What was done last.
     recent: Vec<String>,
+    /// What has been handed to a queue and not taken back yet.
+    queue: Option<Queue>,
+}
+
+/// Jobs of a run that other machines execute.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+struct Queue {
+    /// Submitted, and not started.
+    waiting: usize,
+    /// Ended, and not recorded yet.
+    done: usize,
+    /// How many run, and the first of them: stage, machine, since when.
+    running: usize,
+    jobs: Vec<[String; 3]>,
 }
 
 /// What the last look saw.
@@ -121,9 +138,33 @@ fn look(
         skipped: count(Status::Skipped),
         total,
         recent: recent.map(|(_, label)| (*label).to_owned()).collect(),
+        queue: queue(store),
         pipeline: run.pipeline,
     };
     Ok(Some((progress, total)))
+}
+
+/// What a queue has of this store; none if nothing was handed to one.
+fn queue(store: &Store) -> Option<Queue> {
+    let attempts = queued(store);
+    if attempts.is_empty() {
+        return None;
+    }
+    let mut queue = Queue::default();
+    let mut running: Vec<(i64, [String; 3])> = Vec::new();
+    for attempt in attempts.into_values() {
+        match attempt.state {
+            QueuedState::Waiting(_) => queue.waiting += 1,
+            QueuedState::Done => queue.done += 1,
+            QueuedState::Running { node, since } => {
+                running.push((since, [attempt.stage, node, time(since)]));
+            }
+        }
+    }
+    running.sort();
+    queue.running = running.len();
+    queue.jobs = running.into_iter().take(JOBS).map(|(_, job)| job).collect();
+    Some(queue)
 }
 
 /// How many instances the targets of a run have in the current pipeline file.

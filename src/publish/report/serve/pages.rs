@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 
 use super::site::{PageError, Site, beside, problem};
 use super::{connections, guard, live, runs};
+use crate::publish::certificate;
 use crate::publish::report::compare::{self, Side};
 use crate::publish::report::figures::spec;
 use crate::publish::report::run_page::{ReportRequest, make};
@@ -88,6 +89,7 @@ async fn report(
             claims: (site.judge)(&site.file, store, &run),
             ablations: (site.ablations)(&site.file, store, &run),
             worlds: (site.worlds)(&site.file, store, &run),
+            certificates: certificate::beside(&site.file),
             run,
             figures: &figures,
             examples: site.examples,
