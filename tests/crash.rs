@@ -211,7 +211,7 @@ fn a_database_that_is_lost_under_a_run_is_noticed() {
         .edit("LAB", &lab.dir().display().to_string());
         lab.run_with(&["t"]);
         let child = lab.start(&[]);
-        crate::schedule::wait_until(|| lab.path("begun").exists());
+        crate::daemons::wait_until(|| lab.path("begun").exists());
         lose(&lab);
         lab.write("go", "");
         let ran = child.wait_with_output().unwrap();
@@ -242,7 +242,7 @@ fn a_lost_write_ahead_log_is_noticed() {
     )
     .edit("LAB", &lab.dir().display().to_string());
     let child = lab.start(&[]);
-    crate::schedule::wait_until(|| lab.path("begun").exists());
+    crate::daemons::wait_until(|| lab.path("begun").exists());
     for name in ["provenance.db-wal", "provenance.db-shm"] {
         std::fs::remove_file(lab.path(".ablate").join(name)).unwrap();
     }

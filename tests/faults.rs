@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rusqlite::{Connection, OpenFlags};
 
+use crate::daemons::wait_until;
 use crate::lab::{CommandOutput, DEMO, Lab, Ran};
-use crate::schedule::{signal, wait_until};
+use crate::schedule::signal;
 
 /// One stage that two others read.
 const SMALL: &str = include_str!("pipelines/small.toml");

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::daemons::wait_until;
 use crate::lab::{CommandOutput, Lab};
-use crate::schedule::{running_children, signal, wait_until};
+use crate::schedule::{running_children, signal};
 
 /// A stage that takes its time.
 const SLOW: &str =

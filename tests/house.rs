@@ -42,7 +42,7 @@ fn gc_refuses_while_a_run_is_going_on() {
         "[stage.slow]\nkind = \"command\"\nrun = [\"sleep\", \"20\"]\noutputs = [\"o\"]\n",
     );
     let mut child = lab.start(&[]);
-    crate::schedule::wait_until(|| crate::schedule::running_children(child.id()) > 0);
+    crate::daemons::wait_until(|| crate::schedule::running_children(child.id()) > 0);
     let printed = lab.ablate(&["gc"]);
     crate::schedule::signal(child.id(), "INT");
     child.wait().unwrap();

@@ -11,6 +11,7 @@ mod checkpoints;
 mod claims;
 mod command;
 mod crash;
+mod daemons;
 mod data;
 mod degenerate;
 mod draws;

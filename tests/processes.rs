@@ -1,7 +1,8 @@
 //! Several processes on one store.
 
+use crate::daemons::wait_until;
 use crate::lab::{CommandOutput, Lab, Ran};
-use crate::schedule::{running_children, signal, wait_until};
+use crate::schedule::{running_children, signal};
 
 /// One slow stage that leaves a mark each time it is executed.
 fn slow(lab_marks: &str) -> String {

@@ -6,8 +6,9 @@ use std::process::Child;
 
 use serde_json::Value;
 
+use crate::daemons::wait_until;
 use crate::lab::Lab;
-use crate::schedule::{signal, wait_until};
+use crate::schedule::signal;
 
 /// Starts a worker, looks whether it lives, ends it.
 const QUEUE: &str = r#"#!/bin/sh

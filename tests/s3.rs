@@ -3,92 +3,11 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::daemons::seaweed::Server;
 use crate::lab::{CommandOutput, Lab};
-use crate::schedule::wait_until;
-
-/// A server on loopback that ends with the test.
-struct Server {
-    child: Child,
-    endpoint: String,
-    _folder: tempfile::TempDir,
-}
-
-/// Who may do what.
-const IDENTITIES: &str = r#"{ "identities": [
-    { "name": "all", "credentials": [{ "accessKey": "all", "secretKey": "secret-all" }],
-      "actions": ["Admin", "Read", "Write", "List", "Tagging"] },
-    { "name": "no-list", "credentials": [{ "accessKey": "nolist", "secretKey": "secret-nolist" }],
-      "actions": ["Read:bucket", "Write:bucket"] }
-] }"#;
-
-impl Server {
-    fn start() -> Option<Server> {
-        let named = std::env::var("ABLATE_WEED").unwrap_or_else(|_| "weed".to_owned());
-        let asked = Command::new(&named).arg("version").output();
-        if !asked.is_ok_and(|answer| answer.status.success()) {
-            println!("skipped: there is no SeaweedFS (set ABLATE_WEED)");
-            return None;
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let ports: Vec<u16> = {
-            // Its services listen at a second port each, 10,000 above.
-            let free = (20_000..50_000).step_by(7).filter(|port| {
-                let both = [*port, port + 10_000];
-                both.iter()
-                    .all(|it| TcpListener::bind(("127.0.0.1", *it)).is_ok())
-            });
-            let from = std::process::id() as usize % 900;
-            free.skip(from).take(4).collect()
-        };
-        std::fs::write(folder.path().join("s3.json"), IDENTITIES).unwrap();
-        let log = std::fs::File::create(folder.path().join("log")).unwrap();
-        let child = Command::new(named)
-            .current_dir(folder.path())
-            .args([
-                "server",
-                "-dir=.",
-                "-ip=127.0.0.1",
-                "-ip.bind=127.0.0.1",
-                "-s3",
-            ])
-            .args([
-                "-s3.config=s3.json",
-                "-volume.max=20",
-                "-master.volumeSizeLimitMB=64",
-            ])
-            .arg(format!("-master.port={}", ports[0]))
-            .arg(format!("-volume.port={}", ports[1]))
-            .arg(format!("-filer.port={}", ports[2]))
-            .arg(format!("-s3.port={}", ports[3]))
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        let server = Server {
-            child,
-            endpoint: format!("http://127.0.0.1:{}", ports[3]),
-            _folder: folder,
-        };
-        wait_until(|| TcpStream::connect(("127.0.0.1", ports[3])).is_ok());
-        Some(server)
-    }
-
-    fn port(&self) -> u16 {
-        self.endpoint.rsplit(':').next().unwrap().parse().unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// The program as somebody with settings and a store of their own, and with credentials.
 fn ablate(
@@ -174,7 +93,56 @@ fn a_bucket_is_shared_and_never_believed() {
     assert_eq!(digests(&lab, "carl", &at), expected);
 
     cut_connections(&lab, &server, &key, &expected);
+    in_parts(&at);
     writers(&lab, &at, &expected);
+}
+
+/// An object that goes up in parts comes back as it was, and nothing else is left in the bucket.
+fn in_parts(at: &str) {
+    let lab = Lab::new(
+        r#"
+[stage.noise]
+kind = "command"
+run = ["sh", "-c", "cp noise.parquet $ABLATE_OUT/rows.parquet"]
+files = ["noise.parquet"]
+outputs = ["rows"]
+timeout = 120
+"#,
+    );
+    write_noise(&lab.path("noise.parquet"), 9_000_000);
+    let url = "s3://bucket/large";
+    let key = ablate(&lab, "ada", at, ALL, &["key", "new"]).good().stdout;
+    ablate(&lab, "ada", at, ALL, &["remote", "add", "shared", url]).good();
+    ablate(&lab, "ada", at, ALL, &["run", "-q"]).good();
+    ablate(&lab, "ada", at, ALL, &["push", "-q"]).good();
+    let eve = |arguments: &[&str]| ablate(&lab, "eve", at, ALL, arguments).good();
+    eve(&["remote", "add", "shared", url]);
+    eve(&["key", "trust", key.trim(), "--name", "ada", "--commands"]);
+    eve(&["pull", "-q"]);
+    assert_eq!(digests(&lab, "eve", at), digests(&lab, "ada", at));
+    let objects = eve(&["remote", "fsck"]).stdout;
+    assert!(
+        objects.contains(" 1 entries are whole, 0 things are wrong"),
+        "{objects}"
+    );
+}
+
+/// Integers that cannot be compressed.
+fn write_noise(path: &std::path::Path, count: u64) {
+    let mixed = |n: u64| {
+        let n = (n ^ (n >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let n = (n ^ (n >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (n ^ (n >> 31)) as i64
+    };
+    let numbers = (1..=count).map(|n| mixed(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    let numbers = arrow::array::Int64Array::from_iter_values(numbers);
+    let columns = [("x", std::sync::Arc::new(numbers) as _)];
+    let table = arrow::record_batch::RecordBatch::try_from_iter(columns).unwrap();
+    let file = std::fs::File::create(path).unwrap();
+    let writer = parquet::arrow::ArrowWriter::try_new(file, table.schema(), None);
+    let mut writer = writer.unwrap();
+    writer.write(&table).unwrap();
+    writer.close().unwrap();
 }
 
 fn digests(lab: &Lab, who: &str, at: &str) -> std::collections::BTreeMap<String, String> {

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 use std::os::unix::process::ExitStatusExt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::daemons::wait_until;
 use crate::lab::{CommandOutput, Lab, Ran, text};
 
 /// A chain of this many stages: a table, then queries that add one.
@@ -179,15 +180,6 @@ fn a_slow_query_can_be_interrupted() {
 
 fn last_line(lines: &str) -> serde_json::Value {
     serde_json::from_str(lines.lines().last().unwrap()).unwrap()
-}
-
-/// Waits for something that other processes do, for a minute at most.
-pub fn wait_until(mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// How many children a process has.

@@ -1,5 +1,4 @@
-//! A real Slurm of three virtual nodes on loopback, whose daemons are children of the test: it ends with it.
-//! Knows nothing of `ablate`.
+//! A real Slurm of three virtual nodes on loopback, whose daemons are children of the process that starts it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,10 +15,20 @@ pub struct Cluster {
 /// How many nodes there are: n1, n2 and n3.
 const NODES: usize = 3;
 
+/// How it is set up.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// Tasks that an array may have.
+    pub array: usize,
+    /// Seconds for which ended jobs are remembered.
+    pub remembered: usize,
+    /// Processors of each node.
+    pub cpus: usize,
+}
+
 impl Cluster {
-    /// A cluster that forgets jobs after two seconds, has no accounting, and takes four tasks in an array. None where
-    /// Slurm is not installed, or may not be started.
-    pub fn start() -> Option<Cluster> {
+    /// A cluster without accounting. None where Slurm is not installed, or may not be started.
+    pub fn start(limits: Limits) -> Option<Cluster> {
         let installed = ["munged", "slurmctld", "slurmd", "sbatch"]
             .iter()
             .all(|name| is_installed(name));
@@ -30,7 +39,7 @@ impl Cluster {
         let folder = tempfile::Builder::new().prefix("slurm").tempdir().unwrap();
         let at = folder.path();
         open_to_all(at);
-        configure(at);
+        configure(at, limits);
         let munged = munged(at);
         let mut cluster = Cluster {
             munged,
@@ -135,7 +144,7 @@ fn end(child: &mut Child) {
 
 fn start(folder: &Path, program: &str, arguments: &[&str]) -> Child {
     let log = std::fs::File::create(folder.join(format!("{program}.out"))).unwrap();
-    Command::new(program)
+    super::ends_with_this_thread(program)
         .args(arguments)
         .env("SLURM_CONF", folder.join("slurm.conf"))
         .stdin(Stdio::null())
@@ -173,7 +182,7 @@ fn munged(folder: &Path) -> Child {
     ];
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
     let child = start(folder, "munged", &options);
-    crate::schedule::wait_until(|| path("socket").exists());
+    super::wait_until(|| path("socket").exists());
     child
 }
 
@@ -187,7 +196,7 @@ fn ports() -> Vec<u16> {
         .collect()
 }
 
-fn configure(folder: &Path) {
+fn configure(folder: &Path, limits: Limits) {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let host = host.trim().split('.').next().unwrap_or_default().to_owned();
     let ports = ports();
@@ -206,14 +215,17 @@ fn configure(folder: &Path) {
          SchedulerType=sched/backfill\n\
          SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=2\n\
          SlurmdParameters=config_overrides\nReturnToService=2\nSlurmdTimeout=10\nInactiveLimit=0\nKillWait=3\n\
-         MinJobAge=2\nMaxArraySize=4\nMaxJobCount=5000\nJobRequeue=1\n",
+         MinJobAge={remembered}\nMaxArraySize={array}\nMaxJobCount=5000\nJobRequeue=1\n",
         port = ports[0],
+        remembered = limits.remembered,
+        array = limits.array,
         at = folder.display(),
     );
     for (n, port) in ports.iter().enumerate().skip(1) {
         std::fs::create_dir(place(&format!("spool-n{n}"))).unwrap();
         text += &format!(
-            "NodeName=n{n} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 RealMemory=4000 State=UNKNOWN\n"
+            "NodeName=n{n} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=4000 State=UNKNOWN\n",
+            cpus = limits.cpus,
         );
     }
     text += "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n";

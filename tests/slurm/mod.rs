@@ -1,14 +1,20 @@
 //! `--executor slurm` on a real Slurm: what comes out of it is what this machine gives, and nothing runs twice,
 //! whoever is killed. `ABLATE_SOAK=50 cargo test --workspace --test pipelines slurm -- --nocapture` kills at random.
 
-mod cluster;
-
 use std::process::{Child, Command};
 use std::time::Duration;
 
+use crate::daemons::slurm::{Cluster, Limits};
+use crate::daemons::wait_until;
 use crate::lab::{CommandOutput, Lab, Ran};
-use crate::schedule::{signal, wait_until};
-use cluster::Cluster;
+use crate::schedule::signal;
+
+/// Jobs are soon forgotten, and an array takes few of them.
+const LIMITS: Limits = Limits {
+    array: 4,
+    remembered: 2,
+    cpus: 2,
+};
 
 const SLURM: [&str; 2] = ["--executor", "slurm"];
 
@@ -89,7 +95,7 @@ fn assert_as_here(lab: &Lab, here: &std::collections::BTreeMap<String, String>) 
 
 #[test]
 fn a_cluster_gives_what_this_machine_gives_whoever_is_killed() {
-    let Some(mut cluster) = Cluster::start() else {
+    let Some(mut cluster) = Cluster::start(LIMITS) else {
         return;
     };
     undisturbed(&cluster);
