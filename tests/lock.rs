@@ -328,8 +328,20 @@ fn a_certificate_is_checked_by_others() {
         lines[5],
         "ablate: 5 outputs are the same here, 0 different, 0 not here"
     );
+    let page = || {
+        ablate(&["report", "-q"]).good();
+        let html = std::fs::read_to_string(lab.path("report.html")).unwrap();
+        let from = html.find("<section id=\"certificates\"").expect("certificates are shown");
+        html[from..].split("</section>").next().unwrap().to_owned()
+    };
+    let shown = page();
+    assert!(shown.contains("<code>certificate.json</code>"), "{shown}");
+    assert!(shown.contains(&format!("<td>you ({})</td>", key.trim())), "{shown}");
+    assert!(shown.contains("<td>5 the same</td>"), "{shown}");
     // Other results.
     lab.edit("{ x = 2 }", "{ x = 4 }").run();
+    let shown = page();
+    assert!(shown.contains("<strong>5 different</strong>: <code>"), "{shown}");
     let other = ablate(&["certify", "--check", "certificate.json"]);
     assert_eq!(other.code, 1);
     assert!(
@@ -342,6 +354,12 @@ fn a_certificate_is_checked_by_others() {
     let envelope: Value = serde_json::from_str(&text).unwrap();
     let payload = envelope["payload"].as_str().unwrap();
     lab.write("forged.json", &text.replace(&payload[40..44], "AAAA"));
+    std::fs::create_dir(lab.path("certificates")).unwrap();
+    std::fs::copy(lab.path("forged.json"), lab.path("certificates/bob.json")).unwrap();
+    let shown = page();
+    let invalid = "<strong>Not valid: it has a signature that is not ed25519:";
+    assert!(shown.contains("<code>certificates/bob.json</code>"), "{shown}");
+    assert!(shown.contains(invalid), "{shown}");
     let forged = ablate(&["certify", "--check", "forged.json"]);
     assert_eq!(forged.code, 1);
     assert!(

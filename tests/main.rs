@@ -5,6 +5,7 @@ mod ahead;
 mod audit;
 mod axes;
 mod browser;
+mod builds;
 mod cache;
 mod characters;
 mod checkpoints;

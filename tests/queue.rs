@@ -194,6 +194,35 @@ fn an_answer_with_another_nonce_is_not_heard() {
     assert_eq!(lab.rows("slow"), lab.rows("a"));
 }
 
+/// `plan` and the live page say where a queued stage is.
+#[test]
+fn what_is_queued_is_shown() {
+    let Some(mut browser) = crate::browser::Browser::start() else {
+        return;
+    };
+    let lab = lab(TABLE);
+    slow(&lab, 4);
+    let child = started(&lab, &[]);
+    let (folder, _) = worker(&lab);
+    let started: Value =
+        serde_json::from_slice(&std::fs::read(folder.join("started.json")).unwrap()).unwrap();
+    let on = format!("slow on {} since ", started["node"].as_str().unwrap());
+    let server = crate::serve::Server::start(&lab);
+    browser.open(&format!("http://{}/", server.host));
+    browser.until("document.getElementById('live-jobs').childElementCount === 1");
+    let jobs = browser.text("document.getElementById('live-jobs').textContent");
+    assert!(jobs.starts_with(&on), "{jobs}");
+    assert_eq!(
+        browser.text("document.getElementById('live-queued').textContent"),
+        "In the queue: 0 waiting, 1 running, 0 done and not recorded yet"
+    );
+    let printed = lab.ablate(&["plan"]).good().stdout;
+    assert!(printed.contains(&format!("running   slow: {}", &on[5..])), "{printed}");
+    assert!(child.wait_with_output().unwrap().status.success());
+    browser.until("document.getElementById('live-queue').hidden");
+    assert_eq!(browser.errors(), Vec::<String>::new());
+}
+
 #[test]
 fn an_interrupted_run_detaches_or_cancels() {
     let lab = lab(TABLE);
