@@ -331,17 +331,25 @@ fn a_certificate_is_checked_by_others() {
     let page = || {
         ablate(&["report", "-q"]).good();
         let html = std::fs::read_to_string(lab.path("report.html")).unwrap();
-        let from = html.find("<section id=\"certificates\"").expect("certificates are shown");
+        let from = html
+            .find("<section id=\"certificates\"")
+            .expect("certificates are shown");
         html[from..].split("</section>").next().unwrap().to_owned()
     };
     let shown = page();
     assert!(shown.contains("<code>certificate.json</code>"), "{shown}");
-    assert!(shown.contains(&format!("<td>you ({})</td>", key.trim())), "{shown}");
+    assert!(
+        shown.contains(&format!("<td>you ({})</td>", key.trim())),
+        "{shown}"
+    );
     assert!(shown.contains("<td>5 the same</td>"), "{shown}");
     // Other results.
     lab.edit("{ x = 2 }", "{ x = 4 }").run();
     let shown = page();
-    assert!(shown.contains("<strong>5 different</strong>: <code>"), "{shown}");
+    assert!(
+        shown.contains("<strong>5 different</strong>: <code>"),
+        "{shown}"
+    );
     let other = ablate(&["certify", "--check", "certificate.json"]);
     assert_eq!(other.code, 1);
     assert!(
@@ -358,7 +366,10 @@ fn a_certificate_is_checked_by_others() {
     std::fs::copy(lab.path("forged.json"), lab.path("certificates/bob.json")).unwrap();
     let shown = page();
     let invalid = "<strong>Not valid: it has a signature that is not ed25519:";
-    assert!(shown.contains("<code>certificates/bob.json</code>"), "{shown}");
+    assert!(
+        shown.contains("<code>certificates/bob.json</code>"),
+        "{shown}"
+    );
     assert!(shown.contains(invalid), "{shown}");
     let forged = ablate(&["certify", "--check", "forged.json"]);
     assert_eq!(forged.code, 1);

@@ -20,6 +20,7 @@ mod errors;
 mod examples;
 mod exchange;
 mod export;
+mod external;
 mod faults;
 mod file_systems;
 mod forged;

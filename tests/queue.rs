@@ -217,7 +217,10 @@ fn what_is_queued_is_shown() {
         "In the queue: 0 waiting, 1 running, 0 done and not recorded yet"
     );
     let printed = lab.ablate(&["plan"]).good().stdout;
-    assert!(printed.contains(&format!("running   slow: {}", &on[5..])), "{printed}");
+    assert!(
+        printed.contains(&format!("running   slow: {}", &on[5..])),
+        "{printed}"
+    );
     assert!(child.wait_with_output().unwrap().status.success());
     browser.until("document.getElementById('live-queue').hidden");
     assert_eq!(browser.errors(), Vec::<String>::new());

@@ -18,7 +18,7 @@ const PLACES: &[(&str, &str)] = &[
         "vector instructions, after a check at run time",
     ),
     (
-        "stages/kinds/command/enter.rs",
+        "stages/programs/enter.rs",
         "system calls of a child between fork and exec",
     ),
     (

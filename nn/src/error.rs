@@ -69,6 +69,12 @@ pub enum Error {
         /// Attention, states, tokens, ...
         what: &'static str,
     },
+    /// A model that lives in another process did not answer as it should.
+    #[error("{why}")]
+    Outside {
+        /// What happened, for people.
+        why: String,
+    },
     /// A checkpoint of another fit.
     #[error(
         "checkpoint of another fit: {what}: expected {expected}, got {got}. Resume the fit it was made by, or start without it"

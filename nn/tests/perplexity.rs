@@ -1,6 +1,7 @@
 //! Claims about the language model's numbers: perplexity, states and gates beside the equations written out, and
 //! carried states beside one long sequence.
 
+use ndarray::ArrayView2;
 use nn::autodiff::{Params, Tape, Want};
 use nn::batch::{Batch, Example, Sequence, Target};
 use nn::models::{LanguageSpec, Model};
@@ -121,6 +122,44 @@ fn perplexity_states_and_gates_are_those_of_the_equations() {
                 }
             }
         }
+    }
+}
+
+/// Losses and perplexity that PyTorch has with the same weights, stored by `reference/language.py`.
+#[test]
+fn perplexity_is_pytorchs_on_the_same_weights() {
+    let stored: serde_json::Value =
+        serde_json::from_str(include_str!("reference/language.json")).unwrap();
+    let numbers = |list: &serde_json::Value| -> Vec<f64> {
+        let list = list.as_array().unwrap().iter();
+        list.map(|x| x.as_f64().unwrap()).collect()
+    };
+    let text: Vec<u32> = numbers(&stored["text"]).iter().map(|x| *x as u32).collect();
+    let cases = stored["cases"].as_array().unwrap();
+    assert_eq!((text.as_slice(), cases.len()), (&TEXT[..], 2));
+    for case in cases {
+        let (model, mut params) = model(case["tied"].as_bool().unwrap());
+        let names: Vec<String> = model.layout().entries().map(|(n, _)| n.to_owned()).collect();
+        assert_eq!(case["weights"].as_object().unwrap().len(), names.len());
+        for name in &names {
+            let span = model.layout().find(name).unwrap();
+            let values = numbers(&case["weights"][name]);
+            let values: Vec<f32> = values.iter().map(|x| *x as f32).collect();
+            let values = ArrayView2::from_shape((span.rows, span.cols), &values).unwrap();
+            params.set(span, values).unwrap();
+        }
+        let example = Example {
+            input: Sequence::Tokens(TEXT[..11].to_vec()),
+            target: Target::Tokens(TEXT[1..].to_vec()),
+        };
+        let victim = Neural::new(&model, &params).unwrap();
+        let losses = victim.observe(&[&example]).unwrap().remove(0).losses;
+        for (ours, theirs) in losses.iter().zip(numbers(&case["losses"])) {
+            assert!((ours - theirs).abs() < 1e-5, "{ours}, PyTorch has {theirs}");
+        }
+        let theirs = case["perplexity"].as_f64().unwrap();
+        let ours = evaluate_stream(&model, &params, &TEXT, 5).unwrap().loss.exp();
+        assert!((ours - theirs).abs() < 1e-5 * theirs, "{ours}, PyTorch has {theirs}");
     }
 }
 

@@ -11,6 +11,7 @@ pub mod command;
 pub mod dataset;
 pub mod embed;
 pub mod evaluate;
+pub mod external_model;
 pub mod misspell;
 pub mod ngrams;
 pub mod rnn_test;
@@ -32,6 +33,7 @@ pub static STAGES: &[&dyn Stage] = &[
     &embed::Embed,
     &ngrams::Ngrams,
     &train::Train,
+    &external_model::ExternalModel,
     &attack::AttackStage,
     &adversarial_retrain::AdversarialRetrain,
     &rnn_test::RnnTest,

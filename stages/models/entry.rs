@@ -17,7 +17,7 @@ use crate::params::settings::{self, Settings};
 use crate::tables::model_card::ModelCard;
 use crate::tables::sequences::Form;
 use crate::tables::weights::{Numbers, Tensor};
-use crate::{Failure, ParamError};
+use crate::{Failure, ParamError, Task, Watch};
 
 /// How a model describes itself.
 pub struct ModelEntry {
@@ -184,6 +184,18 @@ pub trait ModelKind: Sync {
 pub trait LoadedModel: Send + Sync {
     /// To be queried and attacked.
     fn victim(&self) -> Result<Subject<'_>, Failure>;
+
+    /// Starts what a model needs before it can be queried: a model that lives in a program is asked there.
+    fn start(&self, task: &Task<'_>) -> Result<(), Failure> {
+        let _ = task;
+        Ok(())
+    }
+
+    /// Ends what was started.
+    fn finish(&self, watch: &dyn Watch) -> Result<(), Failure> {
+        let _ = watch;
+        Ok(())
+    }
 
     /// The network, if it is one.
     fn network(&self) -> Option<(&Model, &Params<f32>)> {

@@ -12,7 +12,7 @@ use super::entry::{LoadedModel, ModelTask, Subject};
 use crate::models::failure;
 use crate::tables::model_card::ModelCard;
 use crate::tables::weights;
-use crate::{Failure, models};
+use crate::{Failure, Task, Watch, models};
 
 /// A stored model with its card.
 pub struct Loaded {
@@ -47,6 +47,17 @@ impl Loaded {
         };
         let body = models::of(&card)?.load(&card, &tensors, vectors)?;
         Ok(Loaded { card, body })
+    }
+
+    /// The same, started: for stages that may start programs.
+    pub fn started(self, task: &Task<'_>) -> Result<Loaded, Failure> {
+        self.body.start(task)?;
+        Ok(self)
+    }
+
+    /// Ends what was started. Without it, that ends with this value and leaves no log.
+    pub fn finish(&self, watch: &dyn Watch) -> Result<(), Failure> {
+        self.body.finish(watch)
     }
 
     /// A classifier, to be queried and attacked.

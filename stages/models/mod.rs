@@ -3,6 +3,7 @@
 mod char_cnn;
 mod embedding;
 pub mod entry;
+pub mod external;
 mod gru;
 mod kim_cnn;
 pub mod loaded;
@@ -46,9 +47,12 @@ pub static MODELS: &[&dyn ModelKind] = &[
     &transformer_seq2seq::TransformerSeq2seq,
 ];
 
+/// Models that are not trained here.
+pub static OUTSIDE: &[&dyn ModelKind] = &[&external::External];
+
 /// The model of that name.
 pub fn find(name: &str) -> Option<&'static dyn ModelKind> {
-    let mut all = MODELS.iter().copied();
+    let mut all = MODELS.iter().chain(OUTSIDE).copied();
     all.find(|model| model.entry().name == name)
 }
 
@@ -89,7 +93,8 @@ pub fn pairs_help() -> String {
 /// The model that completed parameters name.
 pub fn chosen(params: &Params) -> Result<&'static dyn ModelKind, ParamError> {
     let name = Settings(params).text("model").unwrap_or_default();
-    find(name).ok_or_else(|| settings::unknown("model", name, names(|_| true).into_iter()))
+    let trained = find(name).filter(|_| name != external::NAME);
+    trained.ok_or_else(|| settings::unknown("model", name, names(|_| true).into_iter()))
 }
 
 /// Looks at the parameters of the model that is chosen.
@@ -274,7 +279,7 @@ pub fn files(inputs: &ExpectedInputs<'_>, ports: &[&str]) -> Vec<&'static str> {
         let known = inputs.of(port).and_then(|weights| weights.model.as_ref());
         match known.and_then(|model| find(&model.name)) {
             Some(model) => files.push(model.entry().file),
-            None => files.extend(MODELS.iter().map(|model| model.entry().file)),
+            None => files.extend(MODELS.iter().chain(OUTSIDE).map(|model| model.entry().file)),
         }
     }
     files.sort_unstable();

@@ -43,7 +43,7 @@ pub fn to_safetensors(table: &RecordBatch) -> Result<Vec<u8>, Failure> {
     let (_, tensors) = weights::read(table)?;
     let bytes = |tensor: &Tensor| match &tensor.numbers {
         Numbers::Single(numbers) => numbers.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Numbers::Double(_) => Vec::new(),
+        Numbers::Double(_) | Numbers::Bytes(_) => Vec::new(),
     };
     let data: Vec<(&str, [usize; 2], Vec<u8>)> = tensors
         .iter()

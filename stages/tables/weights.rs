@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, FixedSizeListArray, Float32Array, Float64Array, Int32Array,
-    ListArray, StringArray,
+    LargeBinaryArray, ListArray, StringArray,
 };
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Int32Type, Metadata, Schema};
@@ -24,6 +24,8 @@ pub enum Numbers {
     Single(Vec<f32>),
     /// 64 bits.
     Double(Vec<f64>),
+    /// Bytes of a file, of models that live in a program.
+    Bytes(Vec<u8>),
 }
 
 /// A named tensor.
@@ -40,7 +42,7 @@ pub struct Tensor {
 table!("weights", "train", "A row for each tensor, in the order of names. The metadata (`ablate.model`) is the model card.", {
     NAME = "name": "string", "The name of the tensor.";
     SHAPE = "shape": "two int32", "Rows and columns.";
-    VALUES = "values": "list of float32, float64", "The numbers, row after row: 32-bit floats of networks, 64-bit ones of naive Bayes and linear machines.";
+    VALUES = "values": "list of float32, float64", "The numbers, row after row: 32-bit floats of networks, 64-bit ones of naive Bayes and linear machines; of external models the bytes of their files.";
 });
 
 /// The metadata key of the card.
@@ -61,6 +63,9 @@ pub fn table(card: &ModelCard, tensors: &[Tensor]) -> RecordBatch {
         Arc::new(Int32Array::from(shape)),
         None,
     );
+    if let Some(files) = files(&tensors) {
+        return described(card, names, shape, files);
+    }
     let double = tensors
         .iter()
         .any(|t| matches!(t.numbers, Numbers::Double(_)));
@@ -72,12 +77,13 @@ pub fn table(card: &ModelCard, tensors: &[Tensor]) -> RecordBatch {
         let all = tensors.iter().flat_map(|t| match &t.numbers {
             Numbers::Single(v) => v.iter().map(|x| f64::from(*x)).collect(),
             Numbers::Double(v) => v.clone(),
+            Numbers::Bytes(_) => Vec::new(),
         });
         Arc::new(Float64Array::from_iter_values(all))
     } else {
         let all = tensors.iter().flat_map(|t| match &t.numbers {
             Numbers::Single(v) => v.as_slice(),
-            Numbers::Double(_) => &[],
+            Numbers::Double(_) | Numbers::Bytes(_) => &[],
         });
         Arc::new(Float32Array::from_iter_values(all.copied()))
     };
@@ -87,13 +93,33 @@ pub fn table(card: &ModelCard, tensors: &[Tensor]) -> RecordBatch {
         numbers,
         None,
     );
+    described(card, names, shape, Arc::new(values))
+}
+
+fn described(
+    card: &ModelCard,
+    names: StringArray,
+    shape: FixedSizeListArray,
+    values: ArrayRef,
+) -> RecordBatch {
     let columns: Vec<(&str, ArrayRef)> = vec![
         (NAME, Arc::new(names)),
         (SHAPE, Arc::new(shape)),
-        (VALUES, Arc::new(values)),
+        (VALUES, values),
     ];
     let card = (CARD.to_owned(), card.text().to_owned());
     with_metadata(columns, [card].into_iter().collect())
+}
+
+/// The bytes of files, if these are files.
+fn files(tensors: &[&Tensor]) -> Option<ArrayRef> {
+    let bytes = |tensor: &&Tensor| match &tensor.numbers {
+        Numbers::Bytes(bytes) => Some(bytes.clone()),
+        _ => None,
+    };
+    let files: Option<Vec<Vec<u8>>> = tensors.iter().map(bytes).collect();
+    let files = files.filter(|files| !files.is_empty())?;
+    Some(Arc::new(LargeBinaryArray::from_iter_values(files)))
 }
 
 /// A table of columns that may be null, with metadata.
@@ -122,6 +148,10 @@ pub fn read(table: &RecordBatch) -> Result<(ModelCard, BTreeMap<String, Tensor>)
     let shapes = table.column_by_name(SHAPE);
     let shapes = shapes.and_then(|c| c.as_fixed_size_list_opt());
     let values = table.column_by_name(VALUES);
+    let bytes = values.and_then(|c| c.as_binary_opt::<i64>());
+    if let (Some(names), Some(bytes)) = (names, bytes) {
+        return Ok((card, of_files(names, bytes)));
+    }
     let values = values.and_then(|c| c.as_list_opt::<i32>());
     let (Some(names), Some(shapes), Some(values)) = (names, shapes, values) else {
         return Err(wrong("it has no columns name, shape and values"));
@@ -158,6 +188,19 @@ pub fn read(table: &RecordBatch) -> Result<(ModelCard, BTreeMap<String, Tensor>)
     Ok((card, tensors))
 }
 
+fn of_files(names: &StringArray, bytes: &LargeBinaryArray) -> BTreeMap<String, Tensor> {
+    let file = |row: usize| {
+        let (name, bytes) = (names.value(row).to_owned(), bytes.value(row).to_vec());
+        let tensor = Tensor {
+            name: name.clone(),
+            shape: [1, bytes.len()],
+            numbers: Numbers::Bytes(bytes),
+        };
+        (name, tensor)
+    };
+    (0..names.len()).map(file).collect()
+}
+
 /// The digest of a table of vectors: it ties a model to what it was trained with.
 pub fn digest(vectors: &[f32]) -> String {
     let bytes: Vec<u8> = vectors.iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -179,6 +222,7 @@ pub fn to_safetensors(table: &RecordBatch) -> Result<Vec<u8>, Failure> {
                     safetensors::Dtype::F64,
                     v.iter().flat_map(|x| x.to_le_bytes()).collect(),
                 ),
+                Numbers::Bytes(v) => (safetensors::Dtype::U8, v.clone()),
             };
             (t.name, t.shape.to_vec(), dtype, bytes)
         })

@@ -85,7 +85,7 @@ impl AttackInputs {
     /// From the inputs of the stage.
     pub fn open(task: &Task<'_>) -> Result<AttackInputs, Failure> {
         let connected = task.inputs.get("vectors").map(vectors::read).transpose()?;
-        let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?;
+        let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?.started(task)?;
         let bayes = task.inputs.get("bayes");
         let bayes = bayes.map(|table| Loaded::open(table, None)).transpose()?;
         if let Some(other) = bayes.as_ref().filter(|loaded| loaded.bayes().is_none()) {

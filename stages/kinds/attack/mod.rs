@@ -299,6 +299,7 @@ impl Stage for AttackStage {
             let table = traces::table(stage.loaded(), outcomes)?;
             outputs.insert("traces".to_owned(), table);
         }
+        stage.loaded().finish(task.watch)?;
         Ok(outputs)
     }
 }

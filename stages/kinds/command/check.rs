@@ -1,95 +1,17 @@
-//! What can be said of a command before it runs: names that would leave its folder, empty
-//! programs, variables that no environment can hold.
+//! What can be said of a command before it runs: of its program, and of the tables that it should make.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path};
 
-use store::{Params, Value};
+use store::Params;
 
-use super::params::texts;
 use crate::ParamError;
+use crate::programs::check::{error, is_name, program};
+use crate::programs::params::texts;
 
+/// Refuses parameters with which it cannot run.
 pub fn params(params: &Params) -> Result<(), ParamError> {
-    let run = texts(params, "run");
-    if run.first().is_none_or(String::is_empty) {
-        return Err(error(
-            "run",
-            "no program to run".into(),
-            "write run = [\"program\", \"argument\"]",
-        ));
-    }
-    if run.iter().any(|argument| argument.contains('\0')) {
-        return Err(error(
-            "run",
-            "an argument holds a NUL character".into(),
-            "no program can receive it",
-        ));
-    }
-    outputs(&texts(params, "outputs"))?;
-    for file in texts(params, "files") {
-        if !stays_inside(&file) {
-            return Err(error(
-                "files",
-                format!("`{file}` is not a name inside the pipeline's folder"),
-                "use a relative name without `..`; copy or link the file beside the pipeline",
-            ));
-        }
-    }
-    for (name, value) in params
-        .get("env")
-        .and_then(Value::as_table)
-        .into_iter()
-        .flatten()
-    {
-        if name.is_empty()
-            || name.contains(['=', '\0'])
-            || value.as_text().is_some_and(|v| v.contains('\0'))
-        {
-            return Err(error(
-                "env",
-                format!("`{name}` cannot be an environment variable"),
-                "use letters, digits and `_`",
-            ));
-        }
-    }
-    if texts(params, "environment")
-        .iter()
-        .any(|name| name.trim_end_matches('/').is_empty() || name.contains('\0'))
-    {
-        return Err(error(
-            "environment",
-            "an environment has no name".into(),
-            "write environment = [\".venv\"]",
-        ));
-    }
-    if let Some(Value::Float(gigabytes)) = params.get("memory")
-        && !(*gigabytes > 0.0 && gigabytes.is_finite())
-    {
-        return Err(error(
-            "memory",
-            format!("`memory` is {gigabytes:?} GB"),
-            "write gigabytes, more than 0",
-        ));
-    }
-    if let Some(Value::Int(most)) = params.get("processes")
-        && *most < 1
-    {
-        return Err(error(
-            "processes",
-            format!("`processes` is {most}"),
-            "it must be at least 1: the program itself",
-        ));
-    }
-    match params.get("timeout") {
-        // A year is more than any run, and less than what clocks overflow at.
-        Some(Value::Float(seconds)) if *seconds > 0.0 && *seconds <= 31_536_000.0 => Ok(()),
-        Some(Value::Float(seconds)) => Err(error(
-            "timeout",
-            format!("`timeout` is {seconds:?} seconds"),
-            "write seconds, more than 0 and at most a year",
-        )),
-        _ => Ok(()),
-    }
+    program(params)?;
+    outputs(&texts(params, "outputs"))
 }
 
 fn outputs(names: &[String]) -> Result<(), ParamError> {
@@ -120,32 +42,10 @@ fn outputs(names: &[String]) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// Whether a name is a plain word, safe as a file name: `[A-Za-z_][A-Za-z0-9_-]*`.
-pub fn is_name(name: &str) -> bool {
-    let start = |c: char| c.is_ascii_alphabetic() || c == '_';
-    name.starts_with(start)
-        && name
-            .chars()
-            .all(|c| start(c) || c.is_ascii_digit() || c == '-')
-}
-
-/// Whether a name is relative and never climbs.
-pub fn stays_inside(name: &str) -> bool {
-    let mut parts = Path::new(name).components().peekable();
-    let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-    parts.peek().is_some() && parts.all(plain) && !name.contains('\0')
-}
-
-fn error(param: &'static str, message: String, help: &str) -> ParamError {
-    ParamError {
-        param,
-        message,
-        help: Some(help.to_owned()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use store::Value;
+
     use super::*;
 
     fn message(overrides: &[(&str, Value)]) -> Option<String> {

@@ -1,26 +1,14 @@
 //! `command`: any program that reads Parquet files and writes Parquet files.
 //!
 //! The door for other languages. The program runs in its own empty folder, with a clean
-//! environment and nothing but what the stage declares: [`sandbox`] lays that out, [`child`]
-//! runs it, [`log`] keeps what it printed, [`outputs`] takes what it made.
+//! environment and nothing but what the stage declares, as [`crate::programs`] has it; [`outputs`]
+//! takes what it made.
 
-mod cgroup;
 mod check;
-mod child;
-mod confine;
-mod enter;
-pub mod environment;
-mod log;
 mod outputs;
-mod params;
-mod program;
-mod sandbox;
-mod stray;
-mod system;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -29,14 +17,12 @@ use store::{Params, Value};
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::Determinism;
 use crate::contract::role::Role;
+use crate::programs::child::{self, End};
+use crate::programs::params::{self, texts, timeout};
+use crate::programs::program::{self, Program};
+use crate::programs::sandbox::{self, Limits, Sandbox};
+use crate::programs::{confine, log};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
-use child::End;
-use params::{texts, timeout};
-use program::Program;
-use sandbox::{Limits, Sandbox};
-
-pub use child::kill_all;
-pub use confine::disable_sandbox;
 
 /// The kind `command`.
 pub struct Command;
@@ -45,20 +31,8 @@ static DESCRIPTION: Description = Description {
     kind: "command",
     summary: "Runs a program that reads Parquet inputs and writes Parquet outputs.",
     params: &[
-        Param {
-            name: "run",
-            ty: Type::Texts,
-            presence: Presence::Required,
-            help: "The program and its arguments. No shell: write [\"sh\", \"-c\", \"…\"] for one.",
-            ..Param::PLAIN
-        },
-        Param {
-            name: "files",
-            ty: Type::Files,
-            presence: Presence::Default(|| Value::List(Vec::new())),
-            help: "Files and folders that the program needs; copied to its folder, hashed with the key.",
-            ..Param::PLAIN
-        },
+        params::RUN,
+        params::FILES,
         Param {
             name: "outputs",
             ty: Type::Texts,
@@ -66,48 +40,12 @@ static DESCRIPTION: Description = Description {
             help: "The tables that it writes, each to $ABLATE_OUT/<name>.parquet.",
             ..Param::PLAIN
         },
-        Param {
-            name: "env",
-            ty: Type::TextTable,
-            presence: Presence::Default(|| Value::Table(BTreeMap::new())),
-            help: "Environment variables; only PATH is inherited.",
-            ..Param::PLAIN
-        },
-        Param {
-            name: "environment",
-            ty: Type::Texts,
-            presence: Presence::Default(|| Value::List(Vec::new())),
-            help: "Folders with programs and packages, such as a virtual environment; hashed with the key.",
-            ..Param::PLAIN
-        },
-        Param {
-            name: "network",
-            ty: Type::Bool,
-            presence: Presence::Default(|| Value::Bool(false)),
-            help: "Whether the program may use the network; audits list it as a doubt.",
-            ..Param::PLAIN
-        },
-        Param {
-            name: "memory",
-            ty: Type::Float,
-            presence: Presence::Optional,
-            help: "Memory limit in GB; default: the memory of the machine. Not in the key.",
-            ..Param::PLAIN
-        },
-        Param {
-            name: "processes",
-            ty: Type::Int,
-            presence: Presence::Default(|| Value::Int(4096)),
-            help: "Maximum number of processes and threads. Not in the key.",
-            ..Param::PLAIN
-        },
-        Param {
-            name: "timeout",
-            ty: Type::Float,
-            presence: Presence::Default(|| Value::Float(3600.0)),
-            help: "Seconds after which the program is stopped and the stage fails. Not in the key.",
-            ..Param::PLAIN
-        },
+        params::ENV,
+        params::ENVIRONMENT,
+        params::NETWORK,
+        params::MEMORY,
+        params::PROCESSES,
+        params::TIMEOUT,
     ],
     seeded: true,
     role: Role::Program,
@@ -133,11 +71,7 @@ impl Stage for Command {
     }
 
     fn environments<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
-        let names = params.get("environment").and_then(Value::as_list);
-        let names = names.unwrap_or_default().iter();
-        names
-            .filter_map(|name| Some(("environment", name.as_text()?)))
-            .collect()
+        params::environments(params)
     }
 
     fn limits(&self) -> &'static [&'static str] {

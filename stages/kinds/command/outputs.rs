@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::log::Log;
+use crate::programs::log::Log;
 use crate::{Failure, Outputs, Watch};
 
 /// Reads every declared output.

@@ -45,7 +45,7 @@ use row::{Report, Row};
 pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replayed, Failure> {
     let table = Examples::read(&outputs["examples"])?;
     let connected = task.inputs.get("vectors").map(vectors::read).transpose()?;
-    let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?;
+    let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?.started(task)?;
     let rows = pairs::read_joined(&task.inputs["rows"])?;
     pairs::agree(rows.separator, loaded.card.separator())?;
     let settings = Settings(task.params);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,7 @@ pub fn run(
     watch: &dyn Watch,
 ) -> Result<(End, Usage), Failure> {
     let started = Instant::now();
-    let mut group = Group::spawn(sandbox, program, argv, watch)?;
+    let mut group = Group::spawn(sandbox, program, argv, Channels::Log, watch)?;
     let mut told = started;
     let mut pause = Pause::default();
     let end = loop {
@@ -125,8 +125,17 @@ impl Pause {
     }
 }
 
+/// Where a program's standard input and output go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Channels {
+    /// Nothing comes in, and what it prints is its log.
+    Log,
+    /// Both are pipes to us; only standard error is its log.
+    Pipes,
+}
+
 /// A running process group, named by its leader.
-struct Group {
+pub struct Group {
     pid: Pid,
     /// Gone once it is reaped: then its number may belong to somebody else.
     leader: Option<Child>,
@@ -135,10 +144,12 @@ struct Group {
 }
 
 impl Group {
-    fn spawn(
+    /// Starts a program, confined to its sandbox.
+    pub fn spawn(
         sandbox: &Sandbox,
         program: &Program,
         argv: &[String],
+        channels: Channels,
         watch: &dyn Watch,
     ) -> Result<Group, Failure> {
         let command = || {
@@ -152,10 +163,14 @@ impl Group {
                 .current_dir(&sandbox.work)
                 .env_clear()
                 .envs(&sandbox.env)
-                .stdin(Stdio::null())
                 // One file for both, so that lines keep the order in which they were printed.
-                .stdout(sandbox.log.try_clone()?)
                 .stderr(sandbox.log.try_clone()?);
+            match channels {
+                Channels::Log => command
+                    .stdin(Stdio::null())
+                    .stdout(sandbox.log.try_clone()?),
+                Channels::Pipes => command.stdin(Stdio::piped()).stdout(Stdio::piped()),
+            };
             Ok(command)
         };
         let groups = Groups::new(sandbox.limits.memory, sandbox.limits.processes);
@@ -172,8 +187,14 @@ impl Group {
         })
     }
 
+    /// The pipes to its standard input and from its standard output, once.
+    pub fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
+        let leader = self.leader.as_mut()?;
+        leader.stdin.take().zip(leader.stdout.take())
+    }
+
     /// Whether the leader has ended. It is not reaped yet, so the group keeps its number.
-    fn has_exited(&self) -> Result<bool, Failure> {
+    pub fn has_exited(&self) -> Result<bool, Failure> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         match waitid(WaitId::Pid(self.pid), options) {
             Ok(status) => Ok(status.is_some()),
@@ -183,7 +204,7 @@ impl Group {
     }
 
     /// Asks the group to end, and waits for its leader until the grace is over.
-    fn terminate(&self) -> Result<(), Failure> {
+    pub fn terminate(&self) -> Result<(), Failure> {
         let _ = kill_process_group(self.pid, Signal::TERM);
         let asked = Instant::now();
         let mut pause = Pause::default();
@@ -194,7 +215,7 @@ impl Group {
     }
 
     /// Ends what is left of the group, then reaps the leader.
-    fn finish(&mut self) -> Result<(ExitStatus, Usage), Failure> {
+    pub fn finish(&mut self) -> Result<(ExitStatus, Usage), Failure> {
         let _ = kill_process_group(self.pid, Signal::KILL);
         let leader = self.leader.take().expect("a group is finished once");
         running().remove(&self.pid.as_raw_nonzero().get());

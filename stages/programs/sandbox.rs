@@ -206,13 +206,8 @@ pub fn check_environment(name: &str, file: &SourceFile<'_>) -> Result<(), Failur
     .at("environment"))
 }
 
-/// Copies a declared file. What is compared with the key is what the program will read.
-fn copy_verified(name: &str, file: &SourceFile<'_>, work: &Path) -> Result<(), Failure> {
-    if !stays_inside(name) {
-        return Err(
-            Failure::new(format!("`{name}` is not a name inside the stage's folder")).at("files"),
-        );
-    }
+/// The contents of a declared file, if they are what the key says.
+pub fn verified(name: &str, file: &SourceFile<'_>) -> Result<Vec<u8>, Failure> {
     let unreadable = |e: std::io::Error| {
         Failure::new(format!("cannot read {}: {e}", file.path.display()))
             .help("it could be read when the pipeline was planned: was it moved?")
@@ -226,6 +221,17 @@ fn copy_verified(name: &str, file: &SourceFile<'_>, work: &Path) -> Result<(), F
                 .at("files"),
         );
     }
+    Ok(bytes)
+}
+
+/// Copies a declared file. What is compared with the key is what the program will read.
+fn copy_verified(name: &str, file: &SourceFile<'_>, work: &Path) -> Result<(), Failure> {
+    if !stays_inside(name) {
+        return Err(
+            Failure::new(format!("`{name}` is not a name inside the stage's folder")).at("files"),
+        );
+    }
+    let bytes = verified(name, file)?;
     let target = work.join(name);
     if let Some(parent) = target.parent() {
         fs::create_dir_all(parent).map_err(|e| failed("make", parent, &e))?;

@@ -1,0 +1,235 @@
+//! `external-model`: a model in a program of the user, to be attacked like any other.
+//!
+//! Its output `weights` has the program's files and how it is started; the stage starts it once, asks it about some
+//! rows twice, and refuses a model that does not answer, or answers differently the second time.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use nn::batch::{Example, Sequence};
+use store::{Params, Value};
+
+use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
+use crate::contract::determinism::Determinism;
+use crate::contract::expected::{
+    Expected, ExpectedInputs, ExpectedModel, ExpectedOutputs, ExpectedRows, Mismatch,
+};
+use crate::contract::follow::{Follow, Takes};
+use crate::contract::role::Role;
+use crate::fingerprint::{self, Code};
+use crate::models;
+use crate::models::external::{self, ExternalSpec};
+use crate::models::loaded::{Loaded, accuracy, probabilities};
+use crate::params::settings::{Settings, failure};
+use crate::programs::{check, params};
+use crate::tables::sequences::SequenceTable;
+use crate::tables::{vocabulary, weights};
+use crate::{Failure, Outputs, ParamError, Stage, Task};
+
+/// The kind `external-model`.
+pub struct ExternalModel;
+
+static DESCRIPTION: Description = Description {
+    kind: "external-model",
+    summary: "A model in a program of yours, in any language, to be attacked like any other.",
+    params: &[
+        params::RUN,
+        params::FILES,
+        Param::int("classes", 2, 2, "How many classes it predicts.").required(),
+        Param::choice(
+            "reads",
+            &["text", "tokens"],
+            "What it is sent: texts (words of the vocabulary, with spaces between them) or lists of token ids.",
+        ),
+        Param::int("batch", 64, 1, "How many items are sent in one request."),
+        params::ENV,
+        params::ENVIRONMENT,
+        params::NETWORK,
+        Param {
+            name: "memory",
+            ty: Type::Float,
+            presence: Presence::Optional,
+            help: "Memory limit in GB; default: the memory of the machine.",
+            ..Param::PLAIN
+        },
+        Param::int(
+            "processes",
+            4096,
+            1,
+            "Maximum number of processes and threads.",
+        ),
+        Param::float(
+            "timeout",
+            600.0,
+            (0.001, 31_536_000.0),
+            "Seconds for one answer, and for its start.",
+        ),
+    ],
+    seeded: false,
+    role: Role::Program,
+};
+
+impl Stage for ExternalModel {
+    fn describe(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn ports(&self, params: &Params) -> Ports {
+        let port = |name: &str, holds, required| Port {
+            name: name.to_owned(),
+            holds,
+            required,
+        };
+        let texts = Settings(params).text("reads") != Some("tokens");
+        Ports {
+            inputs: Inputs::Named(vec![
+                port("rows", "tokens", true),
+                port("vocab", "vocab", texts),
+            ]),
+            outputs: vec![port("weights", "weights", true)],
+        }
+    }
+
+    fn check(&self, params: &Params) -> Result<(), ParamError> {
+        check::program(params)
+    }
+
+    fn environments<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
+        params::environments(params)
+    }
+
+    fn follows(&self, params: &Params) -> Vec<Follow> {
+        let vocab = Follow {
+            port: "vocab",
+            of: "rows",
+            takes: Takes::Output("vocab"),
+        };
+        match Settings(params).text("reads") {
+            Some("tokens") => Vec::new(),
+            _ => vec![vocab],
+        }
+    }
+
+    fn code(&self, _: &Params, _: &ExpectedInputs<'_>) -> Code {
+        let own = models::find(external::NAME).map(|model| model.entry().file);
+        fingerprint::with_chosen(DESCRIPTION.kind, &own.into_iter().collect::<Vec<_>>())
+    }
+
+    fn expect(
+        &self,
+        params: &Params,
+        inputs: &ExpectedInputs<'_>,
+    ) -> Result<ExpectedOutputs, Mismatch> {
+        let tokens = |rows| matches!(rows, ExpectedRows::Tokens { .. });
+        inputs.one_text("rows")?;
+        inputs.hold("rows", "an external model", "tokens", tokens)?;
+        inputs.same_texts("vocab")?;
+        let model = ExpectedModel {
+            name: external::NAME.to_owned(),
+            outside_vectors: false,
+            steps: false,
+            reads: inputs.of("rows").and_then(|rows| rows.rows),
+            classes: Settings(params).maybe_int("classes"),
+        };
+        Ok(vec![Expected {
+            model: Some(model),
+            ..Expected::default()
+        }])
+    }
+
+    fn determinism(&self, _: &Params) -> Determinism {
+        Determinism::Outside
+    }
+
+    fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
+        let spec = spec(task).map_err(failure)?;
+        let rows = SequenceTable::read(&task.inputs["rows"])?;
+        let words = task.inputs.get("vocab").filter(|_| spec.texts);
+        let words = words.map(|table| vocabulary::words(table, "vocab"));
+        let words = words.transpose()?;
+        let listed = task.inputs.get("vocab").and_then(vocabulary::listed);
+        vocabulary::agree(rows.form.words(), listed.as_deref(), "vocab")?;
+        let words: Option<Vec<String>> =
+            words.map(|words| words.iter().flatten().map(str::to_owned).collect());
+        let files = files(task)?;
+        let (card, tensors) = external::stored(&spec, files, words.as_deref(), rows.form.words());
+        let table = weights::table(&card, &tensors);
+        let loaded = Loaded::open(&table, None)?.started(task)?;
+        try_out(&loaded, &rows, &spec, task)?;
+        loaded.finish(task.watch)?;
+        Ok([("weights".to_owned(), table)].into())
+    }
+}
+
+/// How it is started, from checked parameters.
+fn spec(task: &Task<'_>) -> Result<ExternalSpec, ParamError> {
+    let settings = Settings(task.params);
+    let env = task.params.get("env").and_then(Value::as_table);
+    let env = env.into_iter().flatten().map(|(name, value)| {
+        let value = value.as_text().unwrap_or_default();
+        (name.clone(), value.to_owned())
+    });
+    let files = task.files.iter();
+    let folders = files.clone().filter_map(|(name, file)| {
+        let name = name.strip_suffix('/')?;
+        Some((name.to_owned(), file.digest))
+    });
+    let executable = files.filter(|(name, file)| file.executable && !name.ends_with('/'));
+    Ok(ExternalSpec {
+        run: params::texts(task.params, "run"),
+        env: env.collect(),
+        environments: folders.collect(),
+        executable: executable.map(|(name, _)| name.clone()).collect(),
+        network: settings.flag("network")?,
+        memory: settings.maybe_float("memory"),
+        processes: settings.int("processes")? as i64,
+        timeout: settings.float("timeout")?,
+        texts: settings.text("reads") != Some("tokens"),
+        classes: settings.int("classes")?,
+        batch: settings.int("batch")?,
+    })
+}
+
+/// The contents of declared files, which must be what the key says.
+fn files(task: &Task<'_>) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let mut files = BTreeMap::new();
+    for (name, file) in task.files.iter().filter(|(name, _)| !name.ends_with('/')) {
+        files.insert(
+            name.clone(),
+            crate::programs::sandbox::verified(name, file)?,
+        );
+    }
+    Ok(files.into_iter().collect())
+}
+
+/// Asks about the first rows, twice: the same question must have the same answer.
+fn try_out(
+    loaded: &Loaded,
+    rows: &SequenceTable,
+    spec: &ExternalSpec,
+    task: &Task<'_>,
+) -> Result<(), Failure> {
+    let places: Vec<usize> = (0..rows.ids.len().min(spec.batch)).collect();
+    let examples = match rows.examples(&places) {
+        Ok(examples) => examples,
+        Err(_) => return Ok(()),
+    };
+    let subject = loaded.subject()?;
+    let texts: Vec<&Sequence> = examples.iter().map(|e: &Example| &e.input).collect();
+    let first = probabilities(subject.victim(), &texts)?;
+    let second = probabilities(subject.victim(), &texts)?;
+    if let Some(n) = (0..first.len()).find(|n| first[*n] != second[*n]) {
+        return Err(Failure::new(format!(
+            "the model answers {:?} for the row {}, and {:?} when it is asked again",
+            first[n], rows.ids[places[n]], second[n]
+        ))
+        .help("switch dropout and other randomness off (PyTorch: model.eval()), or seed it for each request"));
+    }
+    let share = accuracy(subject.victim(), &examples)?;
+    let count = examples.len();
+    task.watch
+        .log(&format!("accuracy on the first {count} rows: {share:.3}"));
+    Ok(())
+}

@@ -1,0 +1,20 @@
+//! Programs that stages start: each in its own empty folder, with a clean environment and nothing but what its stage
+//! declares. [`sandbox`] lays that out, [`confine`] keeps it to that, [`child`] runs it to its end, [`serving`] asks it
+//! again and again, [`log`] keeps what it printed. Knows no kind by name.
+
+mod cgroup;
+pub(crate) mod check;
+pub(crate) mod child;
+pub(crate) mod confine;
+mod enter;
+pub mod environment;
+pub(crate) mod log;
+pub(crate) mod params;
+pub(crate) mod program;
+pub(crate) mod sandbox;
+pub(crate) mod serving;
+mod stray;
+mod system;
+
+pub use child::kill_all;
+pub use confine::disable_sandbox;

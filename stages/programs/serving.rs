@@ -1,0 +1,222 @@
+//! A program that is asked again and again: requests go to its standard input, answers come from its standard output,
+//! each a frame. What it prints to standard error is its log. Knows nothing of what is asked.
+//!
+//! ```text
+//! frame: length of the header (u32), length of the body (u64), both little-endian; the header (JSON); the body
+//! ```
+//! A program that ends, hangs, or answers with something else is a failure with its last words; when this is dropped,
+//! no process of it is left.
+
+use std::io::{self, Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::child::{self, Channels, Group};
+use super::log::Log;
+use super::program;
+use super::sandbox::Sandbox;
+use crate::{Failure, Task, Watch};
+
+/// A request or an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// What it is.
+    pub header: Value,
+    /// Bytes that belong to it.
+    pub body: Vec<u8>,
+}
+
+/// The largest header and the largest body: more than that is not an answer.
+const LARGEST: (u32, u64) = (16 << 20, 4 << 30);
+
+impl Frame {
+    fn bytes(&self) -> Vec<u8> {
+        let header = self.header.to_string();
+        let lengths = (header.len() as u32, self.body.len() as u64);
+        let mut bytes = lengths.0.to_le_bytes().to_vec();
+        bytes.extend(lengths.1.to_le_bytes());
+        bytes.extend(header.as_bytes());
+        bytes.extend(&self.body);
+        bytes
+    }
+
+    /// The next frame; none at the end.
+    fn read(from: &mut impl Read) -> io::Result<Option<Frame>> {
+        let mut lengths = [0; 12];
+        match from.read(&mut lengths)? {
+            0 => return Ok(None),
+            n => from.read_exact(&mut lengths[n..])?,
+        }
+        let (header, body) = lengths.split_at(4);
+        let header = u32::from_le_bytes(header.try_into().expect("four bytes"));
+        let body = u64::from_le_bytes(body.try_into().expect("eight bytes"));
+        if header > LARGEST.0 || body > LARGEST.1 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let text = exactly(from, u64::from(header))?;
+        Ok(Some(Frame {
+            header: serde_json::from_slice(&text)?,
+            body: exactly(from, body)?,
+        }))
+    }
+}
+
+/// So many bytes. They are not asked for in advance: the length may be a lie.
+fn exactly(from: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(length).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 == length {
+        true => Ok(bytes),
+        false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+/// A program that waits for requests.
+pub struct Serving {
+    group: Group,
+    sandbox: Sandbox,
+    /// As it was started, for messages.
+    name: String,
+    timeout: Duration,
+    requests: SyncSender<Vec<u8>>,
+    answers: Receiver<io::Result<Option<Frame>>>,
+}
+
+impl Serving {
+    /// Starts the program of a task's files and environments, and waits for its first frame.
+    pub fn start(
+        task: &Task<'_>,
+        argv: &[String],
+        timeout: Duration,
+    ) -> Result<(Serving, Frame), Failure> {
+        let sandbox = Sandbox::new(task)?;
+        let found = program::find(&sandbox, &argv[0])?;
+        let mut group = Group::spawn(&sandbox, &found, argv, Channels::Pipes, task.watch)?;
+        let (to, from) = group.pipes().expect("both are pipes");
+        let mut serving = Serving {
+            group,
+            sandbox,
+            name: argv.join(" "),
+            timeout,
+            requests: writer(to),
+            answers: reader(from),
+        };
+        let first = serving.answer()?;
+        Ok((serving, first))
+    }
+
+    /// The answer to a request.
+    pub fn ask(&mut self, request: &Frame) -> Result<Frame, Failure> {
+        // A program that has ended is found by its missing answer.
+        let _ = self.requests.send(request.bytes());
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Result<Frame, Failure> {
+        let asked = Instant::now();
+        loop {
+            let problem = match self.answers.recv_timeout(Duration::from_millis(100)) {
+                Ok(Ok(Some(frame))) => return Ok(frame),
+                Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => self.ended(),
+                Ok(Err(_)) => "answered with something that is not a frame".to_owned(),
+                Err(RecvTimeoutError::Timeout) if asked.elapsed() < self.timeout => continue,
+                Err(RecvTimeoutError::Timeout) => {
+                    let seconds = self.timeout.as_secs_f64();
+                    format!("did not answer within {seconds} s (`timeout`)")
+                }
+            };
+            return Err(self.failure(&problem));
+        }
+    }
+
+    /// How a program that closed its output has ended.
+    fn ended(&mut self) -> String {
+        let closed = Instant::now();
+        while closed.elapsed() < Duration::from_secs(1) {
+            if self.group.has_exited().unwrap_or(true) {
+                let status = self
+                    .group
+                    .finish()
+                    .map(|(status, _)| child::describe(status));
+                return format!("ended: {}", status.unwrap_or_default());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        "closed its standard output".to_owned()
+    }
+
+    /// What it did, with the last that it printed.
+    pub fn failure(&self, problem: &str) -> Failure {
+        let printed = Log::read(&self.sandbox.log).map(|log| log.tail());
+        let printed = printed.unwrap_or_default();
+        Failure::new(format!("`{}` {problem}\n{printed}", self.name)).at("run")
+    }
+
+    /// Ends it: what it used, and what it printed.
+    pub fn finish(mut self, watch: &dyn Watch) -> Result<(), Failure> {
+        self.group.terminate()?;
+        let (_, usage) = self.group.finish()?;
+        watch.child(usage);
+        Log::read(&self.sandbox.log)?
+            .lines()
+            .for_each(|line| watch.log(line));
+        Ok(())
+    }
+}
+
+/// Writes requests beside us: a program that does not read must not stop us.
+fn writer(mut to: impl Write + Send + 'static) -> SyncSender<Vec<u8>> {
+    let (send, requests) = sync_channel::<Vec<u8>>(1);
+    std::thread::spawn(move || {
+        for request in requests {
+            if to.write_all(&request).and_then(|()| to.flush()).is_err() {
+                return;
+            }
+        }
+    });
+    send
+}
+
+/// Reads answers beside us, one ahead.
+fn reader(mut from: impl Read + Send + 'static) -> Receiver<io::Result<Option<Frame>>> {
+    let (send, answers) = sync_channel(1);
+    std::thread::spawn(move || {
+        loop {
+            let frame = Frame::read(&mut from);
+            let last = !matches!(frame, Ok(Some(_)));
+            if send.send(frame).is_err() || last {
+                return;
+            }
+        }
+    });
+    answers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_read_as_they_were_written_and_nothing_else_is_one() {
+        let frame = Frame {
+            header: serde_json::json!({ "ask": "probabilities" }),
+            body: vec![1, 2, 3],
+        };
+        let bytes = frame.bytes();
+        let mut two = [bytes.clone(), bytes.clone()].concat();
+        let mut from = two.as_slice();
+        assert_eq!(Frame::read(&mut from).unwrap(), Some(frame.clone()));
+        assert_eq!(Frame::read(&mut from).unwrap(), Some(frame));
+        assert_eq!(Frame::read(&mut from).unwrap(), None);
+        two.truncate(bytes.len() + 20);
+        let mut from = &two[bytes.len()..];
+        assert!(Frame::read(&mut from).is_err(), "cut off");
+        let mut words = &b"Loading the model, please wait"[..];
+        assert!(
+            Frame::read(&mut words).is_err(),
+            "printed text is not a frame"
+        );
+    }
+}

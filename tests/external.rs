@@ -1,0 +1,132 @@
+//! A model in a program of the user, through the whole program.
+
+use crate::lab::Lab;
+
+const PIPELINE: &str = r#"
+[pipeline]
+name = "own"
+seed = 3
+
+[stage.reviews]
+kind = "dataset"
+name = "reviews-grammar"
+generate = { train = 120, dev = 20, test = 40 }
+
+[stage.tokens]
+kind = "tokenize"
+inputs = { rows = "reviews" }
+scheme = "words"
+
+[stage.mine]
+kind = "external-model"
+inputs = { rows = "tokens" }
+run = ["/usr/bin/python3", "model.py"]
+files = ["model.py"]
+classes = 2
+
+[stage.bayes]
+kind = "train"
+inputs = { rows = "tokens" }
+model = "naive-bayes"
+
+[stage.attacked]
+kind = "attack"
+inputs = { victim = "mine", bayes = "bayes" }
+attack = "swap"
+n = 2
+"#;
+
+/// Prints a lot, and answers by counting letters: no package is needed.
+const MODEL: &str = r#"
+import ablate
+print("loading")
+
+def predict(texts):
+    print("asked about", len(texts))
+    shares = [(1 + text.count("e")) / (2 + text.count("e") + text.count("a")) for text in texts]
+    return [[1 - share, share] for share in shares]
+
+ablate.serve(predict=predict)
+"#;
+
+fn lab() -> Option<Lab> {
+    if !std::path::Path::new("/usr/bin/python3").is_file() {
+        println!("skipped: there is no /usr/bin/python3");
+        return None;
+    }
+    let lab = Lab::new(PIPELINE);
+    lab.write("model.py", MODEL);
+    Some(lab)
+}
+
+#[test]
+fn a_python_model_is_attacked_replayed_and_keyed_by_its_files() {
+    let Some(lab) = lab() else { return };
+    let ran = lab.run();
+    ran.ran(["reviews", "tokens", "mine", "bayes", "attacked"]);
+    let log = lab.ablate(&["show", "attacked", "--log"]).good().stdout;
+    assert!(log.contains("\nloading\nasked about "), "{log}");
+    let first = lab.digests();
+    let replayed = lab.ablate(&["replay"]).good().stdout;
+    assert!(replayed.contains(" 0 mismatched"), "{replayed}");
+    lab.run().ran([]);
+    // Another comment is another file, and the same results.
+    lab.write("model.py", &format!("{MODEL}# the end\n"));
+    lab.run().ran(["mine", "attacked"]);
+    assert_eq!(
+        lab.digests()["attacked.examples"],
+        first["attacked.examples"]
+    );
+    // One thread or two.
+    lab.ablate(&["verify", "attacked", "-j", "1"]).good();
+    lab.ablate(&["fsck"]).good();
+}
+
+#[test]
+fn what_cannot_be_attacked_is_said_before_anything_runs() {
+    let Some(lab) = lab() else { return };
+    lab.edit(
+        "attack = \"swap\"\nn = 2",
+        "attack = \"jsma\"\nmax_words = 3",
+    );
+    lab.edit(", bayes = \"bayes\" }", " }");
+    let refused = lab.ablate(&["plan"]);
+    assert_eq!(refused.code, 1);
+    insta::assert_snapshot!(refused.stderr);
+}
+
+#[test]
+fn a_model_that_raises_or_dies_is_a_failed_stage_with_its_last_words() {
+    let Some(lab) = lab() else { return };
+    let broken = MODEL.replace("    shares =", "    shares = texts.shares\n    shares =");
+    lab.write("model.py", &broken);
+    let failed = lab.ablate(&["run", "mine"]);
+    assert_eq!(failed.code, 1);
+    for words in [
+        "`/usr/bin/python3 model.py` could not answer:",
+        "AttributeError: 'list' object has no attribute 'shares'",
+        "  asked about ",
+    ] {
+        assert!(failed.stderr.contains(words), "{words}\n{}", failed.stderr);
+    }
+    // It answers the stage that tries it out, and dies when it is attacked.
+    let dies = "import os\nleft = 4\n".to_owned()
+        + &MODEL.replace(
+            "    print(\"asked",
+            "    global left\n    left -= 1\n    if left < 0:\n        os._exit(7)\n    print(\"asked",
+        );
+    lab.write("model.py", &dies);
+    lab.run_with(&["mine"]).ran(["reviews", "tokens", "mine"]);
+    let failed = lab.ablate(&["run"]);
+    assert_eq!(failed.code, 1);
+    assert!(
+        failed
+            .stderr
+            .contains("`/usr/bin/python3 model.py` ended: exit code 7"),
+        "{}",
+        failed.stderr
+    );
+    lab.write("model.py", MODEL);
+    lab.run();
+    lab.ablate(&["fsck"]).good();
+}
