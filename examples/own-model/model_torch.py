@@ -1,4 +1,7 @@
-"""Serves a PyTorch model that reads token ids (reads = "tokens"): an embedding, a GRU and a linear layer."""
+"""Serves a PyTorch model that reads token ids, with gradients: an embedding, a GRU and a linear layer.
+
+Its stage has reads = "tokens" and gradients = true.
+"""
 
 import torch
 
@@ -9,27 +12,43 @@ torch.set_num_threads(1)
 
 
 class Classifier(torch.nn.Module):
-    def __init__(self, words: int = 5000, dim: int = 32, units: int = 32, classes: int = 2) -> None:
+    def __init__(self, words: int, dim: int = 32, units: int = 32, classes: int = 2) -> None:
         super().__init__()
         self.embedding = torch.nn.Embedding(words, dim, padding_idx=0)
         self.gru = torch.nn.GRU(dim, units, batch_first=True)
         self.head = torch.nn.Linear(units, classes)
 
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        states, _ = self.gru(self.embedding(tokens))
-        return self.head(states.mean(dim=1))
+    def from_vectors(self, vectors: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        states, _ = self.gru(vectors)
+        # Padding comes after the text: the state at its last token has not seen any.
+        last = states[torch.arange(len(states)), lengths - 1]
+        return torch.log_softmax(self.head(last), dim=1)
 
 
-model = Classifier()
-# model.load_state_dict(torch.load("weights.pt", weights_only=True))
+weights = torch.load("weights.pt", weights_only=True)
+model = Classifier(words=weights["embedding.weight"].shape[0])
+model.load_state_dict(weights)
 model.eval()
 
 
+def padded(items):
+    lengths = torch.tensor([max(1, len(item)) for item in items])
+    longest = int(lengths.max())
+    return torch.tensor([item + [0] * (longest - len(item)) for item in items]), lengths
+
+
 def predict(items):
-    longest = max(1, max(len(item) for item in items))
-    tokens = torch.tensor([item + [0] * (longest - len(item)) for item in items])
+    tokens, lengths = padded(items)
     with torch.no_grad():
-        return torch.softmax(model(tokens), dim=1)
+        return model.from_vectors(model.embedding(tokens), lengths).exp()
 
 
-ablate.serve(predict=predict)
+def gradient(items, classes):
+    tokens, lengths = padded(items)
+    vectors = model.embedding(tokens).detach().requires_grad_()
+    log_p = model.from_vectors(vectors, lengths)
+    log_p[torch.arange(len(items)), torch.tensor(classes)].sum().backward()
+    return [vectors.grad[n, : len(item)] for n, item in enumerate(items)]
+
+
+ablate.serve(predict=predict, gradient=gradient, vectors=model.embedding.weight)

@@ -139,7 +139,11 @@ fn perplexity_is_pytorchs_on_the_same_weights() {
     assert_eq!((text.as_slice(), cases.len()), (&TEXT[..], 2));
     for case in cases {
         let (model, mut params) = model(case["tied"].as_bool().unwrap());
-        let names: Vec<String> = model.layout().entries().map(|(n, _)| n.to_owned()).collect();
+        let names: Vec<String> = model
+            .layout()
+            .entries()
+            .map(|(n, _)| n.to_owned())
+            .collect();
         assert_eq!(case["weights"].as_object().unwrap().len(), names.len());
         for name in &names {
             let span = model.layout().find(name).unwrap();
@@ -158,8 +162,14 @@ fn perplexity_is_pytorchs_on_the_same_weights() {
             assert!((ours - theirs).abs() < 1e-5, "{ours}, PyTorch has {theirs}");
         }
         let theirs = case["perplexity"].as_f64().unwrap();
-        let ours = evaluate_stream(&model, &params, &TEXT, 5).unwrap().loss.exp();
-        assert!((ours - theirs).abs() < 1e-5 * theirs, "{ours}, PyTorch has {theirs}");
+        let ours = evaluate_stream(&model, &params, &TEXT, 5)
+            .unwrap()
+            .loss
+            .exp();
+        assert!(
+            (ours - theirs).abs() < 1e-5 * theirs,
+            "{ours}, PyTorch has {theirs}"
+        );
     }
 }
 

@@ -91,12 +91,13 @@ fn written(global: &Global) -> Data {
 fn list(global: &Global, home: &DataHome) -> Result<(), Exit> {
     if !global.json {
         out!(
-            "{:<14} {:<9} {:>8} {:>10}  {:<7} what it is, and its terms",
+            "{:<14} {:<9} {:>8} {:>10}  {:<7} {:<7} what it is, and its terms",
             "name",
             "schema",
             "rows",
             "size",
-            "here"
+            "here",
+            "from"
         );
     }
     for set in sets::all().values() {
@@ -107,7 +108,7 @@ fn list(global: &Global, home: &DataHome) -> Result<(), Exit> {
                 "{}",
                 json!({
                     "name": set.name, "title": set.title, "schema": set.schema.name(), "labels": set.labels,
-                    "splits": splits, "rows": set.rows(), "bytes": set.size(), "here": here, "licence": set.licence,
+                    "splits": splits, "rows": set.rows(), "bytes": set.size(), "here": here, "from": sources(set), "licence": set.licence,
                     "citation": set.citation, "homepage": set.homepage, "notes": set.notes,
                 })
             );
@@ -115,11 +116,12 @@ fn list(global: &Global, home: &DataHome) -> Result<(), Exit> {
         }
         let size = HumanBytes(set.size()).to_string();
         out!(
-            "{:<14} {:<9} {:>8} {size:>10}  {:<7} {} ({})",
+            "{:<14} {:<9} {:>8} {size:>10}  {:<7} {:<7} {} ({})",
             set.name,
             set.schema.name(),
             set.rows(),
             here.unwrap_or("-"),
+            sources(set).join(","),
             set.title,
             set.licence
         );
@@ -129,17 +131,41 @@ fn list(global: &Global, home: &DataHome) -> Result<(), Exit> {
         match global.json {
             true => out!(
                 "{}",
-                json!({ "name": name, "title": title, "schema": schema, "labels": set.labels, "here": "made" })
+                json!({ "name": name, "title": title, "schema": schema, "labels": set.labels, "here": "made", "from": [] })
             ),
             false => out!(
-                "{name:<14} {schema:<9} {:>8} {:>10}  {:<7} {title}",
+                "{name:<14} {schema:<9} {:>8} {:>10}  {:<7} {:<7} {title}",
                 "any",
                 "-",
-                "made"
+                "made",
+                "-"
             ),
         }
     }
     Ok(())
+}
+
+/// Where a set can come from: packages, download URLs, and a mirror, which may hold any of them.
+fn sources(set: &Set) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    for form in &set.form {
+        let package = form
+            .package
+            .as_deref()
+            .and_then(|name| name.split_once(':'));
+        found.extend(match package {
+            Some(("pypi", _)) => Some("PyPI"),
+            Some(("npm", _)) => Some("npm"),
+            _ => None,
+        });
+        if form.files.iter().all(|file| file.https.is_some()) {
+            found.push("URL");
+        }
+    }
+    match found.is_empty() {
+        true => vec!["mirror"],
+        false => found,
+    }
 }
 
 /// Whether a set can be read without the network, and from where.

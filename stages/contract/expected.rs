@@ -89,6 +89,8 @@ pub struct ExpectedModel {
     pub name: String,
     /// Whether it reads word vectors that are not among its weights.
     pub outside_vectors: bool,
+    /// Whether it answers gradients.
+    pub gradients: bool,
     /// Whether it can be read one step after the other, without seeing what comes later.
     pub steps: bool,
     /// What it was trained on, if that is known.

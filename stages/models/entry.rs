@@ -185,6 +185,16 @@ pub trait LoadedModel: Send + Sync {
     /// To be queried and attacked.
     fn victim(&self) -> Result<Subject<'_>, Failure>;
 
+    /// The vectors of the words that it reads, if they are with it but it is not a network.
+    fn vectors(&self) -> Option<&Vectors> {
+        None
+    }
+
+    /// Asks a model that was started for the vectors of its words.
+    fn ask_vectors(&self) -> Result<Option<Vectors>, Failure> {
+        Ok(None)
+    }
+
     /// Starts what a model needs before it can be queried: a model that lives in a program is asked there.
     fn start(&self, task: &Task<'_>) -> Result<(), Failure> {
         let _ = task;

@@ -78,6 +78,16 @@ impl Loaded {
         self.body.network()
     }
 
+    /// The vectors of its words, if they are with it but it is not a network.
+    pub fn vectors(&self) -> Option<&Vectors> {
+        self.body.vectors()
+    }
+
+    /// Asks a model that was started for the vectors of its words.
+    pub fn ask_vectors(&self) -> Result<Option<Vectors>, Failure> {
+        self.body.ask_vectors()
+    }
+
     /// The counts, if it is naive Bayes.
     pub fn bayes(&self) -> Option<&NaiveBayes> {
         self.body.naive_bayes()

@@ -265,6 +265,7 @@ pub fn expect(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedMo
     Ok(ExpectedModel {
         name: name.to_owned(),
         outside_vectors: vectors && model.keeps_vectors_outside(settings, signals),
+        gradients: model.by_gradient(),
         steps: model.steps(settings),
         reads: rows,
         classes: inputs.of("rows").and_then(|rows| rows.classes),

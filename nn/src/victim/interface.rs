@@ -90,6 +90,11 @@ pub trait Victim: Sync {
     /// Passes made so far.
     fn queries(&self) -> Queries;
 
+    /// Whether it answers [`Victim::gradients`].
+    fn has_gradients(&self) -> bool {
+        false
+    }
+
     /// Class or token probabilities, (steps, outputs).
     fn probabilities(&self, items: &[&Sequence]) -> Result<Vec<Array2<f32>>> {
         let mut logits = self.logits(items)?;

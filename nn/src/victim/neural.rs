@@ -270,6 +270,10 @@ impl Victim for Neural<'_> {
         self.forced_logits(&examples.iter().collect::<Vec<_>>())
     }
 
+    fn has_gradients(&self) -> bool {
+        true
+    }
+
     fn queries(&self) -> Queries {
         Queries {
             forwards: self.forwards.load(Ordering::Relaxed),

@@ -63,7 +63,18 @@ impl<'a> AttackContext<'a> {
         Stream::new(self.seed, purpose).item(number)
     }
 
-    /// The network, for attacks that follow gradients.
+    /// Refuses a model without gradients, for attacks that follow them.
+    pub fn gradients(&self, attack: &str) -> Result<(), Failure> {
+        match self.subject.victim().has_gradients() {
+            true => Ok(()),
+            false => Err(Failure::new(format!(
+                "the attack `{attack}` needs gradients, and this model has none"
+            ))
+            .help("connect `victim` to a network, or to an external model with gradients = true")),
+        }
+    }
+
+    /// The network, for attacks that look inside it.
     pub fn network(&self, attack: &str) -> Result<&'a Neural<'a>, Failure> {
         match self.subject {
             Subject::Network(network) => Ok(network),

@@ -16,6 +16,7 @@ use crate::contract::expected::{
 use crate::contract::follow::{Follow, Takes};
 use crate::models;
 use crate::models::entry::ModelTask;
+use crate::models::external;
 use crate::params::settings::Settings;
 use crate::tables::{by_confidence, estimates, summary, traces};
 
@@ -100,12 +101,17 @@ fn attackable(
         return Err(Mismatch::new(blamed(), message, help));
     }
     match attack.entry().victims {
-        Victims::Networks if !by_gradient(model) => {
+        Victims::Networks if !victim.gradients => {
             let message = format!("the attack `{name}` needs gradients, but `{model}` has none");
             let others = listed(|entry| {
                 entry.victims == Victims::All && entry.changes == attack.entry().changes
             });
-            let help = format!("connect `victim` to a network, or choose {others}");
+            let help = match model.as_str() {
+                external::NAME => format!(
+                    "serve gradients and set gradients = true in the external-model stage, or choose {others}"
+                ),
+                _ => format!("connect `victim` to a network, or choose {others}"),
+            };
             return Err(Mismatch::new(blamed(), message, help));
         }
         Victims::Recurrent if !models::recurrent_names().contains(&model.as_str()) => {
@@ -146,10 +152,6 @@ fn attackable(
         }
         None => Ok(()),
     }
-}
-
-fn by_gradient(model: &str) -> bool {
-    models::find(model).is_none_or(|model| model.by_gradient())
 }
 
 /// Refuses traces of what has none.
@@ -266,7 +268,7 @@ pub fn unread(params: &Params, inputs: &ExpectedInputs<'_>) -> Vec<&'static str>
         unread.push("vocab");
     }
     // Networks that read tokens are given the vectors that they began with, whether they keep them or not.
-    let reads_vectors = |model: &ExpectedModel| model.outside_vectors || by_gradient(&model.name);
+    let reads_vectors = |model: &ExpectedModel| model.outside_vectors || model.gradients;
     if !needs.contains(&"vectors")
         && model(inputs, "victim").is_some_and(|model| !reads_vectors(model))
     {

@@ -457,7 +457,8 @@ fn at_confidence(trace: &Trace, confidence: f32) -> Trace {
 pub fn read_by(loaded: &Loaded, connected: Option<&Vectors>) -> Option<Vectors> {
     let own = loaded.network();
     let own = own.and_then(|(model, params)| own_vectors(model, params));
-    own.or_else(|| connected.cloned())
+    own.or_else(|| loaded.vectors().cloned())
+        .or_else(|| connected.cloned())
 }
 
 /// The vectors among a network's weights.

@@ -20,9 +20,9 @@ use crate::contract::follow::{Follow, Takes};
 use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
 use crate::models;
-use crate::models::external::{self, ExternalSpec};
+use crate::models::external::{self, ExternalSpec, Parts};
 use crate::models::loaded::{Loaded, accuracy, probabilities};
-use crate::params::settings::{Settings, failure};
+use crate::params::settings::{Settings, failure, wrong};
 use crate::programs::{check, params};
 use crate::tables::sequences::SequenceTable;
 use crate::tables::{vocabulary, weights};
@@ -42,6 +42,11 @@ static DESCRIPTION: Description = Description {
             "reads",
             &["text", "tokens"],
             "What it is sent: texts (words of the vocabulary, with spaces between them) or lists of token ids.",
+        ),
+        Param::flag(
+            "gradients",
+            false,
+            "Whether it answers gradients by the vectors of its tokens, for attacks that follow them; with reads = \"tokens\".",
         ),
         Param::int("batch", 64, 1, "How many items are sent in one request."),
         params::ENV,
@@ -93,7 +98,14 @@ impl Stage for ExternalModel {
     }
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
-        check::program(params)
+        check::program(params)?;
+        let settings = Settings(params);
+        if settings.flag("gradients")? && settings.text("reads") != Some("tokens") {
+            let message = "`gradients` are by the vectors of tokens, and the model reads texts";
+            let help = "set reads = \"tokens\", or leave `gradients` out";
+            return Err(wrong("gradients", message.to_owned(), help));
+        }
+        Ok(())
     }
 
     fn environments<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
@@ -129,6 +141,7 @@ impl Stage for ExternalModel {
         let model = ExpectedModel {
             name: external::NAME.to_owned(),
             outside_vectors: false,
+            gradients: Settings(params).flag("gradients")?,
             steps: false,
             reads: inputs.of("rows").and_then(|rows| rows.rows),
             classes: Settings(params).maybe_int("classes"),
@@ -153,13 +166,21 @@ impl Stage for ExternalModel {
         vocabulary::agree(rows.form.words(), listed.as_deref(), "vocab")?;
         let words: Option<Vec<String>> =
             words.map(|words| words.iter().flatten().map(str::to_owned).collect());
-        let files = files(task)?;
-        let (card, tensors) = external::stored(&spec, files, words.as_deref(), rows.form.words());
-        let table = weights::table(&card, &tensors);
-        let loaded = Loaded::open(&table, None)?.started(task)?;
+        let mut parts = Parts {
+            files: files(task)?,
+            words,
+            vocabulary: rows.form.words().map(str::to_owned),
+            vectors: None,
+        };
+        let table = |parts: &Parts| {
+            let (card, tensors) = external::stored(&spec, parts);
+            weights::table(&card, &tensors)
+        };
+        let loaded = Loaded::open(&table(&parts), None)?.started(task)?;
         try_out(&loaded, &rows, &spec, task)?;
+        parts.vectors = loaded.ask_vectors()?;
         loaded.finish(task.watch)?;
-        Ok([("weights".to_owned(), table)].into())
+        Ok([("weights".to_owned(), table(&parts))].into())
     }
 }
 
@@ -187,6 +208,8 @@ fn spec(task: &Task<'_>) -> Result<ExternalSpec, ParamError> {
         processes: settings.int("processes")? as i64,
         timeout: settings.float("timeout")?,
         texts: settings.text("reads") != Some("tokens"),
+        gradients: settings.flag("gradients")?,
+        dim: None,
         classes: settings.int("classes")?,
         batch: settings.int("batch")?,
     })

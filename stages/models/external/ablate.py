@@ -4,8 +4,15 @@
 
     ablate.serve(predict=lambda texts: model.predict_proba(texts))
 
+A PyTorch model under attacks that follow gradients:
+
+    ablate.serve(predict=…, gradient=…, vectors=model.embedding.weight)
+
 `predict` gets a list of texts, or a list of lists of token ids if the stage says reads = "tokens", and returns the
 probabilities of the classes: one row for each item, as lists or as a NumPy array, or as a tensor of PyTorch.
+`gradient` gets lists of token ids and a class for each, and returns for each item the gradient of the logarithm of that
+class's probability with respect to the vectors of its tokens: as many rows as tokens. `vectors` are those of all tokens
+of the vocabulary, in the order of their ids.
 `ablate` puts this file beside the program: there is nothing to install. It needs only Python 3.8; with pyarrow, items
 and answers travel as Arrow tables, which is faster.
 """
@@ -29,28 +36,42 @@ PROTOCOL = "model/1"
 
 Items = Union[List[str], List[List[int]]]
 Predict = Callable[[Items], Sequence[Sequence[float]]]
+Gradient = Callable[[List[List[int]], List[int]], Sequence[Sequence[Sequence[float]]]]
 
 
-def serve(predict: Predict) -> None:
+def serve(predict: Predict, gradient: Optional[Gradient] = None, vectors: Any = None) -> None:
     """Answers until there are no more requests. Call it last: it returns when the attack is over."""
+    if (gradient is None) != (vectors is None):
+        raise ValueError("gradient and vectors go together")
     answers = _channel()
     requests = sys.stdin.buffer
-    columns = pyarrow is not None
-    _send(answers, {"ablate": PROTOCOL, "format": "arrow" if columns else "json"})
+    form = "json" if pyarrow is None else "arrow"
+    _send(answers, {"ablate": PROTOCOL, "format": form, "gradients": gradient is not None})
     while True:
         frame = _receive(requests)
         if frame is None:
             return
-        header, body = frame
         try:
-            rows = _rows(predict(_items(header, body)))
-            if columns:
-                _send(answers, {"answer": "probabilities"}, _table(rows))
+            columns = _answer(*frame, predict, gradient, vectors)
+            if pyarrow is None:
+                _send(answers, columns)
             else:
-                _send(answers, {"answer": "probabilities", "probabilities": rows})
+                _send(answers, {}, _table(columns))
         except Exception:
             # What went wrong belongs into the message of the failed stage.
             _send(answers, {"error": traceback.format_exc()})
+
+
+def _answer(header: dict, body: bytes, predict: Predict, gradient: Optional[Gradient], vectors: Any) -> dict:
+    if header["ask"] == "vectors":
+        return {"vectors": _lists(vectors)}
+    asked = _columns(header, body)
+    items = asked["items"]
+    columns = {"probabilities": _lists(predict(items))}
+    if header["ask"] == "gradients":
+        found = gradient(items, asked["classes"])
+        columns["gradients"] = [[number for row in _lists(item) for number in row] for item in found]
+    return columns
 
 
 def _channel() -> BinaryIO:
@@ -61,23 +82,23 @@ def _channel() -> BinaryIO:
     return answers
 
 
-def _items(header: dict, body: bytes) -> Items:
+def _columns(header: dict, body: bytes) -> dict:
     if pyarrow is None or not body:
-        return header["items"]
-    return pyarrow.ipc.open_stream(body).read_all().column("items").to_pylist()
+        return header
+    return pyarrow.ipc.open_stream(body).read_all().to_pydict()
 
 
-def _rows(probabilities: Any) -> List[List[float]]:
-    if hasattr(probabilities, "detach"):
-        probabilities = probabilities.detach().cpu()
-    if hasattr(probabilities, "tolist"):
-        return probabilities.tolist()
-    return [[float(p) for p in row] for row in probabilities]
+def _lists(rows: Any) -> List[List[float]]:
+    if hasattr(rows, "detach"):
+        rows = rows.detach().cpu()
+    if hasattr(rows, "tolist"):
+        return rows.tolist()
+    return [[float(number) for number in row] for row in rows]
 
 
-def _table(rows: List[List[float]]) -> bytes:
-    column = pyarrow.array(rows, type=pyarrow.list_(pyarrow.float64()))
-    table = pyarrow.table({"probabilities": column})
+def _table(columns: dict) -> bytes:
+    lists = pyarrow.list_(pyarrow.float64())
+    table = pyarrow.table({name: pyarrow.array(rows, type=lists) for name, rows in columns.items()})
     sink = pyarrow.BufferOutputStream()
     with pyarrow.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

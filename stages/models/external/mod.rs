@@ -1,7 +1,8 @@
 //! A model that lives in a program of the user: it is started once for a stage, and asked in batches.
 //!
 //! Its files are stored with its card, so that whoever reads its weights has all of it but its environments, whose
-//! digests are in the card. What it answers is checked before it counts as an answer. [`wire`] has the format of
+//! digests are in the card. What it answers is checked before it counts as an answer. A model with gradients answers
+//! those of the logarithm of a class's probability, with respect to the vectors of its words. [`wire`] has the format of
 //! requests and answers; `ablate.py` is the other side.
 
 mod wire;
@@ -13,9 +14,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ndarray::Array2;
-use nn::batch::Sequence;
+use nn::batch::{Example, Sequence, Target};
 use nn::linear::Vectors;
-use nn::victim::{Queries, Victim};
+use nn::objectives::Objective;
+use nn::victim::{Gradient, Queries, Victim};
 use serde::{Deserialize, Serialize};
 use store::{Digest, Params, Value};
 
@@ -24,7 +26,7 @@ use super::entry::{
 };
 use crate::contract::expected::ExpectedRows;
 use crate::params::settings::{self, Settings};
-use crate::programs::serving::Serving;
+use crate::programs::serving::{Frame, Serving};
 use crate::tables::model_card::{ModelCard, json};
 use crate::tables::vocabulary;
 use crate::tables::weights::{Numbers, Tensor};
@@ -37,8 +39,9 @@ pub const NAME: &str = "external";
 /// The Python side.
 const MODULE: (&str, &str) = ("ablate.py", include_str!("ablate.py"));
 
-/// What its words are stored as, beside its files.
+/// What its words and their vectors are stored as, beside its files.
 const WORDS: &str = "/words";
+const VECTORS: &str = "/vectors";
 
 /// How it is started and asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,28 +65,50 @@ pub struct ExternalSpec {
     pub timeout: f64,
     /// Whether it is sent texts, or ids of tokens.
     pub texts: bool,
+    /// Whether it answers gradients.
+    pub gradients: bool,
+    /// The dimension of its vectors, once they are known.
+    pub dim: Option<usize>,
     /// The classes that it predicts.
     pub classes: usize,
     /// Items in one request.
     pub batch: usize,
 }
 
-/// The card and the tensors of a model: its files, and the words of its texts.
-pub fn stored(
-    spec: &ExternalSpec,
-    files: Vec<(String, Vec<u8>)>,
-    words: Option<&[String]>,
-    vocabulary: Option<&str>,
-) -> (ModelCard, Vec<Tensor>) {
-    let fields = [("spec", json(spec)), ("words", json(vocabulary))];
+/// What a model is made of beside its specification.
+#[derive(Clone, Default)]
+pub struct Parts {
+    /// Its files.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// The words of its texts, by id.
+    pub words: Option<Vec<String>>,
+    /// The digest of the vocabulary that its tokens are numbered by.
+    pub vocabulary: Option<String>,
+    /// The vectors of its words, if it answers gradients.
+    pub vectors: Option<Vectors>,
+}
+
+/// The card and the tensors of a model.
+pub fn stored(spec: &ExternalSpec, parts: &Parts) -> (ModelCard, Vec<Tensor>) {
+    let spec = ExternalSpec {
+        dim: parts.vectors.as_ref().map(|vectors| vectors.dim),
+        ..spec.clone()
+    };
+    let fields = [("spec", json(spec)), ("words", json(&parts.vocabulary))];
     let card = ModelCard::written(NAME, &fields);
+    let words = parts.words.as_ref();
     let words = words.map(|words| (WORDS.to_owned(), json(words).into_bytes()));
+    let vectors = parts.vectors.as_ref().map(|vectors| {
+        let numbers = vectors.data.iter().flat_map(|x| x.to_le_bytes());
+        (VECTORS.to_owned(), numbers.collect())
+    });
     let tensor = |(name, bytes): (String, Vec<u8>)| Tensor {
         name,
         shape: [1, bytes.len()],
         numbers: Numbers::Bytes(bytes),
     };
-    let tensors = files.into_iter().chain(words).map(tensor);
+    let files = parts.files.iter().cloned();
+    let tensors = files.chain(words).chain(vectors).map(tensor);
     (card, tensors.collect())
 }
 
@@ -130,10 +155,18 @@ impl ModelKind for External {
         let words = files.remove(WORDS);
         let words = words.map(|bytes| serde_json::from_slice(&bytes));
         let words = words.transpose().map_err(|e| not_a_model(e.to_string()))?;
+        let vectors = files.remove(VECTORS).zip(spec.dim);
+        let vectors = vectors.map(|(bytes, dim)| {
+            let numbers = bytes.as_chunks::<4>().0.iter();
+            let data = numbers.map(|x| f32::from_le_bytes(*x)).collect();
+            Vectors { dim, data }
+        });
         Ok(Box::new(ExternalModel {
             spec,
             files,
             words,
+            vectors,
+            backwards: AtomicU64::new(0),
             running: Mutex::new(None),
             passes: AtomicU64::new(0),
         }))
@@ -149,8 +182,10 @@ struct ExternalModel {
     spec: ExternalSpec,
     files: BTreeMap<String, Vec<u8>>,
     words: Option<Vec<String>>,
+    vectors: Option<Vectors>,
     running: Mutex<Option<(Serving, Format)>>,
     passes: AtomicU64,
+    backwards: AtomicU64,
 }
 
 impl LoadedModel for ExternalModel {
@@ -182,9 +217,22 @@ impl LoadedModel for ExternalModel {
         let timeout = Duration::try_from_secs_f64(self.spec.timeout).unwrap_or(Duration::MAX);
         let started = Serving::start(&program, &self.spec.run, timeout);
         let (serving, hello) = started?;
-        let format = wire::greeted(&hello).map_err(|why| serving.failure(&why))?;
+        let format = wire::greeted(&hello, self.spec.gradients);
+        let format = format.map_err(|why| serving.failure(&why))?;
         *self.running() = Some((serving, format));
         Ok(())
+    }
+
+    fn vectors(&self) -> Option<&Vectors> {
+        self.vectors.as_ref()
+    }
+
+    fn ask_vectors(&self) -> Result<Option<Vectors>, Failure> {
+        if !self.spec.gradients {
+            return Ok(None);
+        }
+        let asked = self.ask(wire::for_vectors(), wire::vectors);
+        asked.map(Some).map_err(super::failure)
     }
 
     fn finish(&self, watch: &dyn Watch) -> Result<(), Failure> {
@@ -264,9 +312,12 @@ impl ExternalModel {
         Ok(Items::Texts(rows.into_iter().map(text).collect()))
     }
 
-    /// The probabilities of one batch.
-    fn ask(&self, rows: &[&Sequence]) -> nn::Result<Vec<Vec<f32>>> {
-        let items = self.items(rows)?;
+    /// What the program answers, read by `read`; or what is wrong.
+    fn ask<R>(
+        &self,
+        request: impl FnOnce(Format) -> Frame,
+        read: impl FnOnce(&Frame) -> Result<R, String>,
+    ) -> nn::Result<R> {
         let mut running = self.running();
         let outside = |failure: Failure| nn::Error::Outside {
             why: failure.message,
@@ -275,11 +326,8 @@ impl ExternalModel {
             let why = "the program of the model has ended".to_owned();
             return Err(nn::Error::Outside { why });
         };
-        let answer = serving.ask(&wire::request(&items, *format));
-        let answer = answer.and_then(|frame| {
-            let rows = wire::answer(&frame, rows.len(), self.spec.classes);
-            rows.map_err(|why| serving.failure(&why))
-        });
+        let answer = serving.ask(&request(*format));
+        let answer = answer.and_then(|frame| read(&frame).map_err(|why| serving.failure(&why)));
         if answer.is_err() {
             // It is not asked again: what it would answer belongs to another question.
             *running = None;
@@ -300,7 +348,11 @@ impl Victim for ExternalModel {
     fn probabilities(&self, items: &[&Sequence]) -> nn::Result<Vec<Array2<f32>>> {
         let mut all = Vec::with_capacity(items.len());
         for batch in items.chunks(self.spec.batch.max(1)) {
-            let rows = self.ask(batch)?;
+            let items = self.items(batch)?;
+            let rows = self.ask(
+                |format| wire::for_probabilities(&items, format),
+                |frame| wire::probabilities(frame, batch.len(), self.spec.classes),
+            )?;
             let row = |p: Vec<f32>| Array2::from_shape_vec((1, p.len()), p).expect("one row");
             all.extend(rows.into_iter().map(row));
         }
@@ -311,8 +363,82 @@ impl Victim for ExternalModel {
     fn queries(&self) -> Queries {
         Queries {
             forwards: self.passes.load(Ordering::Relaxed),
-            backwards: 0,
+            backwards: self.backwards.load(Ordering::Relaxed),
         }
+    }
+
+    fn has_gradients(&self) -> bool {
+        self.spec.gradients
+    }
+
+    /// Its logits are the logarithms of its probabilities.
+    fn gradients_each(
+        &self,
+        items: &[&Example],
+        objectives: &[&Objective],
+    ) -> nn::Result<Vec<Gradient>> {
+        let asked = items.iter().zip(objectives);
+        let asked = asked.map(|(item, objective)| class_of(item, objective));
+        let asked: Vec<(usize, f64)> = asked.collect::<nn::Result<_>>()?;
+        let mut all = Vec::with_capacity(items.len());
+        let size = self.spec.batch.max(1);
+        for (batch, asked) in items.chunks(size).zip(asked.chunks(size)) {
+            all.extend(self.gradient_batch(batch, asked)?);
+        }
+        let passes = items.len() as u64;
+        self.passes.fetch_add(passes, Ordering::Relaxed);
+        self.backwards.fetch_add(passes, Ordering::Relaxed);
+        Ok(all)
+    }
+}
+
+impl ExternalModel {
+    /// Gradients of the logarithm of a class's probability, each with a factor.
+    fn gradient_batch(
+        &self,
+        batch: &[&Example],
+        asked: &[(usize, f64)],
+    ) -> nn::Result<Vec<Gradient>> {
+        let rows: Vec<&Sequence> = batch.iter().map(|item| &item.input).collect();
+        let items = self.items(&rows)?;
+        let classes: Vec<usize> = asked.iter().map(|(class, _)| *class).collect();
+        let steps: Vec<usize> = rows.iter().map(|row| row.len()).collect();
+        let dim = self.spec.dim.unwrap_or_default();
+        let answers = self.ask(
+            |format| wire::for_gradients(&items, &classes, format),
+            |frame| wire::gradients(frame, &steps, dim, self.spec.classes),
+        )?;
+        let answers = answers.into_iter().zip(asked).zip(steps);
+        let gradient = |((answer, (class, factor)), steps): ((wire::Answered, _), usize)| {
+            let logits = answer.probabilities.iter();
+            let logits: Vec<f32> = logits.map(|p| p.max(f32::MIN_POSITIVE).ln()).collect();
+            let numbers = answer
+                .gradient
+                .iter()
+                .map(|g| (factor * f64::from(*g)) as f32);
+            Gradient {
+                value: factor * f64::from(logits[*class]),
+                input: Array2::from_shape_vec((steps, dim), numbers.collect())
+                    .expect("the answer was checked"),
+                logits: Array2::from_shape_vec((1, logits.len()), logits).expect("one row"),
+            }
+        };
+        Ok(answers.map(gradient).collect())
+    }
+}
+
+/// An objective as a class and a factor of the logarithm of its probability.
+fn class_of(item: &Example, objective: &Objective) -> nn::Result<(usize, f64)> {
+    match (objective, &item.target) {
+        (Objective::Logit(class), _) => Ok((*class, 1.0)),
+        (Objective::CrossEntropy, Target::Class(label)) => Ok((*label as usize, -1.0)),
+        (Objective::Sum(parts), _) if parts.len() == 1 => {
+            let (class, factor) = class_of(item, &parts[0].1)?;
+            Ok((class, factor * parts[0].0))
+        }
+        _ => Err(nn::Error::Missing {
+            what: "gradient of this objective: external models answer those of one class",
+        }),
     }
 }
 

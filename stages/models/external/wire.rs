@@ -1,21 +1,25 @@
 //! Requests to a model and its answers, as Arrow streams or as JSON: the program chooses when it starts.
 //!
 //! ```text
-//! it starts:   {"ablate": "model/1", "format": "arrow" or "json"}
+//! it starts:   {"ablate": "model/1", "format": "arrow" or "json", "gradients": true or false}
 //! we ask:      {"ask": "probabilities"} and a table with the column `items`, or "items" in the header
-//! it answers:  {"answer": "probabilities"} and a table with the column `probabilities`, or likewise in the header;
-//!              {"error": "…"} if it cannot
+//! it answers:  a table with the column `probabilities`, or likewise in the header; {"error": "…"} if it cannot
+//! we ask:      {"ask": "gradients"}, `items` and `classes`
+//! it answers:  `probabilities` and `gradients`: of log p[class] by the vector of each token, one after the other
+//! we ask:      {"ask": "vectors"}
+//! it answers:  `vectors`: one for each token of the vocabulary
 //! ```
 
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Int32Builder, ListBuilder, PrimitiveArray, StringArray,
+    Array, ArrayRef, AsArray, Int32Array, Int32Builder, ListBuilder, PrimitiveArray, StringArray,
 };
 use arrow::datatypes::{ArrowPrimitiveType, Float32Type, Float64Type};
 use arrow::record_batch::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
+use nn::linear::Vectors;
 use serde_json::{Value, json};
 
 use crate::programs::serving::Frame;
@@ -44,34 +48,72 @@ const PROTOCOL: &str = "model/1";
 /// How far probabilities may be from adding up to 1.
 const ROUNDING: f64 = 1e-3;
 
-/// What a program chose, by its first frame.
-pub fn greeted(frame: &Frame) -> Result<Format, String> {
+/// What a program chose, by its first frame. `gradients`: whether it must answer them.
+pub fn greeted(frame: &Frame, gradients: bool) -> Result<Format, String> {
     let said = |name: &str| frame.header.get(name).and_then(Value::as_str);
-    match (said("ablate"), said("format")) {
-        (Some(PROTOCOL), Some("arrow")) => Ok(Format::Arrow),
-        (Some(PROTOCOL), Some("json")) => Ok(Format::Json),
-        (Some(other), _) if other != PROTOCOL => Err(format!(
-            "speaks the protocol {other}, and this version of ablate {PROTOCOL}"
-        )),
-        _ => Err("does not greet as a model: call ablate.serve(predict=…)".to_owned()),
+    let format = match (said("ablate"), said("format")) {
+        (Some(PROTOCOL), Some("arrow")) => Format::Arrow,
+        (Some(PROTOCOL), Some("json")) => Format::Json,
+        (Some(other), _) if other != PROTOCOL => {
+            return Err(format!(
+                "speaks the protocol {other}, and this version of ablate {PROTOCOL}"
+            ));
+        }
+        _ => return Err("does not greet as a model: call ablate.serve(predict=…)".to_owned()),
+    };
+    match gradients && frame.header.get("gradients") != Some(&Value::Bool(true)) {
+        true => Err(
+            "does not answer gradients, and `gradients` is true: call ablate.serve(predict=…, gradient=…, vectors=…)"
+                .to_owned(),
+        ),
+        false => Ok(format),
     }
 }
 
 /// The question for the probabilities of items.
-pub fn request(items: &Items, format: Format) -> Frame {
-    match (format, items) {
-        (Format::Json, Items::Texts(texts)) => Frame {
-            header: json!({ "ask": "probabilities", "items": texts }),
-            body: Vec::new(),
-        },
-        (Format::Json, Items::Tokens(rows)) => Frame {
-            header: json!({ "ask": "probabilities", "items": rows }),
-            body: Vec::new(),
-        },
-        (Format::Arrow, items) => Frame {
+pub fn for_probabilities(items: &Items, format: Format) -> Frame {
+    match format {
+        Format::Json => plain(json!({ "ask": "probabilities", "items": listed(items) })),
+        Format::Arrow => Frame {
             header: json!({ "ask": "probabilities" }),
-            body: stream("items", column(items)),
+            body: stream(vec![("items", column(items))]),
         },
+    }
+}
+
+/// The question for gradients of items, each of one class.
+pub fn for_gradients(items: &Items, classes: &[usize], format: Format) -> Frame {
+    match format {
+        Format::Json => {
+            plain(json!({ "ask": "gradients", "items": listed(items), "classes": classes }))
+        }
+        Format::Arrow => {
+            let classes = classes.iter().map(|class| *class as i32);
+            let classes = Arc::new(Int32Array::from_iter_values(classes));
+            Frame {
+                header: json!({ "ask": "gradients" }),
+                body: stream(vec![("items", column(items)), ("classes", classes)]),
+            }
+        }
+    }
+}
+
+/// The question for the vectors of all tokens.
+pub fn for_vectors() -> impl FnOnce(Format) -> Frame {
+    |_| plain(json!({ "ask": "vectors" }))
+}
+
+fn plain(header: Value) -> Frame {
+    Frame {
+        header,
+        body: Vec::new(),
+    }
+}
+
+fn listed(items: &Items) -> Value {
+    match items {
+        Items::Texts(texts) => json!(texts),
+        Items::Tokens(rows) => json!(rows),
     }
 }
 
@@ -88,8 +130,8 @@ fn column(items: &Items) -> ArrayRef {
     }
 }
 
-fn stream(name: &str, column: ArrayRef) -> Vec<u8> {
-    let table = RecordBatch::try_from_iter([(name, column)]).expect("one column");
+fn stream(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
+    let table = RecordBatch::try_from_iter(columns).expect("columns of one length");
     let mut bytes = Vec::new();
     let writer = StreamWriter::try_new(&mut bytes, table.schema_ref());
     let mut writer = writer.expect("written to memory");
@@ -99,36 +141,119 @@ fn stream(name: &str, column: ArrayRef) -> Vec<u8> {
     bytes
 }
 
+/// An answer to the question for gradients, of one item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// Of all classes.
+    pub probabilities: Vec<f32>,
+    /// Vector after vector.
+    pub gradient: Vec<f32>,
+}
+
 /// The probabilities that a program answers with; or what is wrong with its answer.
-pub fn answer(frame: &Frame, items: usize, classes: usize) -> Result<Vec<Vec<f32>>, String> {
+pub fn probabilities(frame: &Frame, items: usize, classes: usize) -> Result<Vec<Vec<f32>>, String> {
+    let rows = lists(frame, "probabilities")?;
+    check(&rows, items, classes)?;
+    Ok(rows.into_iter().map(single).collect())
+}
+
+/// The gradients of items of so many steps; or what is wrong with the answer.
+pub fn gradients(
+    frame: &Frame,
+    steps: &[usize],
+    dim: usize,
+    classes: usize,
+) -> Result<Vec<Answered>, String> {
+    let predicted = probabilities(frame, steps.len(), classes)?;
+    let rows = lists(frame, "gradients")?;
+    if rows.len() != steps.len() {
+        let (got, asked) = (rows.len(), steps.len());
+        return Err(format!(
+            "answered with gradients of {got} items, and was asked about {asked}"
+        ));
+    }
+    for (n, (row, steps)) in rows.iter().zip(steps).enumerate() {
+        if row.len() != steps * dim {
+            let got = row.len();
+            return Err(format!(
+                "answered with a gradient of which row {n} has {got} numbers, and {steps} tokens of {dim} were asked about"
+            ));
+        }
+        if row.iter().any(|g| !g.is_finite()) {
+            return Err(format!(
+                "answered with a gradient of which row {n} has a number that is not finite"
+            ));
+        }
+    }
+    let rows = predicted.into_iter().zip(rows);
+    Ok(rows
+        .map(|(probabilities, gradient)| Answered {
+            probabilities,
+            gradient: single(gradient),
+        })
+        .collect())
+}
+
+/// The vectors of all tokens; or what is wrong with the answer.
+pub fn vectors(frame: &Frame) -> Result<Vectors, String> {
+    let rows = lists(frame, "vectors")?;
+    let dim = rows.first().map_or(0, Vec::len);
+    let same = rows.iter().all(|row| row.len() == dim);
+    if dim == 0 || !same || rows.iter().flatten().any(|x| !x.is_finite()) {
+        return Err(
+            "answered with vectors that are not rows of equally many finite numbers".to_owned(),
+        );
+    }
+    Ok(Vectors {
+        dim,
+        data: rows.into_iter().flat_map(single).collect(),
+    })
+}
+
+fn single(row: Vec<f64>) -> Vec<f32> {
+    row.into_iter().map(|x| x as f32).collect()
+}
+
+/// A list of floats for each row, from the header or from the table.
+fn lists(frame: &Frame, name: &str) -> Result<Vec<Vec<f64>>, String> {
     if let Some(error) = frame.header.get("error").and_then(Value::as_str) {
         return Err(format!("could not answer:\n{}", error.trim_end()));
     }
-    let rows = match frame.header.get("probabilities") {
-        Some(rows) => serde_json::from_value(rows.clone())
-            .map_err(|_| "answered with something other than lists of numbers".to_owned())?,
-        None => table(&frame.body)?,
-    };
-    check(&rows, items, classes)?;
-    let row = |row: Vec<f64>| row.into_iter().map(|p| p as f32).collect();
-    Ok(rows.into_iter().map(row).collect())
+    match frame.header.get(name) {
+        Some(Value::Array(rows)) => rows.iter().map(|row| flat(row, name)).collect(),
+        Some(_) => Err(not_lists(name)),
+        None => table(&frame.body, name),
+    }
 }
 
-fn table(body: &[u8]) -> Result<Vec<Vec<f64>>, String> {
+fn not_lists(name: &str) -> String {
+    format!("answered with `{name}` that are not lists of numbers")
+}
+
+/// The numbers of a list, or of a list of lists.
+fn flat(row: &Value, name: &str) -> Result<Vec<f64>, String> {
+    let mut numbers = Vec::new();
+    for value in row.as_array().ok_or_else(|| not_lists(name))? {
+        match value.as_f64() {
+            Some(number) => numbers.push(number),
+            None => numbers.extend(flat(value, name)?),
+        }
+    }
+    Ok(numbers)
+}
+
+fn table(body: &[u8], name: &str) -> Result<Vec<Vec<f64>>, String> {
     let unreadable = |error: arrow::error::ArrowError| {
         format!("answered with a table that cannot be read: {error}")
     };
     let mut rows = Vec::new();
     for batch in StreamReader::try_new(body, None).map_err(unreadable)? {
         let batch = batch.map_err(unreadable)?;
-        let column = batch.column_by_name("probabilities");
-        let column = column.ok_or("answered without the column `probabilities`")?;
+        let column = batch.column_by_name(name);
+        let column = column.ok_or_else(|| format!("answered without the column `{name}`"))?;
         for row in 0..column.len() {
             let numbers = list(column, row).as_deref().and_then(numbers);
-            rows.push(
-                numbers
-                    .ok_or("answered with a column `probabilities` that has no lists of floats")?,
-            );
+            rows.push(numbers.ok_or_else(|| not_lists(name))?);
         }
     }
     Ok(rows)
@@ -199,14 +324,19 @@ mod tests {
     #[test]
     fn a_program_says_what_it_speaks() {
         let arrow = said(json!({ "ablate": "model/1", "format": "arrow" }));
-        assert_eq!(greeted(&arrow), Ok(Format::Arrow));
+        assert_eq!(greeted(&arrow, false), Ok(Format::Arrow));
+        assert!(
+            greeted(&arrow, true)
+                .unwrap_err()
+                .contains("does not answer gradients")
+        );
         let later = said(json!({ "ablate": "model/2", "format": "arrow" }));
         assert_eq!(
-            greeted(&later).unwrap_err(),
+            greeted(&later, false).unwrap_err(),
             "speaks the protocol model/2, and this version of ablate model/1"
         );
         assert!(
-            greeted(&said(json!({})))
+            greeted(&said(json!({})), false)
                 .unwrap_err()
                 .contains("ablate.serve")
         );
@@ -214,7 +344,7 @@ mod tests {
 
     #[test]
     fn answers_are_probabilities_or_refused() {
-        let rows = |rows: Value| answer(&said(json!({ "probabilities": rows })), 1, 2);
+        let rows = |rows: Value| probabilities(&said(json!({ "probabilities": rows })), 1, 2);
         assert_eq!(rows(json!([[0.25, 0.75]])), Ok(vec![vec![0.25, 0.75]]));
         let wrong = [
             (
@@ -227,13 +357,16 @@ mod tests {
                 json!([[-1.0, 2.0]]),
                 "row 0 has a number that is not between 0 and 1",
             ),
-            (json!("x"), "something other than lists of numbers"),
+            (
+                json!("x"),
+                "answered with `probabilities` that are not lists of numbers",
+            ),
         ];
         for (given, expected) in wrong {
             let why = rows(given).unwrap_err();
             assert!(why.ends_with(expected), "{why}");
         }
-        let failed = answer(&said(json!({ "error": "Traceback\nNameError\n" })), 1, 2);
+        let failed = probabilities(&said(json!({ "error": "Traceback\nNameError\n" })), 1, 2);
         assert_eq!(
             failed.unwrap_err(),
             "could not answer:\nTraceback\nNameError"
@@ -242,7 +375,7 @@ mod tests {
 
     #[test]
     fn arrow_tables_arrive_as_they_were_sent() {
-        let asked = request(&Items::Tokens(vec![vec![3, 1], vec![]]), Format::Arrow);
+        let asked = for_probabilities(&Items::Tokens(vec![vec![3, 1], vec![]]), Format::Arrow);
         let mut reader = StreamReader::try_new(asked.body.as_slice(), None).unwrap();
         let batch = reader.next().unwrap().unwrap();
         let lists = batch.column(0).as_list::<i32>();
@@ -258,12 +391,38 @@ mod tests {
         list.append_value([Some(0.5), Some(f32::NAN)]);
         let nan = Frame {
             header: json!({}),
-            body: stream("probabilities", Arc::new(list.finish())),
+            body: stream(vec![("probabilities", Arc::new(list.finish()))]),
         };
-        let why = answer(&nan, 1, 2).unwrap_err();
+        let why = probabilities(&nan, 1, 2).unwrap_err();
         assert!(
             why.ends_with("row 0 has a number that is not finite"),
             "{why}"
+        );
+    }
+
+    #[test]
+    fn gradients_have_the_shape_of_what_was_asked() {
+        let said = |gradients: Value| {
+            let header = json!({ "probabilities": [[0.5, 0.5]], "gradients": gradients });
+            gradients_of(&said(header))
+        };
+        fn gradients_of(frame: &Frame) -> Result<Vec<Answered>, String> {
+            gradients(frame, &[2], 3, 2)
+        }
+        let nested = said(json!([[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]])).unwrap();
+        assert_eq!(
+            nested,
+            said(json!([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]])).unwrap()
+        );
+        assert_eq!(nested[0].gradient, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        assert_eq!(
+            said(json!([[1.0]])).unwrap_err(),
+            "answered with a gradient of which row 0 has 1 numbers, and 2 tokens of 3 were asked about"
+        );
+        assert!(
+            said(json!([]))
+                .unwrap_err()
+                .contains("gradients of 0 items")
         );
     }
 }

@@ -114,7 +114,7 @@ impl Attack for HotflipWords {
     ) -> Result<Box<dyn PreparedAttack + 'a>, Failure> {
         let settings = context.settings();
         let rules = WordConstraints::read(settings).map_err(failure)?;
-        context.network(NAME)?;
+        context.gradients(NAME)?;
         let (words, vectors) = (context.words(NAME)?, context.vectors(NAME)?);
         let compared = match rules.pretrained {
             true => pretrained(context)?,

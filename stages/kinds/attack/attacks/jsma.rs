@@ -68,7 +68,7 @@ impl Attack for Jsma {
     ) -> Result<Box<dyn PreparedAttack + 'a>, Failure> {
         let settings = context.settings();
         let direction = settings.one_of("direction", DIRECTIONS).map_err(failure)?;
-        context.network("jsma")?;
+        context.gradients("jsma")?;
         Ok(Box::new(Prepared {
             context,
             steepest: Steepest::new(context.vectors("jsma")?, direction, &context.special)?,
