@@ -38,6 +38,7 @@ n = 2
 
 /// Prints a lot, and answers by counting letters: no package is needed.
 const MODEL: &str = r#"
+print("early")
 import ablate
 print("loading")
 
@@ -65,7 +66,7 @@ fn a_python_model_is_attacked_replayed_and_keyed_by_its_files() {
     let ran = lab.run();
     ran.ran(["reviews", "tokens", "mine", "bayes", "attacked"]);
     let log = lab.ablate(&["show", "attacked", "--log"]).good().stdout;
-    assert!(log.contains("\nloading\nasked about "), "{log}");
+    assert!(log.contains("\nearly\nloading\nasked about "), "{log}");
     let first = lab.digests();
     let replayed = lab.ablate(&["replay"]).good().stdout;
     assert!(replayed.contains(" 0 mismatched"), "{replayed}");
@@ -91,7 +92,7 @@ fn what_cannot_be_attacked_is_said_before_anything_runs() {
     );
     lab.edit(", bayes = \"bayes\" }", " }");
     let refused = lab.ablate(&["plan"]);
-    assert_eq!(refused.code, 1);
+    assert_eq!(refused.code, 2);
     insta::assert_snapshot!(refused.stderr);
 }
 

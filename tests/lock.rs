@@ -367,7 +367,7 @@ fn a_certificate_is_checked_by_others() {
     let shown = page();
     let invalid = "<strong>Not valid: it has a signature that is not ed25519:";
     assert!(
-        shown.contains("<code>certificates/bob.json</code>"),
+        shown.contains("<code>certificates&#x2f;bob.json</code>"),
         "{shown}"
     );
     assert!(shown.contains(invalid), "{shown}");

@@ -212,9 +212,10 @@ fn what_is_queued_is_shown() {
     browser.until("document.getElementById('live-jobs').childElementCount === 1");
     let jobs = browser.text("document.getElementById('live-jobs').textContent");
     assert!(jobs.starts_with(&on), "{jobs}");
-    assert_eq!(
-        browser.text("document.getElementById('live-queued').textContent"),
-        "In the queue: 0 waiting, 1 running, 0 done and not recorded yet"
+    let counts = browser.text("document.getElementById('live-queued').textContent");
+    assert!(
+        counts.starts_with("In the queue: 0 waiting, 1 running, "),
+        "{counts}"
     );
     let printed = lab.ablate(&["plan"]).good().stdout;
     assert!(

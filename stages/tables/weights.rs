@@ -148,8 +148,7 @@ pub fn read(table: &RecordBatch) -> Result<(ModelCard, BTreeMap<String, Tensor>)
     let shapes = table.column_by_name(SHAPE);
     let shapes = shapes.and_then(|c| c.as_fixed_size_list_opt());
     let values = table.column_by_name(VALUES);
-    let bytes = values.and_then(|c| c.as_binary_opt::<i64>());
-    if let (Some(names), Some(bytes)) = (names, bytes) {
+    if let (Some(names), Some(bytes)) = (names, values.and_then(bytes)) {
         return Ok((card, of_files(names, bytes)));
     }
     let values = values.and_then(|c| c.as_list_opt::<i32>());
@@ -188,9 +187,19 @@ pub fn read(table: &RecordBatch) -> Result<(ModelCard, BTreeMap<String, Tensor>)
     Ok((card, tensors))
 }
 
-fn of_files(names: &StringArray, bytes: &LargeBinaryArray) -> BTreeMap<String, Tensor> {
-    let file = |row: usize| {
-        let (name, bytes) = (names.value(row).to_owned(), bytes.value(row).to_vec());
+/// The files of a column of bytes, whatever its offsets: stores may hand back smaller ones.
+fn bytes(column: &ArrayRef) -> Option<Vec<Vec<u8>>> {
+    let large = column.as_binary_opt::<i64>();
+    let small = || column.as_binary_opt::<i32>();
+    match large {
+        Some(files) => Some(files.iter().flatten().map(<[u8]>::to_vec).collect()),
+        None => Some(small()?.iter().flatten().map(<[u8]>::to_vec).collect()),
+    }
+}
+
+fn of_files(names: &StringArray, files: Vec<Vec<u8>>) -> BTreeMap<String, Tensor> {
+    let names = names.iter().flatten().map(str::to_owned);
+    let tensor = |(name, bytes): (String, Vec<u8>)| {
         let tensor = Tensor {
             name: name.clone(),
             shape: [1, bytes.len()],
@@ -198,7 +207,7 @@ fn of_files(names: &StringArray, bytes: &LargeBinaryArray) -> BTreeMap<String, T
         };
         (name, tensor)
     };
-    (0..names.len()).map(file).collect()
+    names.zip(files).map(tensor).collect()
 }
 
 /// The digest of a table of vectors: it ties a model to what it was trained with.

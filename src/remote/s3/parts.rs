@@ -3,7 +3,8 @@
 
 use ureq::http::header::ETAG;
 
-use super::{Answer, FilePart, NOTHING, Payload, S3, encoded, tag};
+use super::client::{Answer, FilePart, NOTHING, Payload, S3, tag};
+use super::sigv4::encoded;
 
 /// The largest object that goes in one request.
 pub const WHOLE: u64 = 64 << 20;
@@ -24,42 +25,40 @@ fn cut(whole: FilePart<'_>) -> Vec<FilePart<'_>> {
         .collect()
 }
 
-impl S3 {
-    /// Puts a file under a name, part by part.
-    pub(super) fn put_in_parts(&self, name: &str, whole: FilePart<'_>) -> Result<(), String> {
-        let begun = self.ask("POST", name, "uploads=", &NOTHING)?;
-        let begun = text(self.granted("write", begun)?)?;
-        let id = tag(&begun, "UploadId").ok_or("S3 did not name the upload")?;
-        let id = encoded(&id, false);
-        let sent = self.parts(name, &id, whole);
-        if sent.is_err() {
-            // What is wrong has been found already.
-            let _ = self.ask("DELETE", name, &format!("uploadId={id}"), &NOTHING);
-        }
-        sent
+/// Puts a file under a name, part by part.
+pub fn put(s3: &S3, name: &str, whole: FilePart<'_>) -> Result<(), String> {
+    let begun = s3.ask("POST", name, "uploads=", &NOTHING)?;
+    let begun = text(s3.granted("write", begun)?)?;
+    let id = tag(&begun, "UploadId").ok_or("S3 did not name the upload")?;
+    let id = encoded(&id, false);
+    let sent = parts(s3, name, &id, whole);
+    if sent.is_err() {
+        // What is wrong has been found already.
+        let _ = s3.ask("DELETE", name, &format!("uploadId={id}"), &NOTHING);
     }
+    sent
+}
 
-    fn parts(&self, name: &str, id: &str, whole: FilePart<'_>) -> Result<(), String> {
-        let mut list = String::new();
-        for (n, part) in cut(whole).into_iter().enumerate() {
-            let number = n + 1;
-            let query = format!("partNumber={number}&uploadId={id}");
-            let answer = self.ask("PUT", name, &query, &Payload::Part(part))?;
-            let answer = self.granted("write", answer)?;
-            let tag = answer.headers().get(ETAG);
-            let tag = tag.and_then(|tag| tag.to_str().ok());
-            let tag = tag.ok_or("S3 did not name a part of the upload")?;
-            list += &format!("<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag></Part>");
-        }
-        let list = format!("<CompleteMultipartUpload>{list}</CompleteMultipartUpload>");
-        let query = format!("uploadId={id}");
-        let ended = self.ask("POST", name, &query, &Payload::Bytes(list.as_bytes()))?;
-        // It may begin as a success and end as an error.
-        let ended = text(self.granted("write", ended)?)?;
-        match tag(&ended, "Code") {
-            None => Ok(()),
-            Some(code) => Err(format!("S3 did not put the parts together ({code})")),
-        }
+fn parts(s3: &S3, name: &str, id: &str, whole: FilePart<'_>) -> Result<(), String> {
+    let mut list = String::new();
+    for (n, part) in cut(whole).into_iter().enumerate() {
+        let number = n + 1;
+        let query = format!("partNumber={number}&uploadId={id}");
+        let answer = s3.ask("PUT", name, &query, &Payload::Part(part))?;
+        let answer = s3.granted("write", answer)?;
+        let tag = answer.headers().get(ETAG);
+        let tag = tag.and_then(|tag| tag.to_str().ok());
+        let tag = tag.ok_or("S3 did not name a part of the upload")?;
+        list += &format!("<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag></Part>");
+    }
+    let list = format!("<CompleteMultipartUpload>{list}</CompleteMultipartUpload>");
+    let query = format!("uploadId={id}");
+    let ended = s3.ask("POST", name, &query, &Payload::Bytes(list.as_bytes()))?;
+    // It may begin as a success and end as an error.
+    let ended = text(s3.granted("write", ended)?)?;
+    match tag(&ended, "Code") {
+        None => Ok(()),
+        Some(code) => Err(format!("S3 did not put the parts together ({code})")),
     }
 }
 

@@ -12,7 +12,7 @@ mod tests;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use store::{Params, Value};
+use store::Params;
 
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::Determinism;

@@ -9,7 +9,7 @@ use store::Value;
 use super::ExternalModel;
 use crate::kinds::attack::AttackStage;
 use crate::models::loaded::{Loaded, probabilities};
-use crate::tests::trial::{Nobody, completed, reviews, run, text, tokens, vocab};
+use crate::tests::trial::{Nobody, completed, reviews, run, stored, text, tokens, vocab};
 use crate::{DataHome, Failure, Place, Task};
 
 /// What every model of these tests begins with: frames, in Perl.
@@ -51,7 +51,7 @@ fn made(script: &str, more: &[(&'static str, Value)]) -> Result<RecordBatch, Fai
     let (rows, vocab) = (tokens(&reviews()), vocab());
     let inputs = [("rows", &rows), ("vocab", &vocab)];
     let made = run(&ExternalModel, &inputs, &given(script, more), 0);
-    made.map(|mut outputs| outputs.remove("weights").unwrap())
+    made.map(|outputs| stored(&outputs["weights"]))
 }
 
 /// Whether there is Perl to write models in.
@@ -130,6 +130,60 @@ fn attacks_that_only_ask_attack_it_and_those_with_gradients_are_refused() {
     );
     let refused = attacked("jsma", &[("max_words", Value::Int(2))]).unwrap_err();
     assert!(refused.message.contains("jsma"), "{}", refused.message);
+}
+
+/// The log odds of class 1 are the sum of the first numbers of its tokens' vectors.
+const LINEAR: &str = r#"
+frame('{"ablate":"model/1","format":"json","gradients":true}');
+my @v = map { [$_ < 12 ? -0.5 : $_ < 22 ? 0.5 : 0.001 * $_, 0.01 * $_] } 0 .. 49;
+sub p { my $z = 0; $z += $v[$_][0] for @_; 1 / (1 + exp(-$z)) }
+while (my $t = asked()) {
+    if ($t =~ /"vectors"/) { frame('{"vectors":[' . join(",", map { "[$$_[0],$$_[1]]" } @v) . ']}'); next }
+    my @classes = $t =~ /"classes":\[([\d,]*)\]/ ? split(/,/, $1) : ();
+    $t =~ s/.*"items":\[//s;
+    my @items = map { [split /,/] } $t =~ /\[([\d,]*)\]/g;
+    my @rows = map { my $p = p(@$_); sprintf("[%.9f,%.9f]", 1 - $p, $p) } @items;
+    my @gradients;
+    for my $n (0 .. $#classes) {
+        my $p = p(@{$items[$n]});
+        my $g = $classes[$n] ? 1 - $p : -$p;
+        push @gradients, "[" . join(",", map { "[$g,0.0]" } @{$items[$n]}) . "]";
+    }
+    frame('{"probabilities":[' . join(",", @rows) . '],"gradients":[' . join(",", @gradients) . ']}');
+}
+"#;
+
+#[test]
+fn attacks_follow_the_gradients_that_it_answers() {
+    if !perl() {
+        return;
+    }
+    let weights = made(LINEAR, &[("gradients", Value::Bool(true))]).unwrap();
+    let (rows, vocab) = (tokens(&reviews()), vocab());
+    let inputs = [("victim", &weights), ("rows", &rows), ("vocab", &vocab)];
+    let given = [
+        ("attack", text("jsma")),
+        ("max_words", Value::Int(4)),
+        ("among", text("correct")),
+    ];
+    let attacked = run(&AttackStage, &inputs, &given, 3).unwrap();
+    let examples = &attacked["examples"];
+    let column = |name: &str| examples.column_by_name(name).unwrap().clone();
+    let success = column("success");
+    let success = arrow::array::AsArray::as_boolean(&success);
+    let (rate, rows) = (success.true_count(), success.len());
+    // Each word that speaks for a class can be replaced by one that speaks for the other.
+    assert!(rate * 2 > rows, "{rate} of {rows}");
+    let backward = column("backward");
+    let backward = arrow::array::AsArray::as_primitive::<arrow::datatypes::Int64Type>(&backward);
+    assert!(backward.values().iter().sum::<i64>() as usize >= rows);
+    assert_eq!(attacked, run(&AttackStage, &inputs, &given, 3).unwrap());
+    let refused = made(COUNTS, &[("gradients", Value::Bool(true))]).unwrap_err();
+    assert!(
+        refused.message.contains("does not answer gradients"),
+        "{}",
+        refused.message
+    );
 }
 
 #[test]

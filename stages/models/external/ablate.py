@@ -34,6 +34,12 @@ except ImportError:
 
 PROTOCOL = "model/1"
 
+# Standard output is for answers alone, from here on: whatever the program prints goes to standard error, also what it
+# printed before and Python still holds.
+_ANSWERS = os.fdopen(os.dup(1), "wb")
+os.dup2(2, 1)
+sys.stdout.reconfigure(line_buffering=True)
+
 Items = Union[List[str], List[List[int]]]
 Predict = Callable[[Items], Sequence[Sequence[float]]]
 Gradient = Callable[[List[List[int]], List[int]], Sequence[Sequence[Sequence[float]]]]
@@ -43,7 +49,7 @@ def serve(predict: Predict, gradient: Optional[Gradient] = None, vectors: Any = 
     """Answers until there are no more requests. Call it last: it returns when the attack is over."""
     if (gradient is None) != (vectors is None):
         raise ValueError("gradient and vectors go together")
-    answers = _channel()
+    answers = _ANSWERS
     requests = sys.stdin.buffer
     form = "json" if pyarrow is None else "arrow"
     _send(answers, {"ablate": PROTOCOL, "format": form, "gradients": gradient is not None})
@@ -72,14 +78,6 @@ def _answer(header: dict, body: bytes, predict: Predict, gradient: Optional[Grad
         found = gradient(items, asked["classes"])
         columns["gradients"] = [[number for row in _lists(item) for number in row] for item in found]
     return columns
-
-
-def _channel() -> BinaryIO:
-    """Takes standard output for the answers alone: what the program prints goes to standard error."""
-    sys.stdout.flush()
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    return answers
 
 
 def _columns(header: dict, body: bytes) -> dict:

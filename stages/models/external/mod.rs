@@ -409,20 +409,21 @@ impl ExternalModel {
             |frame| wire::gradients(frame, &steps, dim, self.spec.classes),
         )?;
         let answers = answers.into_iter().zip(asked).zip(steps);
-        let gradient = |((answer, (class, factor)), steps): ((wire::Answered, _), usize)| {
-            let logits = answer.probabilities.iter();
-            let logits: Vec<f32> = logits.map(|p| p.max(f32::MIN_POSITIVE).ln()).collect();
-            let numbers = answer
-                .gradient
-                .iter()
-                .map(|g| (factor * f64::from(*g)) as f32);
-            Gradient {
-                value: factor * f64::from(logits[*class]),
-                input: Array2::from_shape_vec((steps, dim), numbers.collect())
-                    .expect("the answer was checked"),
-                logits: Array2::from_shape_vec((1, logits.len()), logits).expect("one row"),
-            }
-        };
+        let gradient =
+            |((answer, (class, factor)), steps): ((wire::Answered, &(usize, f64)), usize)| {
+                let logits = answer.probabilities.iter();
+                let logits: Vec<f32> = logits.map(|p| p.max(f32::MIN_POSITIVE).ln()).collect();
+                let numbers = answer
+                    .gradient
+                    .iter()
+                    .map(|g| (factor * f64::from(*g)) as f32);
+                Gradient {
+                    value: factor * f64::from(logits[*class]),
+                    input: Array2::from_shape_vec((steps, dim), numbers.collect())
+                        .expect("the answer was checked"),
+                    logits: Array2::from_shape_vec((1, logits.len()), logits).expect("one row"),
+                }
+            };
         Ok(answers.map(gradient).collect())
     }
 }

@@ -24,7 +24,7 @@ if (byId("live")) {
     if (queue) {
       const more = queue.running - queue.jobs.length;
       byId("live-queued").textContent =
-        `In the queue: ${queue.waiting} waiting, ${queue.running} running, ${queue.done} done and not recorded yet`;
+        `In the queue: ${queue.waiting} waiting, ${queue.running} running, ${queue.done} done`;
       byId("live-jobs").replaceChildren(
         ...queue.jobs.map(([stage, node, since]) => el("li", {}, `${stage} on ${node} since ${since}`)),
         ...(more > 0 ? [el("li", {}, `and ${more} more`)] : []));

@@ -51,7 +51,7 @@ struct Progress {
 struct Queue {
     /// Submitted, and not started.
     waiting: usize,
-    /// Ended, and not recorded yet.
+    /// Ended; their folders are removed with the run.
     done: usize,
     /// How many run, and the first of them: stage, machine, since when.
     running: usize,
