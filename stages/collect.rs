@@ -4,13 +4,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
+use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, new_null_array};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use store::Value;
 
 use crate::Failure;
+use crate::tables::examples;
 
 /// Puts tables below each other. `rows` holds, for each table, its label for messages and
 /// the value of each axis in `axes`.
@@ -31,6 +32,7 @@ pub fn collect(
         ))
         .help("rename the axis or the column"));
     }
+    let schema = Arc::new(with_all_counters(&schema, rows));
     let mut tables = Vec::with_capacity(rows.len());
     for (label, _, table) in rows {
         tables.push(in_order_of(&schema, table).ok_or_else(|| {
@@ -69,20 +71,54 @@ pub fn collect(
         .map_err(|error| Failure::new(format!("the collected table is not well formed: {error}")))
 }
 
-/// The table with its columns in the schema's order, if it has the same columns.
-fn in_order_of(schema: &Schema, table: &RecordBatch) -> Option<RecordBatch> {
-    if table.num_columns() != schema.fields().len() {
-        return None;
+/// The schema of the first table, and the columns that only some attacks write, of the others: what one attack counts
+/// another does not have.
+fn with_all_counters(first: &SchemaRef, rows: &[(String, Vec<Value>, RecordBatch)]) -> Schema {
+    let mut fields: Vec<FieldRef> = first.fields().iter().cloned().collect();
+    for (_, _, table) in rows {
+        for field in table.schema_ref().fields() {
+            let known = fields.iter().any(|known| known.name() == field.name());
+            if !known && is_of_some_attacks(field.name()) && is_examples(table) {
+                fields.push(field.clone());
+            }
+        }
     }
-    let order: Option<Vec<usize>> = schema
+    Schema::new(fields)
+}
+
+fn is_of_some_attacks(name: &str) -> bool {
+    let mut columns = examples::SCHEMA.columns.iter();
+    columns.any(|column| column.name == name && column.only.is_some())
+}
+
+fn is_examples(table: &RecordBatch) -> bool {
+    let has = |name: &&str| table.schema_ref().column_with_name(name).is_some();
+    examples::SCHEMA.names().iter().all(has)
+}
+
+/// The table with its columns in the schema's order, if it has the same columns. Examples have nulls for what only
+/// other attacks write.
+fn in_order_of(schema: &SchemaRef, table: &RecordBatch) -> Option<RecordBatch> {
+    let known = |field: &&FieldRef| schema.column_with_name(field.name()).is_some();
+    if !table
+        .schema_ref()
         .fields()
         .iter()
-        .map(|field| {
-            let (at, found) = table.schema_ref().column_with_name(field.name())?;
-            (found.data_type() == field.data_type()).then_some(at)
-        })
-        .collect();
-    table.project(&order?).ok()
+        .all(|field| known(&field))
+    {
+        return None;
+    }
+    let column = |field: &FieldRef| match table.schema_ref().column_with_name(field.name()) {
+        Some((at, found)) if found.data_type() == field.data_type() => {
+            Some(table.column(at).clone())
+        }
+        None if is_of_some_attacks(field.name()) && is_examples(table) => {
+            Some(new_null_array(field.data_type(), table.num_rows()))
+        }
+        _ => None,
+    };
+    let columns: Option<Vec<ArrayRef>> = schema.fields().iter().map(column).collect();
+    RecordBatch::try_new(schema.clone(), columns?).ok()
 }
 
 fn columns(table: &RecordBatch) -> String {
@@ -134,6 +170,8 @@ fn repeated(values: &[(&Value, usize)]) -> ArrayRef {
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::Array;
+
     use super::*;
 
     fn table(name: &str, values: Vec<i64>) -> RecordBatch {
@@ -179,5 +217,33 @@ mod tests {
             taken.message,
             "`a[k=1]` already has a column `x`, so the axis `x` cannot become one"
         );
+    }
+
+    /// `none` counts nothing, `replace-word` the candidates that it tried.
+    #[test]
+    fn examples_have_nulls_for_what_only_other_attacks_count() {
+        let examples = |more: &[&str]| {
+            let names = examples::SCHEMA.names();
+            let names = names.iter().chain(more);
+            let one: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+            let columns: Vec<(&str, ArrayRef)> = names.map(|n| (*n, one.clone())).collect();
+            RecordBatch::try_from_iter(columns).unwrap()
+        };
+        let rows = |more: &'static str| {
+            [
+                part("a[k=1]", Value::Int(1), examples(&[])),
+                part("a[k=2]", Value::Int(2), examples(&[more])),
+            ]
+        };
+        for rows in [rows(examples::QUERIES), {
+            let [first, second] = rows(examples::QUERIES);
+            [second, first]
+        }] {
+            let all = collect(&["k"], &rows).unwrap();
+            let queries = all.column_by_name(examples::QUERIES).unwrap();
+            assert_eq!((queries.len(), queries.null_count()), (2, 1));
+        }
+        // What no attack writes is a mistake.
+        assert!(collect(&["k"], &rows("querys")).is_err());
     }
 }
