@@ -382,7 +382,7 @@ pub fn alike(ours: &Side, theirs: &Side) -> bool {
     };
     let same = ours.iter().zip(&theirs).filter(|(a, b)| a == b).count();
     println!(
-        "  the same number of words changed in {same} of {} reviews",
+        "  the same number of changes in {same} of {} texts",
         ours.len()
     );
     same * 10 >= ours.len() * 8

@@ -96,7 +96,7 @@ fn work(job: &str, rest: &[String], mirror: Option<PathBuf>) -> Result<serde_jso
         ("char-data", []) => characters::data(dir),
         ("characters", [name, items]) => characters::attack(dir, name, items),
         ("word-data", []) => words::data(&kinds::home(mirror), dir),
-        ("words", [rules]) => words::attack(dir, rules),
+        ("words", [rules, items]) => words::attack(dir, rules, items),
         ("window-data", []) => windows::data(&kinds::home(mirror), dir),
         ("windows", [name]) => windows::test(dir, name),
         _ => Err(format!("no job `{job}`")),
