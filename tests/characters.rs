@@ -1,6 +1,9 @@
 //! Attacks on characters through the real program: a curve from one run, hardened models, replay.
 
+use std::collections::BTreeMap;
+
 use crate::lab::Lab;
+use crate::report::{data, report};
 
 const PIPELINE: &str = include_str!("pipelines/characters.toml");
 
@@ -111,6 +114,30 @@ fn characters_are_attacked_and_models_hardened_end_to_end() {
     );
     // Keys hold: nothing is computed again.
     lab.run().ran([]);
+}
+
+/// The report called an attack failed that had changed the prediction.
+#[test]
+fn the_report_says_what_a_changed_prediction_lacks() {
+    let lab = lab();
+    lab.edit("confidence = 0.9", "confidence = 0.9999");
+    lab.ablate(&["run", "--quiet", "attacked[adversary=beam]"])
+        .good();
+    let table = &data(&report(&lab, &[]))["examples"]["tables"][0];
+    let mut told = BTreeMap::new();
+    for row in table["rows"].as_array().unwrap() {
+        let [label, before, after] = [0, 1, 2].map(|n| row[1][n].as_i64().unwrap());
+        let text = &table["outcomes"][row[11].as_u64().unwrap() as usize];
+        let same = (before == label, after == label, row[2] == true);
+        told.insert(same, text.as_str().unwrap().to_owned());
+    }
+    let changed = told.get(&(true, false, false)).map(String::as_str);
+    let expected = "prediction changed, but below the wanted confidence 0.9999";
+    assert_eq!(changed, Some(expected), "{told:?}");
+    for (same, text) in &told {
+        let failed = *same == (true, true, false);
+        assert_eq!(text == "attack failed", failed, "{told:?}");
+    }
 }
 
 #[test]

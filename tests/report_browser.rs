@@ -82,9 +82,13 @@ fn the_quick_start_can_be_seen_filtered_and_traced() {
     // A filter changes the list, and so does the search.
     let found = "Number(document.getElementById('ex-count').textContent.split(' ')[0])";
     let all = browser.number(found);
-    browser.set("#ex-outcome", "success");
+    browser.set("#ex-outcome", "0");
     let fooled = browser.number(found);
     assert!(0.0 < fooled && fooled < all, "{fooled} of {all}");
+    assert_eq!(
+        browser.text("[...new Set([...document.querySelectorAll('#ex-list .verdict')].map(e => e.innerText))].join()"),
+        "attack succeeded"
+    );
     assert_eq!(
         browser.number("document.querySelectorAll('#ex-list .example').length"),
         fooled.min(20.0)

@@ -10,6 +10,7 @@ use crate::data::DRAWN;
 use crate::projection::BATCHES;
 use crate::sample::{Side, measure, print, sample, target};
 use crate::windows;
+use crate::words;
 
 /// What all cases need.
 pub struct Bench {
@@ -48,6 +49,14 @@ pub fn run(bench: &Bench, dir: &Path, mirror: Option<&Path>, wanted: &[String]) 
     if is_wanted("characters") {
         let dir = dir.join("characters").display().to_string();
         good &= characters::case(bench, &dir);
+    }
+    if is_wanted("memory") {
+        let dir = dir.join("characters").display().to_string();
+        good &= characters::memory(bench, &dir);
+    }
+    if is_wanted("words") {
+        let dir = dir.join("words").display().to_string();
+        good &= words::case(bench, &dir, mirror);
     }
     if is_wanted("windows") {
         let dir = dir.join("windows").display().to_string();
@@ -373,7 +382,7 @@ pub fn alike(ours: &Side, theirs: &Side) -> bool {
     };
     let same = ours.iter().zip(&theirs).filter(|(a, b)| a == b).count();
     println!(
-        "  the same number of words changed in {same} of {} reviews",
+        "  the same number of changes in {same} of {} texts",
         ours.len()
     );
     same * 10 >= ours.len() * 8

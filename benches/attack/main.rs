@@ -18,6 +18,7 @@ mod projection;
 #[path = "../side/sample.rs"]
 mod sample;
 mod windows;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,11 +29,11 @@ use clap::Parser;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Measure HotFlip, RNN-Test, JSMA, linear classifiers and the LSTM beside scikit-learn and PyTorch.
+/// Measure HotFlip, RNN-Test, JSMA, linear classifiers and the LSTM beside scikit-learn, PyTorch and TextAttack.
 #[derive(Parser)]
 #[command(name = "attack")]
 struct Arguments {
-    /// Which cases: characters, windows, projection, linear, lstm, attack [default: all]
+    /// Which cases: characters, memory, words, windows, projection, linear, lstm, attack [default: all]
     cases: Vec<String>,
     /// The Python that has scikit-learn
     #[arg(long, default_value = "python3")]
@@ -93,7 +94,9 @@ fn work(job: &str, rest: &[String], mirror: Option<PathBuf>) -> Result<serde_jso
         ("lstm", []) => network::steps(dir),
         ("attack", [name]) => attack::attack(dir, name),
         ("char-data", []) => characters::data(dir),
-        ("characters", [name]) => characters::attack(dir, name),
+        ("characters", [name, items]) => characters::attack(dir, name, items),
+        ("word-data", []) => words::data(&kinds::home(mirror), dir),
+        ("words", [rules, items]) => words::attack(dir, rules, items),
         ("window-data", []) => windows::data(&kinds::home(mirror), dir),
         ("windows", [name]) => windows::test(dir, name),
         _ => Err(format!("no job `{job}`")),

@@ -1,7 +1,7 @@
 """The peers' side of `cargo bench --bench attack`: one job a process, its figures as one line of JSON.
 
-scikit-learn's jobs need `pip install scikit-learn`, PyTorch's `pip install torch`, each in some
-virtual environment. Imports and reading files are not part of a figure. The files are those that our
+scikit-learn's jobs need `pip install scikit-learn`, PyTorch's `pip install torch`, TextAttack's
+`pip install -c constraints.txt textattack==0.3.11`, each in some virtual environment. Imports and reading files are not part of a figure. The files are those that our
 side made.
 """
 
@@ -350,6 +350,89 @@ def hotflip(folder):
     say(figures, {"items": len(documents), "successes": successes, "words": flips})
 
 
+def words(folder, rules):
+    """TextAttack's gradient-based word swap, without a network: the recipe for HotFlip, but for parts of speech."""
+    with open(os.path.join(folder, "words.json")) as file:
+        data = json.load(file)
+    # Nothing is fetched, and nothing is left in the home folder. TextAttack reads NLTK's stop words when it is imported.
+    lists = os.path.join(folder, "nltk", "corpora", "stopwords")
+    os.makedirs(lists, exist_ok=True)
+    with open(os.path.join(lists, "english"), "w") as file:
+        file.write("\n".join(data["stop_words"]))
+    # As after its own downloads, which this attack does not need.
+    open(os.path.join(folder, "post_install_check_3"), "w").close()
+    os.environ.update(HF_HUB_OFFLINE="1", TA_CACHE_DIR=folder, FLAIR_CACHE_ROOT=folder, NLTK_DATA=os.path.join(folder, "nltk"))
+    torch = torch_of()
+    from textattack import Attack
+    from textattack.constraints.overlap import MaxWordsPerturbed
+    from textattack.constraints.pre_transformation import RepeatModification, StopwordModification
+    from textattack.constraints.semantics import WordEmbeddingDistance
+    from textattack.goal_function_results import GoalFunctionResultStatus
+    from textattack.goal_functions import UntargetedClassification
+    from textattack.models.helpers import LSTMForClassification
+    from textattack.models.wrappers import PyTorchModelWrapper
+    from textattack.search_methods import BeamSearch
+    from textattack.shared import WordEmbedding
+    from textattack.transformations import WordSwapGradientBased
+
+    names, special, looks = data["words"], 2, [0]
+    weight = lambda name: tensor(torch, folder, name + ".f32")
+
+    # TextAttack takes gradients of words only of this class; nothing of it is used.
+    class KimCnn(LSTMForClassification):
+        def __init__(self):
+            torch.nn.Module.__init__(self)
+            table = weight("embedding").view(len(names), -1)
+            self.table = torch.nn.Embedding.from_pretrained(table, freeze=True)
+            self.windows = [weight(f"windows.{w}.weight").view(w, table.shape[1], -1).permute(2, 1, 0).contiguous() for w in (3, 4, 5)]
+            self.biases = [weight(f"windows.{w}.bias") for w in (3, 4, 5)]
+            self.head, self.bias = weight("head.weight").view(-1, 2), weight("head.bias")
+
+        def get_input_embeddings(self):
+            return self.table
+
+        def forward(self, ids):
+            looks[0] += torch.is_grad_enabled()
+            x = self.table(ids).transpose(1, 2)
+            convolve = torch.nn.functional.conv1d
+            parts = [convolve(x, w, b, padding=4).amax(2).relu() for w, b in zip(self.windows, self.biases)]
+            return torch.cat(parts, 1) @ self.head + self.bias
+
+    class Tokenizer:
+        pad_token_id = 0
+        places = {name: n for n, name in enumerate(names)}
+
+        def __call__(self, texts):
+            # An unknown word is written without its brackets.
+            return [[self.places.get(word, 1) for word in text.split()] for text in texts]
+
+        def convert_id_to_word(self, n):
+            # [PAD] and [UNK] are not put in.
+            return names[n] if n >= special else ""
+
+    wrapper = PyTorchModelWrapper(KimCnn().eval(), Tokenizer())
+    constraints = [RepeatModification(), StopwordModification(), MaxWordsPerturbed(max_num_words=2)]
+    if rules == "cosine":
+        table = wrapper.model.table.weight.numpy()
+        embedding = WordEmbedding(table, Tokenizer.places, dict(enumerate(names)))
+        constraints.append(WordEmbeddingDistance(embedding=embedding, min_cos_sim=0.8))
+    transformation = WordSwapGradientBased(wrapper, top_n=1)
+    search = Attack(UntargetedClassification(wrapper), constraints, transformation, BeamSearch(beam_width=10))
+    texts = [" ".join(names[n].strip("[]") for n in ids) for ids in data["sentences"]]
+
+    def attack():
+        flips, successes = [], 0
+        for text, label in zip(texts, data["labels"]):
+            result = search.attack(text, label)
+            flips.append(len(result.perturbed_result.attacked_text.attack_attrs.get("modified_indices", ())))
+            status = result.perturbed_result.goal_status
+            successes += status == GoalFunctionResultStatus.SUCCEEDED
+        return flips, successes
+
+    figures, (flips, successes) = timed(attack)
+    say(figures, {"items": len(texts), "successes": successes, "words": flips, "backward": looks[0]})
+
+
 def windows(folder):
     """RNN-Test, state and CS: a window at a time, states by autograd, the nearest embedding along the gradient."""
     torch = torch_of()
@@ -422,6 +505,7 @@ JOBS = {
     "lstm": lstm,
     "jsma": jsma,
     "hotflip": hotflip,
+    "words": words,
     "windows": windows,
 }
 

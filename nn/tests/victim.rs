@@ -1,11 +1,12 @@
 //! What a victim shows: vectors in place of tokens, every layer and position, losses per position, objectives per item.
 
+use crate::common::easy::classifier;
 use crate::common::{Case, cases};
 use ndarray::{Array2, s};
 use nn::autodiff::Params;
 use nn::batch::{Example, Sequence, Side, Target};
 use nn::linear::NaiveBayes;
-use nn::models::Model;
+use nn::models::{LSTM, Model};
 use nn::objectives::Objective;
 use nn::victim::{Neural, Victim};
 
@@ -244,4 +245,28 @@ fn what_a_model_has_not_got_is_an_error_that_says_so() {
     let victim = Neural::new(&model, &params).unwrap();
     let input = case.examples(1).remove(0).input;
     says(victim.decode(&[&input], 3).unwrap_err(), "decoder");
+}
+
+/// Memory was kept for every length, as groups come from the shortest to the longest.
+#[test]
+fn texts_of_many_lengths_hold_little_more_memory_than_the_longest() {
+    let model = classifier(&LSTM);
+    let params: Params<f32> = model.init(3);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let pool = pool.unwrap();
+    let held = |lengths: std::ops::RangeInclusive<usize>| {
+        let victim = Neural::new(&model, &params).unwrap();
+        let texts: Vec<Sequence> = lengths
+            .flat_map(|n| vec![Sequence::Tokens(vec![1; n]); 16])
+            .collect();
+        let texts: Vec<&Sequence> = texts.iter().collect();
+        pool.install(|| victim.logits(&texts)).unwrap();
+        victim.held()
+    };
+    let (longest, all) = (held(64..=64), held(1..=64));
+    assert!(longest > 0);
+    assert!(
+        all <= 3 * longest,
+        "{all} numbers, {longest} for the longest"
+    );
 }

@@ -82,6 +82,12 @@ impl<'m> Neural<'m> {
         })
     }
 
+    /// How many numbers of passes it has memory for: with texts of many lengths not many more than with the longest.
+    pub fn held(&self) -> usize {
+        let spare = self.spare.lock().unwrap_or_else(|e| e.into_inner());
+        spare.iter().map(|shard| shard.tape.held()).sum()
+    }
+
     /// The network.
     pub(super) fn model(&self) -> &Model {
         self.model
@@ -161,8 +167,11 @@ impl<'m> Neural<'m> {
             }
             Ok(results)
         };
-        let groups = order.par_chunks(pass.group).map(group);
-        let groups: Vec<Vec<R>> = groups.collect::<Result<_>>()?;
+        // The longest first: memory that a tape keeps is used again for shorter groups, but not for longer ones, and
+        // from the shortest up it would be kept for every length.
+        let groups = order.par_chunks(pass.group).rev().map(group);
+        let mut groups: Vec<Vec<R>> = groups.collect::<Result<_>>()?;
+        groups.reverse();
         let mut sorted: Vec<(usize, R)> = order
             .into_iter()
             .zip(groups.into_iter().flatten())

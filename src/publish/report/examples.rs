@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use arrow::record_batch::RecordBatch;
 use serde::Serialize;
 use stages::tables::examples as example_columns;
-use store::Store;
+use store::{Params, Store};
 
 use super::character_edits::{CharacterEdits, Pieces};
+use super::outcome::AttackOutcome;
 use super::reading::{Reading, channels};
 use super::signals::{ALL, Drawing, drawn};
 use crate::results::columns;
@@ -39,6 +40,8 @@ pub struct Table {
     pub classes: Vec<String>,
     /// What stands between words.
     pub joiner: &'static str,
+    /// How attacks can end, in words; rows name them by position.
+    pub outcomes: Vec<String>,
     /// Evenly sampled rows, if not all fit.
     pub rows: Vec<Row>,
 }
@@ -68,6 +71,8 @@ pub struct Row(
     pub Vec<[Pieces; 2]>,
     /// For edits of characters: the word that each was made in, before and after it, in the order of the edits.
     pub Vec<[String; 2]>,
+    /// How the attack on it ended.
+    pub AttackOutcome,
 );
 
 /// Collects the examples of a run, at most `most` in all.
@@ -127,12 +132,20 @@ impl<'a> Collector<'a> {
         };
         let count = table.num_rows().min(share);
         let rows: Vec<usize> = (0..count).map(|n| n * table.num_rows() / count).collect();
+        let none = Params::new();
+        let params = step
+            .execution
+            .as_ref()
+            .map_or(&none, |made| &made.key.params);
         let mut made = Table {
             step: at,
             name: step.label.clone(),
             total: table.num_rows(),
             classes: self.reading.classes(store, recorded, at),
             joiner: " ",
+            outcomes: AttackOutcome::ALL
+                .map(|outcome| outcome.text(params))
+                .into(),
             rows: Vec::new(),
         };
         if columns::is_signal(&table, example_columns::ORIGINAL) {
@@ -238,12 +251,14 @@ fn read(
             let list = sides[n].as_ref().map_or(&[][..], |side| &side[row]);
             list.iter().map(|p| (p * 1e4).round() / 1e4).collect()
         };
+        let classes = [class(0), class(1), class(2)];
+        let attacked = attacked.as_ref().is_none_or(|attacked| attacked[row]);
         Row(
             ids.as_ref()
                 .map_or_else(|| row.to_string(), |ids| ids[row].clone()),
-            [class(0), class(1), class(2)],
+            classes,
             success[row],
-            attacked.as_ref().is_none_or(|attacked| attacked[row]),
+            attacked,
             counts
                 .as_ref()
                 .and_then(|counts| counts[row])
@@ -254,6 +269,7 @@ fn read(
             likely(1),
             words.pieces,
             words.steps,
+            AttackOutcome::of(classes, success[row], attacked),
         )
     };
     Some(rows.iter().map(row).collect())

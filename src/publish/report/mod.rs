@@ -20,6 +20,7 @@ pub mod export;
 pub mod figures;
 mod graph;
 mod lost;
+mod outcome;
 pub mod page;
 mod plain;
 mod reading;

@@ -26,7 +26,7 @@ pub fn csv(examples: &Examples, table: &Table, queries: &[i64]) -> Vec<u8> {
     writer.write_record(COLUMNS).expect("memory takes it");
     for (row, queries) in table.rows.iter().zip(queries) {
         let [before, after] = texts(examples, table, row);
-        let Row(_, [truth, was, now], success, attacked, .., p_before, p_after, _, _) = row;
+        let Row(_, [truth, was, now], success, attacked, .., p_before, p_after, _, _, _) = row;
         let score = |likely: &[f64]| {
             let place = truth.and_then(|truth| usize::try_from(truth).ok());
             let p = place.and_then(|place| likely.get(place));
@@ -81,6 +81,7 @@ fn texts(examples: &Examples, table: &Table, row: &Row) -> [String; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::publish::report::outcome::AttackOutcome;
 
     #[test]
     fn rows_are_as_textattack_logs_them() {
@@ -98,6 +99,7 @@ mod tests {
                 vec![0.75, 0.25],
                 Vec::new(),
                 Vec::new(),
+                AttackOutcome::of([Some(1), Some(was), Some(0)], success, true),
             )
         };
         let table = Table {
@@ -106,6 +108,7 @@ mod tests {
             total: 2,
             classes: Vec::new(),
             joiner: " ",
+            outcomes: Vec::new(),
             rows: vec![row(true, 1, vec![(1, 1, vec![3])]), row(false, 0, vec![])],
         };
         let examples = Examples {

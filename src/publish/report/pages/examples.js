@@ -1,6 +1,6 @@
 // Adversarial examples: filters, search, pages. A row is
-// [id, [class, before, after], success, attacked, words changed, words, changes, p before, p after, pieces, steps].
-// Pieces and steps are of edits of characters: what became of each changed word, and the word around each edit.
+// [id, [class, before, after], success, attacked, words changed, words, changes, p before, p after, pieces, steps, outcome].
+// Outcome is a position in the table's texts of outcomes. Pieces and steps are of edits of characters: what became of each changed word, and the word around each edit.
 const PAGE = 20;
 
 function startExamples() {
@@ -29,13 +29,7 @@ function startExamples() {
     const least = byId("ex-least").value === "" ? -Infinity : Number(byId("ex-least").value);
     const most = byId("ex-most").value === "" ? Infinity : Number(byId("ex-most").value);
     const search = byId("ex-search").value.trim().toLowerCase();
-    const is = {
-      all: () => true,
-      success: (row) => row[2],
-      held: (row) => row[1][2] === row[1][0],
-      wrong: (row) => row[1][1] !== row[1][0],
-    }[outcome];
-    found = table.rows.filter((row) => is(row)
+    found = table.rows.filter((row) => (outcome === "all" || String(row[11]) === outcome)
       && (wanted === "all" || String(row[1][0]) === wanted)
       && row[4] >= least && row[4] <= most
       && (search === "" || text(row).includes(search)));
@@ -79,12 +73,12 @@ function startExamples() {
 
   function item(row) {
     const [label, before, after] = row[1];
-    const verdict = row[2] ? "attack succeeded" : before !== label ? "misclassified before" : "attack failed";
+    const verdict = table.outcomes[row[11]];
     const drawing = document.querySelector(`[data-drawing="${tables.indexOf(table)}-${table.rows.indexOf(row)}"]`);
     return el("li", { class: "example" },
       el("header", {},
         el("b", {}, row[0]),
-        el("span", { class: `verdict ${row[2] ? "not-reproduced" : before === label ? "reproduced" : ""}` }, verdict),
+        el("span", { class: `verdict ${row[2] ? "not-reproduced" : before === label && after === label && row[3] ? "reproduced" : ""}` }, verdict),
         el("span", {}, `actual ${name(label)}: predicted ${name(before)}, then ${name(after)}`),
         el("span", { class: "aside" }, !row[3] ? "not attacked" : row[5].length ? `${count(row[4], "word")} changed` : "changed"),
         el("span", { class: "likely" }, `P(${name(label)}) `, likely(row, 7, "before"), " ", likely(row, 8, "after"))),
@@ -106,6 +100,8 @@ function startExamples() {
   function choose() {
     table = tables[Number(byId("ex-attack").value)];
     const classes = [...new Set(table.rows.map((row) => row[1][0]))].filter((number) => number !== null).sort((a, b) => a - b);
+    const outcomes = [...new Set(table.rows.map((row) => row[11]))].sort((a, b) => a - b);
+    byId("ex-outcome").replaceChildren(el("option", { value: "all" }, "all"), ...outcomes.map((number) => el("option", { value: number }, table.outcomes[number])));
     byId("ex-class").replaceChildren(el("option", { value: "all" }, "all"), ...classes.map((number) => el("option", { value: number }, name(number))));
     // Signals have no words to count.
     const worded = table.rows.some((row) => row[5].length);
