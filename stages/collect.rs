@@ -74,12 +74,17 @@ pub fn collect(
 /// The schema of the first table, and the columns that only some attacks write, of the others: what one attack counts
 /// another does not have.
 fn with_all_counters(first: &SchemaRef, rows: &[(String, Vec<Value>, RecordBatch)]) -> Schema {
-    let mut fields: Vec<FieldRef> = first.fields().iter().cloned().collect();
+    // Where it is missing, it is null.
+    let nullable = |field: &FieldRef| match is_of_some_attacks(field.name()) {
+        true => Arc::new(field.as_ref().clone().with_nullable(true)),
+        false => field.clone(),
+    };
+    let mut fields: Vec<FieldRef> = first.fields().iter().map(nullable).collect();
     for (_, _, table) in rows {
         for field in table.schema_ref().fields() {
             let known = fields.iter().any(|known| known.name() == field.name());
             if !known && is_of_some_attacks(field.name()) && is_examples(table) {
-                fields.push(field.clone());
+                fields.push(nullable(field));
             }
         }
     }

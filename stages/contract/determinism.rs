@@ -70,11 +70,12 @@ mod tests {
 
     /// A program of the user's promises nothing, and all else promises something.
     #[test]
-    fn only_commands_depend_on_the_outside() {
+    fn only_programs_of_the_user_depend_on_the_outside() {
         for stage in STAGES {
             let kind = stage.describe().kind;
             let promise = stage.determinism(&store::Params::new());
-            assert_eq!(promise == Determinism::Outside, kind == "command", "{kind}");
+            let of_the_user = matches!(kind, "command" | "external-model");
+            assert_eq!(promise == Determinism::Outside, of_the_user, "{kind}");
             if let Determinism::Rounding(list) = promise {
                 assert!(list.iter().all(|w| w.tolerance > 0.0), "{kind}");
             }

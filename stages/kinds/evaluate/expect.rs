@@ -202,11 +202,8 @@ pub fn perturbations(
         };
         return Err(wrong("by", message, help).into());
     }
-    let columns: Vec<&str> = super::perturbations::COLUMNS
-        .iter()
-        .copied()
-        .chain([by])
-        .collect();
+    let [id, first, second, nearest] = super::perturbations::COLUMNS;
+    let columns = [id, by, first, second, nearest];
     Ok(vec![Expected::of_columns(&columns)])
 }
 

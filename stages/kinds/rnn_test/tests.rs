@@ -467,7 +467,8 @@ fn perturbations_are_projected_with_their_methods() {
         let columns = columns.fields().iter().map(|f| f.name().as_str());
         let columns = columns.zip(made.columns().iter().cloned());
         let all = columns.chain([("method", Arc::new(names) as _)]);
-        RecordBatch::try_from_iter(all).unwrap()
+        let all = all.map(|(name, column)| (name, column, true));
+        RecordBatch::try_from_iter_with_nullable(all).unwrap()
     };
     let tables = ["state", "cost", "random"].map(named);
     let collected = arrow::compute::concat_batches(&tables[0].schema(), &tables).unwrap();

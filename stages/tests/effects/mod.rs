@@ -8,6 +8,7 @@ mod walk;
 
 use std::collections::BTreeSet;
 
+use arrow::array::StringArray;
 use arrow::record_batch::RecordBatch;
 use store::Value;
 
@@ -242,7 +243,13 @@ fn parameters_of_evaluation() {
         ("language", words.language.clone()),
         ("examples", replaced),
     ];
+    let perturbed = vec![
+        ("victim", language[0].1.clone()),
+        ("generated", generated(&language)),
+    ];
+    let by = vec![("measure", text("perturbations")), ("by", text("method"))];
     let mut grounds = vec![
+        ground("perturbations", by, perturbed),
         ground("coverage", measure("coverage"), language[..2].to_vec()),
         ground("perplexity", measure("perplexity"), language[..2].to_vec()),
         ground("changes", measure("changes"), inside),
@@ -287,6 +294,20 @@ fn parameters_of_evaluation() {
             .map(|p| format!("`{p}` has no effect")),
     );
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What `rnn-test` makes of a text, with two columns that could be axes.
+fn generated(language: &[(&'static str, RecordBatch)]) -> RecordBatch {
+    let inputs: Vec<(&str, &RecordBatch)> = language.iter().map(|(p, t)| (*p, t)).collect();
+    let made = trial::run(&RnnTest, &inputs, &[("orientation", text("state"))], 9).unwrap();
+    let made = &made["generated"];
+    let names = std::sync::Arc::new(StringArray::from(vec!["state"; made.num_rows()]));
+    let schema = made.schema();
+    let own = schema.fields().iter().map(|field| field.name().as_str());
+    let own = own.zip(made.columns().iter().cloned());
+    let all = own.chain([("method", names.clone() as _), ("again", names as _)]);
+    let all = all.map(|(name, column)| (name, column, true));
+    RecordBatch::try_from_iter_with_nullable(all).unwrap()
 }
 
 /// A model that reverses letters, its rows and its vocabulary.

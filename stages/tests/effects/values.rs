@@ -149,6 +149,7 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         ("rnn-test", "gate_source") => other(text("authors")),
         ("evaluate", "dims") => other(Value::List(vec![int(8)])),
         ("evaluate", "samples") => other(int(3)),
+        ("evaluate", "by") => other(text("again")),
         (_, "place") => other(text("random")),
         (_, "replace") => other(text("nearest")),
         (_, "max_candidates") => other(int(1)),
