@@ -2,6 +2,7 @@
 //! stages through Slurm beside a bare job array of the same commands. Servers are real, and on loopback.
 //! A slow figure never fails this program; a wrong result does.
 
+#[allow(dead_code, reason = "tests use more of them")]
 #[path = "../../tests/daemons/mod.rs"]
 mod daemons;
 mod queue;
