@@ -1,6 +1,8 @@
 //! A model in a program of the user, through the whole program.
 
+use crate::daemons::wait_until;
 use crate::lab::Lab;
+use crate::schedule::{running_children, signal};
 
 const PIPELINE: &str = r#"
 [pipeline]
@@ -133,4 +135,36 @@ fn a_model_that_raises_or_dies_is_a_failed_stage_with_its_last_words() {
     lab.write("model.py", MODEL);
     lab.run();
     lab.ablate(&["fsck"]).good();
+}
+
+/// Ctrl-C does not wait for a model that is at work, nor for one whose children outlive it.
+#[test]
+fn a_model_that_is_slow_is_not_waited_for() {
+    let Some(lab) = lab() else { return };
+    lab.run_with(&["tokens"]);
+    lab.write("model.py", "import time\nimport ablate\ntime.sleep(300)\n");
+    let mut child = lab.start(&["mine"]);
+    wait_until(|| running_children(child.id()) > 0);
+    signal(child.id(), "INT");
+    wait_until(|| child.try_wait().unwrap().is_some());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let orphan = "import os, sys, time\nimport ablate\nif os.fork() == 0:\n    time.sleep(300)\nsys.exit(\"gone\")\n";
+    lab.write("model.py", orphan);
+    let failed = lab.ablate(&["run", "mine"]);
+    assert!(
+        failed
+            .stderr
+            .contains("`/usr/bin/python3 model.py` ended: exit code 1"),
+        "{}",
+        failed.stderr
+    );
+    lab.write("model.py", "import ablate\n");
+    let failed = lab.ablate(&["run", "mine"]);
+    assert!(
+        failed
+            .stderr
+            .contains("help: it must end with ablate.serve(predict=…)"),
+        "{}",
+        failed.stderr
+    );
 }

@@ -18,6 +18,7 @@ pub fn stop_flag() -> Arc<AtomicBool> {
                 stages::programs::kill_all();
                 std::process::exit(130);
             }
+            stages::programs::stop_asking();
         }
     });
     flag

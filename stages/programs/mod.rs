@@ -18,3 +18,4 @@ mod system;
 
 pub use child::kill_all;
 pub use confine::disable_sandbox;
+pub use serving::stop_asking;

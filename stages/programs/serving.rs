@@ -8,6 +8,7 @@
 //! no process of it is left.
 
 use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,14 @@ use super::log::Log;
 use super::program;
 use super::sandbox::Sandbox;
 use crate::{Failure, Task, Watch};
+
+/// Whether the user has asked to stop.
+static STOPPING: AtomicBool = AtomicBool::new(false);
+
+/// No answer is waited for any more: the user has asked to stop.
+pub fn stop_asking() {
+    STOPPING.store(true, Ordering::Relaxed);
+}
 
 /// A request or an answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,6 +130,11 @@ impl Serving {
                 Ok(Ok(Some(frame))) => return Ok(frame),
                 Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => self.ended(),
                 Ok(Err(_)) => "answered with something that is not a frame".to_owned(),
+                Err(RecvTimeoutError::Timeout) if STOPPING.load(Ordering::Relaxed) => {
+                    return Err(Failure::stopped());
+                }
+                // Processes that it left behind may hold its pipe open.
+                Err(RecvTimeoutError::Timeout) if self.group.has_exited()? => self.ended(),
                 Err(RecvTimeoutError::Timeout) if asked.elapsed() < self.timeout => continue,
                 Err(RecvTimeoutError::Timeout) => {
                     let seconds = self.timeout.as_secs_f64();

@@ -251,8 +251,9 @@ fn try_out(
         .help("switch dropout and other randomness off (PyTorch: model.eval()), or seed it for each request"));
     }
     let share = accuracy(subject.victim(), &examples)?;
-    let count = examples.len();
-    task.watch
-        .log(&format!("accuracy on the first {count} rows: {share:.3}"));
+    let (count, first) = (examples.len(), &rows.ids[0]);
+    task.watch.log(&format!(
+        "accuracy on the first {count} rows, from {first} on: {share:.3}"
+    ));
     Ok(())
 }

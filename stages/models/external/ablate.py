@@ -38,6 +38,9 @@ PROTOCOL = "model/1"
 # printed before and Python still holds.
 _ANSWERS = os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)
+# Requests are read here alone: a program that reads its standard input finds it empty.
+_REQUESTS = os.fdopen(os.dup(0), "rb")
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 sys.stdout.reconfigure(line_buffering=True)
 
 Items = Union[List[str], List[List[int]]]
@@ -50,7 +53,7 @@ def serve(predict: Predict, gradient: Optional[Gradient] = None, vectors: Any = 
     if (gradient is None) != (vectors is None):
         raise ValueError("gradient and vectors go together")
     answers = _ANSWERS
-    requests = sys.stdin.buffer
+    requests = _REQUESTS
     form = "json" if pyarrow is None else "arrow"
     _send(answers, {"ablate": PROTOCOL, "format": form, "gradients": gradient is not None})
     while True:
@@ -87,6 +90,8 @@ def _columns(header: dict, body: bytes) -> dict:
 
 
 def _lists(rows: Any) -> List[List[float]]:
+    if rows is None:
+        raise ValueError("nothing was returned: return a row of numbers for each item")
     if hasattr(rows, "detach"):
         rows = rows.detach().cpu()
     if hasattr(rows, "tolist"):
@@ -104,7 +109,7 @@ def _table(columns: dict) -> bytes:
 
 
 def _send(to: BinaryIO, header: dict, body: bytes = b"") -> None:
-    text = json.dumps(header).encode()
+    text = json.dumps(header, allow_nan=False).encode()
     to.write(struct.pack("<IQ", len(text), len(body)) + text + body)
     to.flush()
 

@@ -216,7 +216,13 @@ impl LoadedModel for ExternalModel {
         };
         let timeout = Duration::try_from_secs_f64(self.spec.timeout).unwrap_or(Duration::MAX);
         let started = Serving::start(&program, &self.spec.run, timeout);
-        let (serving, hello) = started?;
+        let (serving, hello) = started.map_err(|failure| {
+            match failure.message.contains("` ended: exit code 0\n") {
+                true => failure
+                    .help("it must end with ablate.serve(predict=…), which waits for requests"),
+                false => failure,
+            }
+        })?;
         let format = wire::greeted(&hello, self.spec.gradients);
         let format = format.map_err(|why| serving.failure(&why))?;
         *self.running() = Some((serving, format));
