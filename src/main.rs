@@ -21,6 +21,7 @@ mod remote;
 mod resolve;
 mod results;
 mod schema;
+mod starter;
 mod visible;
 
 use stages::Failure;

@@ -1,6 +1,7 @@
 //! Everything that a stage kind is made of. `kinds/` lists them, one folder each; the other folders are
 //! what they share. `contract/` is what the engine knows of all this.
 
+pub mod attack_list;
 pub mod attack_stream;
 mod collect;
 pub mod contract;
@@ -11,6 +12,7 @@ pub mod item_local;
 pub mod kinds;
 mod models;
 mod params;
+pub mod predict;
 pub mod programs;
 pub mod proportions;
 pub mod sql;

@@ -12,6 +12,9 @@ use crate::schedule::signal;
 
 const LONG: &str = include_str!("pipelines/long_training.toml");
 
+/// The same of an attack.
+const ATTACK: &str = include_str!("pipelines/long_attack.toml");
+
 /// The checkpoints of a store.
 fn checkpoints(lab: &Lab) -> Vec<PathBuf> {
     let folder = lab.path(".ablate/checkpoints");
@@ -31,30 +34,52 @@ fn wait_for_checkpoint(lab: &Lab, mut meanwhile: impl FnMut()) {
     }
 }
 
+/// What a process has used of processors, in hundredths of a second.
+fn processor_time(process: u32) -> u64 {
+    let about = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    // Behind the name, which may have anything in it.
+    let (_, fields) = about.rsplit_once(')').unwrap();
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
 fn step<'a>(audit: &'a Value, stage: &str) -> &'a Value {
     let steps = audit["steps"].as_array().unwrap();
     steps.iter().find(|step| step["stage"] == stage).unwrap()
 }
 
-/// Runs to the end, and checks that the training was resumed so often and gave what it would have given.
-fn ends_the_same(lab: &Lab, resumed: u64) {
+/// Runs to the end, and checks that the stage was resumed so often and gave what it would have given.
+fn ends_the_same(lab: &Lab, pipeline: &str, stage: &str, resumed: u64) {
     let ran = lab.run();
-    ran.ran(["model"]);
+    ran.ran([stage]);
     assert_eq!(checkpoints(lab), Vec::<PathBuf>::new());
-    let undisturbed = Lab::new(LONG);
+    let undisturbed = Lab::new(pipeline);
     undisturbed.run();
     assert_eq!(lab.digests(), undisturbed.digests());
-    let audit = lab.ablate(&["audit", "model", "--json"]).good().stdout;
+    let audit = lab.ablate(&["audit", stage, "--json"]).good().stdout;
     let audit: Value = serde_json::from_str(&audit).unwrap();
-    assert_eq!(step(&audit, "model")["resumed"], resumed, "{audit}");
-    let log = step(&audit, "model")["log"].as_str().unwrap();
+    assert_eq!(step(&audit, stage)["resumed"], resumed, "{audit}");
+    let log = step(&audit, stage)["log"].as_str().unwrap();
     assert!(log.starts_with("resumed from a checkpoint after "), "{log}");
     lab.ablate(&["fsck"]).good();
 }
 
 #[test]
 fn killed_twice_it_ends_as_if_it_had_not_been() {
-    let lab = Lab::new(LONG);
+    killed_twice(LONG, "model");
+}
+
+#[test]
+fn so_does_an_attack_that_is_killed_twice() {
+    killed_twice(ATTACK, "jsma");
+}
+
+fn killed_twice(pipeline: &str, stage: &str) {
+    let lab = Lab::new(pipeline);
+    // The checkpoints of this stage alone: what it reads is there already.
+    if stage != "model" {
+        lab.run_with(&["model"]);
+    }
     for _ in 0..2 {
         let mut child = lab.start(&["--checkpoint-every", "1"]);
         let left = checkpoints(&lab);
@@ -71,27 +96,49 @@ fn killed_twice_it_ends_as_if_it_had_not_been() {
         child.kill().unwrap();
         child.wait().unwrap();
     }
-    ends_the_same(&lab, 2);
+    ends_the_same(&lab, pipeline, stage, 2);
 }
 
 #[test]
 fn it_saves_when_it_is_asked_to_and_when_it_is_stopped() {
-    let lab = Lab::new(LONG);
+    saves_when_asked(LONG, "model", "tokens");
+}
+
+#[test]
+fn so_does_an_attack_that_is_asked_and_stopped() {
+    saves_when_asked(ATTACK, "jsma", "model");
+}
+
+fn saves_when_asked(pipeline: &str, stage: &str, before: &str) {
+    let lab = Lab::new(pipeline);
+    if stage != "model" {
+        lab.run_with(&["model"]);
+    }
     let mut child = lab.start(&["--checkpoint-every", "100000"]);
     let pid = child.id();
     // A signal that comes before the program listens would end it: by the end of the first stages it does.
     let mut events = BufReader::new(child.stdout.take().unwrap()).lines();
-    let tokens = |line: std::io::Result<String>| line.unwrap().contains("\"stage\":\"tokens\"");
-    assert!(events.any(tokens), "the first stages end");
+    let ended = format!("\"stage\":\"{before}\"");
+    let is_before = |line: std::io::Result<String>| line.unwrap().contains(&ended);
+    assert!(events.any(is_before), "the first stages end");
     wait_for_checkpoint(&lab, || signal(pid, "USR1"));
     let first = std::fs::read(&checkpoints(&lab)[0]).unwrap();
+    // It goes on for a while, on whatever else the machine does.
+    let (from, begun) = (processor_time(pid), Instant::now());
+    while processor_time(pid) < from + 20 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "it stands still"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
     signal(pid, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let last = std::fs::read(&checkpoints(&lab)[0]).unwrap();
     assert!(first != last, "the interrupt saves where it stopped");
     let shown = lab.ablate(&["gc", "--dry-run"]).good().stdout;
     assert!(shown.contains("would remove 1 checkpoints"), "{shown}");
-    ends_the_same(&lab, 1);
+    ends_the_same(&lab, pipeline, stage, 1);
 }
 
 /// A checkpoint that was damaged is not believed: the stage starts from the beginning.

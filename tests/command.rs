@@ -100,3 +100,101 @@ fn it_sees_a_clean_environment_and_an_empty_folder() {
     let log = lab.ablate(&["show", "plot", "--log"]).good().stdout;
     insta::assert_snapshot!(log);
 }
+
+/// pandas and pyarrow drop what a table says of itself beside its columns; what comes out of them can be trained on all the same.
+#[test]
+fn tables_that_went_through_pandas_keep_their_meaning() {
+    let Ok(python) = std::env::var("ABLATE_PYTHON") else {
+        println!("skipped: ABLATE_PYTHON does not name a Python with pandas and pyarrow");
+        return;
+    };
+    let prefix = |name: &str| {
+        let code = format!("import sys; print(sys.{name})");
+        let said = std::process::Command::new(&python)
+            .args(["-c", &code])
+            .output();
+        String::from_utf8(said.unwrap().stdout)
+            .unwrap()
+            .trim()
+            .to_owned()
+    };
+    let mut environments = vec![prefix("prefix")];
+    let base = prefix("base_prefix");
+    if !base.starts_with("/usr") {
+        environments.push(base);
+    }
+    let pipeline = r#"
+[pipeline]
+name = "frames"
+seed = 3
+
+[stage.reviews]
+kind = "dataset"
+name = "reviews-grammar"
+generate = { train = 120, dev = 20, test = 40 }
+
+[stage.tokens]
+kind = "tokenize"
+inputs = { rows = "reviews" }
+scheme = "words"
+
+[axes]
+way = ["pandas", "pyarrow"]
+
+[stage.frame]
+kind = "command"
+inputs = { rows = "tokens" }
+run = ["PYTHON", "frame.py", "${way}"]
+files = ["frame.py"]
+environment = [ENVIRONMENTS]
+outputs = ["rows", "counts"]
+
+[stage.bayes]
+kind = "train"
+inputs = { rows = "frame.rows" }
+model = "naive-bayes"
+
+[stage.clean]
+kind = "attack"
+inputs = { victim = "bayes" }
+attack = "none"
+"#;
+    let listed: Vec<String> = environments
+        .iter()
+        .map(|folder| format!("{folder:?}"))
+        .collect();
+    let pipeline = pipeline
+        .replace("PYTHON", &python)
+        .replace("ENVIRONMENTS", &listed.join(", "));
+    let lab = Lab::new(&pipeline);
+    let frame = r#"
+import os, sys
+import pandas
+import pyarrow.parquet
+
+read, out = os.environ["ABLATE_IN"] + "/rows.parquet", os.environ["ABLATE_OUT"]
+if sys.argv[1] == "pandas":
+    rows = pandas.read_parquet(read)
+    rows["length"] = rows["ids"].map(len)
+    rows = rows[rows["length"] > 3]
+    rows.to_parquet(out + "/rows.parquet")
+else:
+    table = pyarrow.parquet.read_table(read)
+    pyarrow.parquet.write_table(table, out + "/rows.parquet")
+pandas.DataFrame({"n": [1]}).to_parquet(out + "/counts.parquet")
+"#;
+    lab.write("frame.py", frame);
+    lab.run();
+    for way in ["pandas", "pyarrow"] {
+        let clean = lab.rows(&format!("clean[way={way}].examples"));
+        assert!(clean.len() > 30, "{way}: {}", clean.len());
+    }
+    let log = |way: &str| {
+        let stage = format!("frame[way={way}]");
+        lab.ablate(&["show", &stage, "--log"]).good().stdout
+    };
+    let line = "ablate: `rows` has the columns of `rows` and inherits its metadata";
+    for way in ["pandas", "pyarrow"] {
+        assert!(log(way).contains(line), "{}", log(way));
+    }
+}

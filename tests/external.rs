@@ -168,3 +168,108 @@ fn a_model_that_is_slow_is_not_waited_for() {
         failed.stderr
     );
 }
+
+/// What a program does by mistake is said in words that name the mistake.
+#[test]
+fn answers_that_are_none_and_a_program_that_reads_its_standard_input_are_said() {
+    let Some(lab) = lab() else { return };
+    lab.run_with(&["tokens"]);
+    // Without pyarrow answers are JSON, which has no NaN.
+    let cases = [
+        (
+            "import ablate\nablate.pyarrow = None\nablate.serve(predict=lambda texts: [[float('nan'), 0.5] for _ in texts])\n",
+            "ValueError: Out of range float values are not JSON compliant",
+        ),
+        (
+            "import ablate\nablate.serve(predict=lambda texts: None)\n",
+            "ValueError: nothing was returned: return a row of numbers for each item",
+        ),
+        (
+            "import ablate\nablate.serve(predict=lambda texts: [None for _ in texts])\n",
+            "TypeError: 'NoneType' object is not iterable",
+        ),
+        (
+            "import ablate\nname = input('which model? ')\n",
+            "EOFError: EOF when reading a line",
+        ),
+    ];
+    for (program, expected) in cases {
+        lab.write("model.py", program);
+        let failed = lab.ablate(&["run", "mine"]);
+        assert_eq!(failed.code, 1, "{program}");
+        assert!(
+            failed.stderr.contains(expected),
+            "{expected}\n{}",
+            failed.stderr
+        );
+    }
+    // A program that reads what is left of its standard input finds nothing, and answers.
+    let reads = MODEL.replace(
+        "print(\"loading\")",
+        "import sys\nprint('read', len(sys.stdin.read()), 'bytes')",
+    );
+    lab.write("model.py", &reads);
+    lab.run_with(&["mine"]);
+    let log = lab.ablate(&["show", "mine", "--log"]).good().stdout;
+    assert!(log.contains("read 0 bytes"), "{log}");
+}
+
+/// Answers gradients of a linear model in plain Python: no package is needed.
+const WITH_GRADIENTS: &str = r#"
+import math
+import ablate
+
+WORDS = 400
+# Words of like meaning point the same way; the sign of the first number is the class that they speak for.
+vectors = [[math.cos(n), math.sin(n), 1.0] for n in range(WORDS)]
+direction = [2.0, -1.0, 0.05]
+
+def value(item):
+    return sum(sum(a * b for a, b in zip(vectors[n], direction)) for n in item)
+
+def predict(items):
+    p = [1 / (1 + math.exp(-max(-30, min(30, value(item))))) for item in items]
+    return [[1 - p, p] for p in p]
+
+def gradient(items, classes):
+    # d log p[1] / d v = (1 - p) w, d log p[0] / d v = -p w
+    rows = []
+    for item, c, (_, p) in zip(items, classes, predict(items)):
+        factor = 1 - p if c == 1 else -p
+        rows.append([[factor * w for w in direction] for _ in item])
+    return rows
+
+ablate.serve(predict=predict, gradient=gradient, vectors=vectors)
+"#;
+
+#[test]
+fn hotflip_words_follows_the_gradients_of_a_model_in_python() {
+    let Some(lab) = lab() else { return };
+    lab.write("model.py", WITH_GRADIENTS);
+    lab.edit(
+        "classes = 2\n",
+        "classes = 2\nreads = \"tokens\"\ngradients = true\n",
+    );
+    lab.edit(
+        "{ victim = \"mine\", bayes = \"bayes\" }",
+        "{ victim = \"mine\" }",
+    );
+    lab.edit(
+        "attack = \"swap\"\nn = 2",
+        "attack = \"hotflip-words\"\nmax_flips = 3\nsimilarity = 0.5\nsame_part_of_speech = false\nother_lexeme = false",
+    );
+    lab.run_with(&["tokens"]);
+    let words = lab.rows("tokens.vocab").len();
+    let sized = WITH_GRADIENTS.replace("WORDS = 400", &format!("WORDS = {words}"));
+    lab.write("model.py", &sized);
+    lab.run();
+    let rows = lab.rows("attacked.examples");
+    let won = rows.iter().filter(|row| row["success"] == true).count();
+    assert!(won > 0, "{won} of {}", rows.len());
+    for row in rows.iter().filter(|row| row["attacked"] == true) {
+        assert!(row["words_changed"].as_i64().unwrap() <= 3);
+        assert!(row["backward"].as_i64().unwrap() > 0);
+    }
+    let replayed = lab.ablate(&["replay"]).good().stdout;
+    assert!(replayed.contains(" 0 mismatches"), "{replayed}");
+}

@@ -80,6 +80,12 @@ fn every_paper_runs_small() {
             claims.stdout.contains(expected),
             "no claim is judged on toys"
         );
+        // Draws that fail would leave every claim of these results uncertain.
+        assert!(
+            !claims.stdout.contains("its draws could not be computed"),
+            "{}",
+            claims.stdout
+        );
         // Every figure that is for this profile can be drawn, and toys are told from the paper.
         let report = lab.ablate(&[&smoke[..], &["report"]].concat()).good();
         // Only the warnings that toy data must give.

@@ -373,3 +373,35 @@ fn a_result_that_appears_late_is_taken() {
     run.ran(["a", "slow"]);
     assert_eq!(executed(&lab), 1, "it did not run twice");
 }
+
+/// One that appears after the driver has given the attempt up is not heard: another attempt has another nonce.
+#[test]
+fn a_result_that_appears_too_late_is_not_heard() {
+    let lab = lab(TABLE);
+    slow(&lab, 2);
+    // The first worker of the slow stage writes into a folder that the driver does not see, and its files come late.
+    let late = r#"submit)
+    if grep -q '"kind":"command"' "$3/task.json" && mkdir "$0.first" 2> /dev/null; then
+        jobs=$(dirname "$3"); cp -r "$3" "$jobs/hidden"
+        (setsid "$2" worker "$jobs/hidden" > "$0.log" 2>&1
+         while [ $(wc -l < "$(dirname "$0")/executed") -lt 2 ]; do sleep 0.1; done
+         mv "$jobs/hidden/done.json" "$3/done.json"; rm -r "$jobs/hidden") < /dev/null > /dev/null 2>&1 &
+        echo late; exit
+    fi
+    "#;
+    // The late one is said to have ended at once.
+    let script = QUEUE
+        .replace("submit)", late)
+        .replace("poll) ", "poll) [ $2 != late ] && ");
+    lab.write("queue.sh", &script);
+    let run = lab.run_with(&QUEUED);
+    assert_eq!(run.printed.code, 0, "{run:?}");
+    run.ran(["a", "slow"]);
+    let notes = run.notes().join("\n");
+    assert!(notes.contains("`slow` ended without a result"), "{notes}");
+    assert_eq!(executed(&lab), 2);
+    assert_eq!(lab.rows("slow"), lab.rows("a"));
+    wait_until(|| !lab.path(".ablate/jobs/hidden").exists());
+    lab.ablate(&["fsck"]).good();
+    lab.run_with(&QUEUED).ran([]);
+}

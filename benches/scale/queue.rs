@@ -12,6 +12,7 @@ const LIMITS: Limits = Limits {
     array: 2_001,
     remembered: 300,
     cpus: 8,
+    memory: false,
 };
 
 pub fn measure(arguments: &Arguments, folder: &Path) {
@@ -30,6 +31,7 @@ pub fn measure(arguments: &Arguments, folder: &Path) {
     );
     std::fs::write(folder.join("pipeline.toml"), text).expect("a pipeline");
 
+    client_rates(&cluster, folder, stages);
     let bare = bare_array(&cluster, folder, stages);
     let words = ["run", "-q", "--executor", "slurm"];
     let (ours, _) = timed(&mut cluster.of(ablate(arguments, folder, &words)));
@@ -74,4 +76,30 @@ fn bare_array(cluster: &Cluster, folder: &Path, tasks: usize) -> Duration {
         );
     }
     started.elapsed()
+}
+
+/// What Slurm's own programs take for an array that waits: the driver calls them.
+fn client_rates(cluster: &Cluster, folder: &Path, tasks: usize) {
+    std::fs::write(folder.join("held.sh"), "#!/bin/sh\n").expect("a script");
+    let mut sbatch = cluster.of(Command::new("sbatch"));
+    sbatch
+        .arg(format!("--array=1-{tasks}"))
+        .args(["--hold", "--parsable", "--output=/dev/null"])
+        .arg(folder.join("held.sh"));
+    let (submitted, number) = timed(&mut sbatch);
+    let mut squeue = cluster.of(Command::new("squeue"));
+    squeue.args([
+        "--noheader",
+        "--array",
+        "--me",
+        "--states=all",
+        "--format=%i|%T|%k",
+    ]);
+    let (listed, lines) = timed(&mut squeue);
+    assert_eq!(lines.lines().count(), tasks);
+    let mut scancel = cluster.of(Command::new("scancel"));
+    let (cancelled, _) = timed(scancel.arg(number.trim()));
+    println!(
+        "Slurm's own: sbatch of an array of {tasks} {submitted:.2?}, squeue of its tasks {listed:.2?}, scancel {cancelled:.2?}"
+    );
 }

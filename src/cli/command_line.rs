@@ -6,19 +6,11 @@ use clap::{ArgMatches, Command, CommandFactory};
 
 /// Commands by what they are for, as `--help` shows them.
 const GROUPS: [(&str, &[&str]); 6] = [
-    ("Run", &["run", "plan", "explain", "data"]),
+    ("Run", &["init", "run", "plan", "explain", "data"]),
     ("Look", &["ls", "show", "runs", "diff", "compare", "serve"]),
     (
         "Trust",
-        &[
-            "audit",
-            "verify",
-            "replay",
-            "accept",
-            "lock",
-            "challenge",
-            "certify",
-        ],
+        &["audit", "verify", "replay", "lock", "challenge", "certify"],
     ),
     (
         "Publish",
@@ -36,11 +28,15 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         SELDOM,
         &[
+            "accept",
             "attack-stream",
+            "attacks",
             "completions",
             "graph",
             "kinds",
+            "predict",
             "schema",
+            "sql",
             "tag",
             "worker",
         ],
@@ -51,7 +47,15 @@ const GROUPS: [(&str, &[&str]); 6] = [
 const SELDOM: &str = "Also";
 
 /// Shared options that a command has no use for.
-const IGNORED: [(&str, &[&str]); 16] = [
+const IGNORED: [(&str, &[&str]); 18] = [
+    (
+        "init",
+        &["file", "store", "profile", "set", "memory", "quiet"],
+    ),
+    (
+        "attacks",
+        &["file", "store", "profile", "set", "memory", "quiet"],
+    ),
     (
         "kinds",
         &["file", "store", "profile", "set", "memory", "quiet"],

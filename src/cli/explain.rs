@@ -10,6 +10,7 @@ use crate::inspect::explain::{self, Reason};
 use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan;
 use crate::results::find;
+use crate::results::recall::Fault;
 
 /// What `explain` takes.
 #[derive(Args)]
@@ -34,6 +35,15 @@ pub fn explain(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             InstanceStatus::Cached { key, .. } => (
                 "cached",
                 format!("{label} is cached: key {}", key.short()),
+                Vec::new(),
+            ),
+            InstanceStatus::Unsound {
+                key,
+                fault: fault @ Fault::Left { .. },
+                ..
+            } => (
+                "cached",
+                format!("{label}: key {} is {fault}", key.digest().short()),
                 Vec::new(),
             ),
             InstanceStatus::WaitsOn(other) => {

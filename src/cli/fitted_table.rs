@@ -13,6 +13,12 @@ const NARROWEST: usize = 8;
 /// How many items of a list are shown.
 const ITEMS: usize = 4;
 
+/// The columns of the terminal; what is read elsewhere is as wide as a screen.
+pub fn width() -> usize {
+    const ELSEWHERE: usize = 120;
+    terminal_size::terminal_size().map_or(ELSEWHERE, |(width, _)| usize::from(width.0))
+}
+
 /// The rows as lines, and the names of columns that did not fit.
 pub fn fitted(table: &RecordBatch, width: usize) -> (String, Vec<String>) {
     let schema = table.schema();

@@ -75,7 +75,7 @@ fn print_json(report: &FsckReport, repaired: &Repaired) -> Result<(), Exit> {
             "missing": report.missing.iter()
                 .map(|lost| json!({
                     "digest": lost.digest, "run": lost.run, "stage": lost.instance,
-                    "output": lost.output, "aside": lost.aside,
+                    "output": lost.output, "aside": lost.aside, "taken": lost.taken,
                 }))
                 .collect::<Vec<_>>(),
             "database": report.database, "set_aside": repaired.aside,
@@ -107,9 +107,10 @@ fn print_faults(report: &FsckReport) -> Result<(), Exit> {
     }
     for lost in &report.missing {
         let (stage, output, run) = (&lost.instance, &lost.output, lost.run);
-        let why = match lost.aside {
-            true => "damaged, and set aside",
-            false => "removed by gc, or lost",
+        let why = match (lost.aside, lost.taken) {
+            (true, _) => "damaged, and set aside",
+            (false, true) => "left in the remote that the result was taken from, or removed by gc",
+            (false, false) => "removed by gc, or lost",
         };
         out!("missing  {stage}.{output} of run {run}: {why}");
     }

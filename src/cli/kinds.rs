@@ -51,28 +51,30 @@ pub fn kinds(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
 /// One kind for programs.
 fn as_json(kind: &dyn Stage) -> serde_json::Value {
     let description = kind.describe();
-    let params = |params: &[Param]| -> Vec<serde_json::Value> {
-        let one = |param: &Param| {
-            json!({
-                "name": param.name, "type": param.ty.name(), "help": param.help,
-                "required": matches!(param.presence, Presence::Required),
-                "default": param.presence.default(),
-            })
-        };
-        params.iter().map(one).collect()
-    };
     let choice = |choice: &stages::Choice| {
         json!({
             "param": choice.selector, "name": choice.name,
-            "summary": choice.summary, "params": params(choice.params),
+            "summary": choice.summary, "params": json_of(choice.params),
         })
     };
     let choices: Vec<_> = kind.choices().iter().map(choice).collect();
     json!({
         "kind": description.kind, "summary": description.summary,
-        "seeded": description.seeded, "params": params(&stages::common(kind)),
+        "seeded": description.seeded, "params": json_of(&stages::common(kind)),
         "choices": choices,
     })
+}
+
+/// Parameters for programs.
+pub fn json_of(params: &[Param]) -> Vec<serde_json::Value> {
+    let one = |param: &Param| {
+        json!({
+            "name": param.name, "type": param.ty.name(), "help": param.help,
+            "required": matches!(param.presence, Presence::Required),
+            "default": param.presence.default(),
+        })
+    };
+    params.iter().map(one).collect()
 }
 
 fn in_full(kind: &dyn Stage) -> String {
@@ -107,7 +109,8 @@ fn in_full(kind: &dyn Stage) -> String {
     text
 }
 
-fn parameters(params: &[Param]) -> String {
+/// Parameters, two lines each.
+pub fn parameters(params: &[Param]) -> String {
     let one = |param: &Param| {
         let presence = match (param.presence.default(), param.presence) {
             (Some(value), _) => format!("default {value}"),

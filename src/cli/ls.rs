@@ -26,6 +26,7 @@ pub fn ls(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let wanted = in_pipeline(&pipeline, find::wanted(&plan, &arguments.stages))?;
     let store = global.existing_store()?;
     let statuses = instance_statuses(&plan, &wanted, store.as_ref());
+    let width = widest(&plan, &listed);
     for n in listed {
         let (instance, kind) = (&plan.instances[n], plan.decl(n).kind.describe().kind);
         let made = made(store.as_ref(), &statuses[n])?;
@@ -45,15 +46,30 @@ pub fn ls(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
                     })
                 ),
                 Some(output) => out!(
-                    "{label:<32} {kind:<20} {:>9} rows  {}",
+                    "{label:<width$} {kind:<20} {:>9} rows  {}",
                     output.rows,
                     output.digest.short()
                 ),
-                None => out!("{label:<32} {kind:<20} {}", state(&statuses[n])),
+                None => out!("{label:<width$} {kind:<20} {}", state(&statuses[n])),
             }
         }
     }
     Ok(())
+}
+
+/// How wide the first column is: names of many axes are long, and one that is longer than a line is not waited for.
+fn widest(plan: &plan::Plan<'_>, listed: &[usize]) -> usize {
+    let labels = listed.iter().flat_map(|n| {
+        let outputs = 0..plan.instances[*n].outputs.len();
+        outputs.map(|output| {
+            let source = plan::Source {
+                instance: *n,
+                output,
+            };
+            plan.source_label(source).chars().count()
+        })
+    });
+    labels.max().unwrap_or_default().clamp(32, 80)
 }
 
 /// What an instance has in the store.

@@ -4,6 +4,7 @@
 mod ablation;
 mod accept;
 mod attack_stream;
+mod attacks;
 mod audit;
 mod certify;
 mod challenge;
@@ -25,6 +26,7 @@ mod fsck;
 mod gc;
 mod global;
 mod graph;
+mod init;
 mod key;
 mod kinds;
 mod kinds_markdown;
@@ -38,6 +40,7 @@ mod nearest_words;
 mod paper_table;
 mod places;
 mod plan;
+mod predict;
 mod print;
 mod pull;
 mod queue;
@@ -53,6 +56,7 @@ mod schema;
 mod serve;
 mod show;
 mod sparkline;
+mod sql;
 mod stop;
 mod tag;
 mod verify;
@@ -85,10 +89,12 @@ Examples:
   ablate run scores --set train.lr=0.1   run what changed
   ablate report                          see what came out
   ablate audit 'scores[model=lstm]'      where a number came from
-Exit codes: 0 success, 1 failure or unusable result, 2 invalid pipeline or arguments, 130 interrupted.";
+Exit codes: 0 success, 1 failure or unusable result, 2 invalid input, 130 interrupted.";
 
 #[derive(Subcommand)]
 enum Command {
+    /// Write a pipeline to start from, on your own file or on synthetic data
+    Init(init::Arguments),
     /// Run what changed
     Run(run::Arguments),
     /// Execute a task of a run that is driven from another machine
@@ -102,6 +108,9 @@ enum Command {
     Ls(ls::Arguments),
     /// Show a result: schema, first rows, digest, file
     Show(show::Arguments),
+    /// Query results and the record of all runs in SQL
+    #[command(after_help = sql::TABLES)]
+    Sql(sql::Arguments),
     /// Judge the claims of claims.toml by the current results
     Claims(claims::Arguments),
     /// Compare the variants of an ablation with its base
@@ -161,6 +170,11 @@ enum Command {
     Pull(pull::Arguments),
     /// Your signing key, and whose results you take
     Key(key::Arguments),
+    /// Ask a stored classifier about texts
+    #[command(after_help = predict::FORMAT)]
+    Predict(predict::Arguments),
+    /// List the attacks with what they need, their budget and their paper, or the parameters of one
+    Attacks(attacks::Arguments),
     /// List the stage kinds, or the parameters of one
     Kinds(kinds::Arguments),
     /// Print the JSON Schema of a file, for editors
@@ -205,12 +219,14 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
         huge_pages::avoid();
     }
     match cli.command {
+        Command::Init(arguments) => init::init(&global, &arguments),
         Command::Run(arguments) => run::run(&global, &arguments),
         Command::Worker(arguments) => worker::worker(&arguments),
         Command::Plan(arguments) => plan::plan(&global, &arguments),
         Command::Explain(arguments) => explain::explain(&global, &arguments),
         Command::Ls(arguments) => ls::ls(&global, &arguments),
         Command::Show(arguments) => show::show(&global, &arguments),
+        Command::Sql(arguments) => sql::sql(&global, &arguments),
         Command::Claims(arguments) => claims::claims(&global, &arguments),
         Command::Ablation(arguments) => ablation::ablation(&global, &arguments),
         Command::Multiverse(arguments) => multiverse::multiverse(&global, &arguments),
@@ -239,6 +255,8 @@ fn dispatch(cli: Cli) -> Result<(), Exit> {
         Command::Push(arguments) => remote::push_results(&global, &arguments),
         Command::Pull(arguments) => pull::pull(&global, &arguments),
         Command::Key(arguments) => key::key(&global, &arguments),
+        Command::Predict(arguments) => predict::predict(&global, &arguments),
+        Command::Attacks(arguments) => attacks::attacks(&global, &arguments),
         Command::Kinds(arguments) => kinds::kinds(&global, &arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Completions(arguments) => {

@@ -14,6 +14,7 @@ use crate::inspect::status::{InstanceStatus, instance_statuses, resolved};
 use crate::plan::{self, Feed, Plan};
 use crate::resolve::{Chosen, Resolved};
 use crate::results::find;
+use crate::results::recall::Fault;
 
 /// What `plan` takes.
 #[derive(Args)]
@@ -42,9 +43,10 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let (mut cached, mut will_run, mut waits, mut handed_over) = (0, 0, 0, 0);
     let mut lines = String::new();
     let statuses = instance_statuses(&plan, &wanted, store.as_ref());
+    let ends = plan::ends(&plan, &wanted);
     for (n, status) in statuses.iter().enumerate() {
         let label = &plan.instances[n].label;
-        let Some((status, why)) = in_words(&plan, n, status, store.as_ref())? else {
+        let Some((status, why)) = in_words(&plan, n, status, ends[n], store.as_ref())? else {
             continue;
         };
         let handed = match &statuses[n] {
@@ -71,7 +73,7 @@ pub fn plan(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
                 json!({ "stage": label, "status": status, "why": why, "reads": reads }).to_string()
             }
             true => json!({ "stage": label, "status": status, "why": why }).to_string(),
-            false if status == "cached" => format!("cached    {label}"),
+            false if why.is_empty() => format!("{status:<9} {label}"),
             false => format!("{status:<9} {label}: {why}"),
         };
         lines.push_str(&line);
@@ -167,11 +169,16 @@ fn in_words(
     plan: &Plan<'_>,
     n: usize,
     status: &InstanceStatus,
+    is_end: bool,
     store: Option<&Store>,
 ) -> Result<Option<(&'static str, String)>, Exit> {
     Ok(Some(match status {
         InstanceStatus::NotTargeted => return Ok(None),
         InstanceStatus::Cached { .. } => ("cached", String::new()),
+        InstanceStatus::Unsound {
+            fault: Fault::Left { .. },
+            ..
+        } if !is_end => ("cached", "in a remote, until something reads it".to_owned()),
         InstanceStatus::WillRun(key) | InstanceStatus::Unsound { key, .. } => {
             let reason = explain::reason(plan, n, key, store)?;
             ("will run", explain::line(&reason))

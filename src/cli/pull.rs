@@ -15,6 +15,9 @@ pub struct Arguments {
     /// The remote [default: the only one]
     #[arg(long, value_name = "NAME")]
     remote: Option<String>,
+    /// Fetch every object, also those that only other stages would read
+    #[arg(long)]
+    all: bool,
 }
 
 /// Takes what trusted people have pushed, and executes nothing.
@@ -25,9 +28,12 @@ pub fn pull(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         run: run::Arguments,
     }
     let remote = opened(global, arguments.remote.as_deref())?.name;
-    let words = ["run", "--only-remote", "--remote", &remote, "--"];
+    let words = ["run", "--only-remote", "--remote", &remote];
+    let whole = arguments.all.then_some("--whole");
     let words = words
         .into_iter()
+        .chain(whole)
+        .chain(["--"])
         .chain(arguments.targets.iter().map(String::as_str));
     run::run(global, &Alone::parse_from(words).run)
 }

@@ -23,6 +23,7 @@ use crate::remote::lookup::TrustedRemote;
 use crate::remote::push::{GRACE, Pushed, push};
 use crate::remote::{self, Remote, known, tidy};
 use crate::results::find;
+use crate::results::recall::Fault;
 use stages::isolated::in_words as bytes;
 
 /// `ablate remote …`.
@@ -88,6 +89,9 @@ pub struct RemoteOptions {
     /// Execute nothing
     #[arg(long, requires = "remote", hide = true)]
     only_remote: bool,
+    /// Fetch the objects of all results, also those that nothing reads
+    #[arg(long, requires = "remote", hide = true)]
+    pub whole: bool,
 }
 
 impl RemoteOptions {
@@ -108,10 +112,7 @@ impl RemoteOptions {
             );
         }
         let remote = Arc::new(remote);
-        let source = Box::new(TrustedRemote {
-            remote: remote.clone(),
-            trusted,
-        });
+        let source = Box::new(TrustedRemote::new(remote.clone(), trusted));
         let only = self.only_remote;
         Ok(Some((remote, RemoteRequest { source, only })))
     }
@@ -301,8 +302,15 @@ fn tell(global: &Global, remote: &Remote, pushed: &Pushed) -> Result<(), Exit> {
 fn executions(plan: &Plan<'_>, wanted: &[bool], store: &Store) -> Result<Vec<Execution>, Exit> {
     let mut found = Vec::new();
     for status in instance_statuses(plan, wanted, Some(store)) {
-        if let InstanceStatus::Cached { execution, .. } = status {
-            found.extend(store.execution(execution)?);
+        match status {
+            InstanceStatus::Cached { execution, .. }
+            // Of somebody else, who has its objects there: our list keeps them from gc.
+            | InstanceStatus::Unsound {
+                execution,
+                fault: Fault::Left { .. },
+                ..
+            } => found.extend(store.execution(execution)?),
+            _ => {}
         }
     }
     // Stages that compute the same share a key.

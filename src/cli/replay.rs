@@ -81,7 +81,12 @@ pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         } else {
             "NOT confirmed"
         };
-        out!("ablate: {verdict}: {replayed} stages, {rows} rows, {wrong} mismatches");
+        out!(
+            "ablate: {verdict}: {}, {}, {}",
+            counted(replayed, "stage", "stages"),
+            counted(rows, "row", "rows"),
+            counted(wrong, "mismatch", "mismatches")
+        );
     }
     match wrong {
         0 => Ok(()),
@@ -126,6 +131,14 @@ fn one(
     }
 }
 
+/// "1 row", "2 rows".
+fn counted(n: usize, one: &str, several: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {several}"),
+    }
+}
+
 fn tell(global: &Global, label: &str, outcome: &Replayed) -> Result<(), Exit> {
     if global.json {
         let list = outcome.disagreements.iter().map(|one| {
@@ -148,9 +161,9 @@ fn tell(global: &Global, label: &str, outcome: &Replayed) -> Result<(), Exit> {
     if count == 0 {
         if !global.quiet {
             out!(
-                "ok       {label}: {} rows, {} successes, budget {}",
-                outcome.rows,
-                outcome.successes,
+                "ok       {label}: {}, {}, budget {}",
+                counted(outcome.rows, "row", "rows"),
+                counted(outcome.successes, "success", "successes"),
                 outcome.budget
             );
         }
@@ -172,8 +185,8 @@ fn tell(global: &Global, label: &str, outcome: &Replayed) -> Result<(), Exit> {
     Ok(())
 }
 
-/// A replay shows no progress.
-struct Silent;
+/// Shows no progress.
+pub struct Silent;
 
 impl stages::Watch for Silent {
     fn progress(&self, _: u64, _: u64) {}

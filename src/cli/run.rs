@@ -115,6 +115,11 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         }
     };
     let claims = read_claims(global, &plan, reporter.as_ref());
+    let all = lock.is_some() || arguments.remote.whole;
+    let objects = match all {
+        true => wanted.clone(),
+        false => objects(&plan, &wanted, &arguments.targets, claims.as_ref()),
+    };
     let tally = scheduler::run(&scheduler::RunRequest {
         plan: &plan,
         wanted: &wanted,
@@ -132,6 +137,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         },
         queue: queue.as_ref(),
         remote: remote.as_ref().map(|(_, request)| request),
+        objects: &objects,
         reporter: reporter.as_ref(),
     });
     let (outcome, code) = match &tally {
@@ -177,6 +183,26 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         0 => Err(Exit::Code(1)),
         code => Err(Exit::Code(code)),
     }
+}
+
+/// Whose objects are to be here after the run: what was asked for, what nothing else reads, and what claims read. Others
+/// that a remote has are fetched if a stage reads them.
+fn objects(
+    plan: &Plan<'_>,
+    wanted: &[bool],
+    targets: &[String],
+    claims: Option<&Claims>,
+) -> Vec<bool> {
+    let mut objects = plan::ends(plan, wanted);
+    if !targets.is_empty() {
+        let named = find::chosen(plan, targets).unwrap_or_default();
+        named.into_iter().for_each(|n| objects[n] = true);
+    }
+    let tables = claims.into_iter().flat_map(|claims| &claims.tables);
+    for source in tables.flat_map(|table| &table.outputs) {
+        objects[source.instance] = wanted[source.instance];
+    }
+    objects
 }
 
 /// Where progress goes: to a terminal, to a program, or nowhere.

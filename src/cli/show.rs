@@ -14,7 +14,7 @@ use store::{Digest, Run, Store, schema_text};
 
 use super::exit::Exit;
 use super::export::no_result;
-use super::fitted_table::fitted;
+use super::fitted_table::{fitted, width};
 use super::global::{Global, in_pipeline};
 use super::print::out;
 use super::run_selection::{self, RunOption};
@@ -335,12 +335,6 @@ fn cell_json(one: &NamedSummary) -> serde_json::Value {
     let mut cell = json!(one.summary);
     (cell["table"], cell["row"], cell["col"]) = (json!(table), json!(row), json!(col));
     cell
-}
-
-/// The terminal's width; where there is none, that of a wide one.
-fn width() -> usize {
-    const ELSEWHERE: usize = 120;
-    terminal_size::terminal_size().map_or(ELSEWHERE, |(width, _)| usize::from(width.0))
 }
 
 /// An instance whose log is wanted, with its key as things stand, if that is known.

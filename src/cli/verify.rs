@@ -58,7 +58,8 @@ pub fn verify(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         match &statuses[n] {
             InstanceStatus::Cached { key, .. } => stored.push((n, *key)),
             InstanceStatus::Unsound { fault, .. } => {
-                unusable += usize::from(!matches!(fault, Fault::Missing { .. }));
+                unusable +=
+                    usize::from(!matches!(fault, Fault::Missing { .. } | Fault::Left { .. }));
                 tell_unusable(global, &plan.instances[n].label, fault)?;
             }
             _ if arguments.stages.is_empty() => {}

@@ -440,6 +440,12 @@ fn kind(table: &mut Table, stage: &str, span: Span) -> Result<&'static dyn Stage
     let Some(name) = entry.node.as_text() else {
         return Err(wrong_type(&entry, "a string").help(list()));
     };
+    if name == "external-attack" {
+        // The name that people look for beside `external-model`.
+        return Err(Diagnostic::new(format!("no stage kind `{name}`"))
+            .at(entry.node.span, "")
+            .help("an attack of your own is one of the attacks: kind = \"attack\", attack = \"external\""));
+    }
     stages::find(name).ok_or_else(|| {
         Diagnostic::new(format!("no stage kind `{name}`"))
             .at(entry.node.span, nearest(name, kinds()).unwrap_or_default())

@@ -114,6 +114,8 @@ pub enum Outcome {
     },
     /// Somebody ended it before it was done: the queue, at its time limit.
     Stopped,
+    /// A process that works for the stage was killed because the job's memory was used up.
+    OutOfMemory,
     /// An input is not in the store as it was.
     LostInput(Digest),
 }
@@ -185,7 +187,11 @@ impl Handover {
 
     /// Says what came of it: the last thing that a worker does.
     pub fn note_done(&self, done: &Done) -> io::Result<()> {
-        self.write(DONE, done)
+        let mut file = tempfile::NamedTempFile::new_in(&self.0)?;
+        file.write_all(&serde_json::to_vec(done)?)?;
+        file.as_file().sync_all()?;
+        file.persist(self.0.join(DONE))?;
+        fs::File::open(&self.0)?.sync_all()
     }
 
     /// Nobody waits for it: it need not start, and what it says is not heard.
@@ -198,9 +204,17 @@ impl Handover {
         self.lists(ABANDONED)
     }
 
-    /// Removes all of it.
+    /// Removes all of it. Its worker may just be ending, and leave another file while we do.
     pub fn remove(&self) -> io::Result<()> {
-        fs::remove_dir_all(&self.0)
+        let mut removed = fs::remove_dir_all(&self.0);
+        for _ in 0..10 {
+            if removed.is_ok() || !self.0.exists() {
+                return Ok(());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            removed = fs::remove_dir_all(&self.0);
+        }
+        removed
     }
 
     fn lists(&self, name: &str) -> bool {
@@ -216,12 +230,13 @@ impl Handover {
         Ok(Some(serde_json::from_slice(&bytes)?))
     }
 
+    /// Not synced, which takes milliseconds for each job: a driver that is killed has written it, a network file system
+    /// sends it off when it is closed, and a machine that lost its power has lost the jobs on it too.
     fn write(&self, name: &str, value: &impl Serialize) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(&self.0)?;
         file.write_all(&serde_json::to_vec(value)?)?;
-        file.as_file().sync_all()?;
         file.persist(self.0.join(name))?;
-        fs::File::open(&self.0)?.sync_all()
+        Ok(())
     }
 }
 

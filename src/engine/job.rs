@@ -67,6 +67,15 @@ impl Job {
     /// The tag of this version of the record.
     pub const RECORD: &str = "job/3";
 
+    /// The contents of all tables that it reads.
+    pub fn digests(&self) -> Vec<Digest> {
+        let each = self.inputs.values().flat_map(|input| match input {
+            JobInput::Table(digest) => vec![*digest],
+            JobInput::Collected { parts, .. } => parts.iter().map(|part| part.digest).collect(),
+        });
+        each.collect()
+    }
+
     /// The same for a process that was started in another folder.
     pub fn anywhere(mut self) -> std::io::Result<Job> {
         self.folder = std::path::absolute(&self.folder)?;

@@ -8,6 +8,7 @@ pub mod executor;
 pub mod handover;
 pub mod inputs;
 pub mod job;
+mod memory_kills;
 mod observer;
 pub mod panics;
 pub mod progress;

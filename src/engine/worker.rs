@@ -15,6 +15,7 @@ use super::execute::{ExecutionContext, ExecutionError, ExecutionReport, execute}
 use super::executor::FindKind;
 use super::handover::{self, Done, Handover, Outcome, QueueTask, Started};
 use super::inputs::TablesAtHand;
+use super::memory_kills::memory_kills;
 use crate::environment;
 use crate::huge_pages;
 
@@ -42,6 +43,7 @@ pub fn work(folder: &Path, kinds: FindKind, signals: &Signals) -> io::Result<()>
         process: std::process::id(),
         at: environment::unix_micros(SystemTime::now()),
     })?;
+    let killed = memory_kills();
     let mut report = match task.program == environment::program() {
         false => {
             let why = "the worker is another version of ablate than the driver of the run";
@@ -56,7 +58,16 @@ pub fn work(folder: &Path, kinds: FindKind, signals: &Signals) -> io::Result<()>
     if handover.is_abandoned() {
         return Err(io::Error::other("nobody waits for this task any more"));
     }
-    handover.note_done(&done(&task, report, here))
+    let short = is_failure(&report) && memory_kills() > killed;
+    let mut done = done(&task, report, here);
+    if short {
+        done.outcome = Outcome::OutOfMemory;
+    }
+    handover.note_done(&done)
+}
+
+fn is_failure(report: &ExecutionReport) -> bool {
+    matches!(&report.outcome, Err(ExecutionError::Failed(failure)) if !failure.stopped)
 }
 
 /// Whether a failure is the queue's doing: at a time limit it ends the stage's programs together with this one, and

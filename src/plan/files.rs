@@ -55,6 +55,29 @@ impl Unusable {
     }
 }
 
+/// Whether a name leads to nothing but the pipeline's folder and below.
+fn inside(name: &str) -> bool {
+    let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    !name.is_empty() && Path::new(name).components().all(inside)
+}
+
+/// A pipeline that is copied with its folder is whole; what lies elsewhere is linked, so that the link can be changed
+/// and the pipeline stays as it is.
+fn outside(param: &'static str, name: &str) -> Unusable {
+    let file = Path::new(name).file_name().and_then(|file| file.to_str());
+    let help = match file {
+        Some(file) => format!(
+            "link it: `ln -s {name} {file}` beside the pipeline file, and name `{file}` here"
+        ),
+        None => "declared files are named relative to the pipeline file".to_owned(),
+    };
+    Unusable {
+        param,
+        message: format!("`{name}` is outside the pipeline file's folder"),
+        help,
+    }
+}
+
 fn unusable(problem: environment::Problem) -> Unusable {
     Unusable {
         param: "environment",
@@ -78,6 +101,9 @@ impl Hasher {
             described.any(|known| known.name == param && known.ty == Type::Files)
         };
         for (param, name) in kind.files(params) {
+            if !inside(name) {
+                return Err(outside(param, name));
+            }
             self.add(dir, name, copied(param), &mut files)
                 .map_err(|message| Unusable::file(param, message))?;
         }
@@ -95,10 +121,6 @@ impl Hasher {
 
     /// Adds a file, or every file below a folder.
     fn add(&self, dir: &Path, name: &str, copied: bool, files: &mut Files) -> Result<(), String> {
-        let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
-        if name.is_empty() || !Path::new(name).components().all(inside) {
-            return Err(format!("`{name}` is outside the pipeline file's folder"));
-        }
         let mut open = vec![PathBuf::from(name)];
         while let Some(relative) = open.pop() {
             let path = dir.join(&relative);

@@ -63,7 +63,10 @@ impl Foresight {
         inputs.retain(|port, _| !unread.contains(port));
         let inputs = ExpectedInputs(inputs);
         let expected = decl.kind.expect(&variant.params, &inputs);
-        let expected = expected.map_err(|mismatch| placed(decl, variant, mismatch))?;
+        let mut expected = expected.map_err(|mismatch| placed(decl, variant, mismatch))?;
+        for model in expected.iter_mut().filter_map(|table| table.model.as_mut()) {
+            model.stage = Some(decl.name.clone());
+        }
         let outputs = match self.known.get(&expected) {
             Some(outputs) => outputs.clone(),
             None => {

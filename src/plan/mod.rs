@@ -21,7 +21,7 @@ use crate::diagnostic::Diagnostic;
 pub use files::DeclaredFile;
 pub use files::Files;
 pub use instance::{Feed, Plan, Pointer, Source, Wire};
-pub use reach::reach;
+pub use reach::{ends, reach};
 
 /// Multiplies the stages by their axes and connects them.
 pub fn build(pipeline: &Pipeline) -> Result<Plan<'_>, Vec<Diagnostic>> {

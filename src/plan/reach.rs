@@ -13,3 +13,14 @@ pub fn reach(plan: &Plan<'_>, wanted: &mut [bool]) {
         }
     }
 }
+
+/// Those of the wanted instances that no other of them reads.
+pub fn ends(plan: &Plan<'_>, wanted: &[bool]) -> Vec<bool> {
+    let mut ends = wanted.to_vec();
+    for n in (0..wanted.len()).filter(|n| wanted[*n]) {
+        for source in plan.instances[n].sources() {
+            ends[source.instance] = false;
+        }
+    }
+    ends
+}

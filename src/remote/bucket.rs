@@ -43,13 +43,16 @@ pub struct Listed {
 
 /// The bytes of something small.
 pub fn read_small(bucket: &dyn Bucket, name: &str) -> Result<Option<Vec<u8>>, String> {
+    let found = bucket.get(name)?;
+    found.map(|reader| read_all(reader, name)).transpose()
+}
+
+/// All that comes out of a reader of something small.
+pub fn read_all(reader: Box<dyn Read + Send>, name: &str) -> Result<Vec<u8>, String> {
     /// An entry has a log in it, no more.
     const SMALL: u64 = 64 << 20;
-    let Some(reader) = bucket.get(name)? else {
-        return Ok(None);
-    };
     let mut bytes = Vec::new();
     let read = reader.take(SMALL).read_to_end(&mut bytes);
     read.map_err(|error| format!("cannot read `{name}`: {error}"))?;
-    Ok(Some(bytes))
+    Ok(bytes)
 }

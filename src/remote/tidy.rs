@@ -126,27 +126,22 @@ pub fn gc(remote: &Remote, grace: Duration, dry_run: bool) -> Result<Removed, St
         let age = SystemTime::now().duration_since(it.modified);
         age.unwrap_or_default() >= grace
     };
-    let mut needed = HashSet::new();
-    let mut rest = Vec::new();
-    for listed in &entries {
-        let key = listed
-            .name
-            .split('/')
-            .nth(1)
-            .and_then(|key| key.parse().ok());
-        if key.is_some_and(|key| kept.contains(&key)) || !is_old(listed) {
-            let statement = entry(remote, &listed.name)
-                .map_err(|why| format!("{} {why}: nothing was removed", listed.name))?;
-            needed.extend(
-                statement
-                    .outputs
-                    .iter()
-                    .map(|it| super::object_name(&it.digest)),
-            );
-        } else {
-            rest.push(listed);
-        }
-    }
+    let stays = |listed: &Listed| {
+        let key = listed.name.split('/').nth(1);
+        let key = key.and_then(|key| key.parse().ok());
+        key.is_some_and(|key| kept.contains(&key)) || !is_old(listed)
+    };
+    let (staying, rest): (Vec<&Listed>, Vec<&Listed>) = entries.iter().partition(|it| stays(it));
+    let needed = Mutex::new(HashSet::new());
+    in_parallel(&staying, |listed| {
+        let statement = entry(remote, &listed.name)
+            .map_err(|why| format!("{} {why}: nothing was removed", listed.name))?;
+        let outputs = statement.outputs.iter();
+        let names = outputs.map(|it| super::object_name(&it.digest));
+        needed.lock().expect("nobody panics with it").extend(names);
+        Ok(())
+    })?;
+    let needed = needed.into_inner().expect("nobody panics with it");
     let mut removed = Removed::default();
     // Entries first: one whose object is gone would be an empty promise.
     for listed in rest {

@@ -32,6 +32,11 @@ pub enum Fault {
         /// The output.
         output: String,
     },
+    /// An output was left in the remote that the result was taken from: nobody has read it here.
+    Left {
+        /// The output.
+        output: String,
+    },
 }
 
 impl Fault {
@@ -41,6 +46,7 @@ impl Fault {
             Fault::Altered(_) => "altered",
             Fault::Damaged { .. } => "damaged",
             Fault::Missing { .. } => "missing",
+            Fault::Left { .. } => "in a remote",
         }
     }
 }
@@ -55,6 +61,10 @@ impl fmt::Display for Fault {
             Fault::Missing { output } => {
                 write!(f, "(output `{output}`: removed by gc, or lost)")
             }
+            Fault::Left { output } => write!(
+                f,
+                "(output `{output}`: the result was taken from there without it; `ablate pull STAGE` fetches it)"
+            ),
         }
     }
 }
@@ -68,7 +78,7 @@ pub fn recall(store: &Store, key: &Digest) -> Recalled {
     };
     let fault = match &found.altered {
         Some(why) => Some(Fault::Altered(why.clone())),
-        None => of_outputs(store, &found.outputs),
+        None => of_outputs(store, &found.outputs, found.taken),
     };
     match fault {
         Some(fault) => Recalled::Unsound(found, fault),
@@ -80,16 +90,25 @@ pub fn recall(store: &Store, key: &Digest) -> Recalled {
 pub fn of_execution(store: &Store, execution: &Execution) -> Result<Option<Fault>, store::Error> {
     let altered = store.unsealed([execution.id])?.into_values().next();
     let altered = altered.map(Fault::Altered);
-    Ok(altered.or_else(|| of_outputs(store, &execution.outputs)))
+    let taken = execution.facts.signer.is_some();
+    Ok(altered.or_else(|| of_outputs(store, &execution.outputs, taken)))
 }
 
-fn of_outputs(store: &Store, outputs: &[Output]) -> Option<Fault> {
-    outputs.iter().find_map(|output| {
+/// The worst comes first: what was left in a remote is not lost.
+fn of_outputs(store: &Store, outputs: &[Output], taken: bool) -> Option<Fault> {
+    let mut faults = outputs.iter().filter_map(|output| {
         let name = output.name.clone();
         match store.inspect_size(output) {
             Inspected::Whole(_) => None,
             Inspected::Damaged(why) => Some(Fault::Damaged { output: name, why }),
+            Inspected::Missing if taken => Some(Fault::Left { output: name }),
             Inspected::Missing => Some(Fault::Missing { output: name }),
         }
-    })
+    });
+    let first = faults.next()?;
+    match first {
+        Fault::Left { .. } => faults.find(|it| !matches!(it, Fault::Left { .. })),
+        _ => None,
+    }
+    .or(Some(first))
 }

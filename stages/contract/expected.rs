@@ -97,6 +97,8 @@ pub struct ExpectedModel {
     pub reads: Option<ExpectedRows>,
     /// How many classes it predicts, at most, if that is known.
     pub classes: Option<usize>,
+    /// The stage that it comes from, once that is known.
+    pub stage: Option<String>,
 }
 
 /// Tables that do not fit a stage, or each other.

@@ -62,15 +62,21 @@ impl Loaded {
 
     /// A classifier, to be queried and attacked.
     pub fn subject(&self) -> Result<Subject<'_>, Failure> {
-        let entry = models::of(&self.card)?.entry();
-        if entry.task != ModelTask::Classify {
-            let name = entry.name;
-            return Err(
-                Failure::new(format!("the model `{name}` is not a classifier"))
-                    .help("connect the weights of a model that predicts classes"),
-            );
-        }
+        self.classifies()?;
         self.body.victim()
+    }
+
+    /// Refuses a model that does not predict classes.
+    pub fn classifies(&self) -> Result<(), Failure> {
+        let entry = models::of(&self.card)?.entry();
+        if entry.task == ModelTask::Classify {
+            return Ok(());
+        }
+        let name = entry.name;
+        Err(
+            Failure::new(format!("the model `{name}` is not a classifier"))
+                .help("connect the weights of a model that predicts classes"),
+        )
     }
 
     /// The network, if it is one.

@@ -269,6 +269,7 @@ pub fn expect(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedMo
         steps: model.steps(settings),
         reads: rows,
         classes: inputs.of("rows").and_then(|rows| rows.classes),
+        stage: None,
     })
 }
 

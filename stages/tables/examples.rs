@@ -34,7 +34,8 @@ table!("examples", "attack", "A row for each attacked item.", {
     P_AFTER = "p_after": "list of float32", "The model's probabilities after the attack.";
     FORWARD = "forward": "int64", "Forward passes through the model.";
     BACKWARD = "backward": "int64", "Backward passes through the model.";
-    QUERIES = "queries": "int64", "How many candidates were tried, up to and including the one that succeeded.", only "replace-word";
+    QUERIES = "queries": "int64", "How many candidates were tried, up to and including the one that succeeded.", only "replace-word and external";
+    REJECTED = "rejected": "int64", "1 if what the program gave back broke the budget or a constraint, so that the row stayed as it was.", only "external";
     OPERATIONS = "operations": "list of string", "`replace`, `insert` or `delete`, for each edit.", only "attacks that insert, delete or change characters";
     SLOTS = "slots": "list of int32", "The character of the word for each edit; 0 for whole words.", only "attacks that insert, delete or change characters";
     WANTED = "wanted": "int64", "The target class; null if any wrong one will do.", only "signals";

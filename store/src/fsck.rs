@@ -79,6 +79,8 @@ pub struct LostOutput {
     pub output: String,
     /// Whether it was damaged and is set aside, not removed by gc or lost.
     pub aside: bool,
+    /// Whether the result was taken from a remote, where objects that nobody has read are left.
+    pub taken: bool,
 }
 
 impl Store {
@@ -272,7 +274,7 @@ fn check(digest: &Digest, path: &Path) -> Result<u64, String> {
 /// Every output of a successful execution.
 fn outputs(rows: &Connection) -> rusqlite::Result<Vec<LostOutput>> {
     let mut query = rows.prepare(
-        "SELECT o.digest, x.run, x.instance, o.name FROM outputs o
+        "SELECT o.digest, x.run, x.instance, o.name, x.signer IS NOT NULL FROM outputs o
          JOIN executions x ON x.id = o.execution WHERE x.ok = 1 ORDER BY x.id, o.ordinal",
     )?;
     let mut all = Vec::new();
@@ -286,6 +288,7 @@ fn outputs(rows: &Connection) -> rusqlite::Result<Vec<LostOutput>> {
                 instance: row.get(2)?,
                 output: row.get(3)?,
                 aside: false,
+                taken: row.get(4)?,
             });
         }
     }

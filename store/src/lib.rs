@@ -22,6 +22,7 @@ mod mutex;
 mod nearest;
 mod objects;
 mod place;
+mod provenance;
 mod recording;
 mod records;
 mod run_log;
@@ -41,6 +42,7 @@ pub use key::{CodeFiles, StageKey, code_digest};
 pub use lease::Lease;
 pub use lineage::{Answer, Lineage, Link, Outputs};
 pub use lookup::Snapshot;
+pub use provenance::{PROVENANCE, ProvenanceColumn, ProvenanceTable};
 pub use records::{
     Environment, Execution, Facts, Finished, Found, InputUsed, MadeBy, NewRun, Output, RawFile,
     Run, RunId, RunOutcome, Staged, Status, Use, UseRecord, Work,

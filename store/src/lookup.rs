@@ -72,6 +72,7 @@ fn unreadable(rows: &Connection, key: &Digest) -> rusqlite::Result<Option<Found>
         outputs: Vec::new(),
         wall: Duration::ZERO,
         work: Work::new(),
+        taken: false,
         altered: Some(why),
     }))
 }

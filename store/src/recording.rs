@@ -35,15 +35,28 @@ impl Store {
     }
 
     /// Makes a batch of executions and their outputs durable, then visible to all, and gives
-    /// their leases back. All of it or, after an error, none of it.
+    /// their leases back. All of it or, after an error, none of it. Of a result that was taken from a remote, objects
+    /// may have been left there.
     pub fn commit(&self, batch: Vec<Finished>, uses: &[Use]) -> Result<(), Error> {
-        let outputs = batch.iter().filter_map(|one| one.outcome.as_ref().ok());
-        let digests: BTreeSet<Digest> =
-            outputs.flatten().map(|(_, staged)| staged.digest).collect();
         let mut writer = lock(&self.writer);
+        let mut digests: BTreeSet<Digest> = BTreeSet::new();
+        for one in &batch {
+            let outputs = one.outcome.iter().flatten();
+            let outputs = outputs.map(|(_, staged)| staged.digest);
+            match one.facts.signer {
+                None => digests.extend(outputs),
+                Some(_) => digests.extend(outputs.filter(|digest| self.has(digest))),
+            }
+        }
         self.make_durable(&digests)?;
         self.record(&mut writer, &batch, uses)
         // The leases end here, with `batch`.
+    }
+
+    /// Makes objects durable that were taken in without an execution: those of results that are recorded already.
+    pub fn keep_objects(&self, digests: &BTreeSet<Digest>) -> Result<(), Error> {
+        let _writer = lock(&self.writer);
+        self.make_durable(digests)
     }
 
     /// Records that a run has ended, and looks whether all of it can be found by others.

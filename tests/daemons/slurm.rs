@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 /// The daemons, and the folder with all that they write.
 pub struct Cluster {
     folder: tempfile::TempDir,
+    /// What names of nodes begin with.
+    prefix: String,
     munged: Child,
     controller: Child,
     nodes: Vec<Child>,
@@ -14,6 +16,9 @@ pub struct Cluster {
 
 /// How many nodes there are: n1, n2 and n3.
 const NODES: usize = 3;
+
+/// Where memory is limited, by control groups of version 1; of version 2 Slurm wants systemd to make them.
+const MEMORY: &str = "/sys/fs/cgroup/memory";
 
 /// How it is set up.
 #[derive(Clone, Copy)]
@@ -24,6 +29,8 @@ pub struct Limits {
     pub remembered: usize,
     /// Processors of each node.
     pub cpus: usize,
+    /// Whether the kernel ends jobs that take more memory than they asked for.
+    pub memory: bool,
 }
 
 impl Cluster {
@@ -36,15 +43,25 @@ impl Cluster {
             println!("skipped: Slurm and munge are not installed, or this is not root");
             return None;
         }
+        if limits.memory && !can_limit_memory() {
+            println!("skipped: memory cannot be limited by control groups of version 1 here");
+            return None;
+        }
         let folder = tempfile::Builder::new().prefix("slurm").tempdir().unwrap();
         let at = folder.path();
         open_to_all(at);
-        configure(at, limits);
+        // Control groups have the names of nodes, and are there for the whole machine.
+        let prefix = match limits.memory {
+            true => format!("m{}n", std::process::id()),
+            false => "n".to_owned(),
+        };
+        configure(at, limits, &prefix);
         let munged = munged(at);
         let mut cluster = Cluster {
             munged,
             controller: daemon(at, "slurmctld", &["-D"]),
-            nodes: (1..=NODES).map(|n| node(at, n)).collect(),
+            nodes: (1..=NODES).map(|n| node(at, &prefix, n)).collect(),
+            prefix,
             folder,
         };
         cluster.wait_for_nodes();
@@ -75,13 +92,13 @@ impl Cluster {
     pub fn kill_node(&mut self, number: usize) {
         end(&mut self.nodes[number - 1]);
         std::thread::sleep(Duration::from_secs(1));
-        self.nodes[number - 1] = node(self.folder.path(), number);
+        self.nodes[number - 1] = node(self.folder.path(), &self.prefix, number);
     }
 
     /// Waits until every node takes jobs.
     pub fn wait_for_nodes(&mut self) {
         let started = Instant::now();
-        let all = format!("n[1-{NODES}]");
+        let all = format!("{}[1-{NODES}]", self.prefix);
         loop {
             let up = self.ask("sinfo", &["-h", "-N", "-t", "idle,mix,alloc", "-o", "%N"]);
             if up.lines().count() == NODES {
@@ -118,7 +135,28 @@ impl Drop for Cluster {
         self.nodes.iter_mut().for_each(end);
         end(&mut self.controller);
         end(&mut self.munged);
+        for number in 1..=NODES {
+            let group = format!("{MEMORY}/slurm_{}{number}", self.prefix);
+            remove_groups(Path::new(&group));
+        }
     }
+}
+
+/// Control groups are removed from the innermost outwards; they have no files of their own.
+fn remove_groups(group: &Path) {
+    for entry in std::fs::read_dir(group).into_iter().flatten().flatten() {
+        if entry.path().is_dir() {
+            remove_groups(&entry.path());
+        }
+    }
+    let _ = std::fs::remove_dir(group);
+}
+
+fn can_limit_memory() -> bool {
+    let group = Path::new(MEMORY).join(format!("ablate-{}", std::process::id()));
+    let made = std::fs::create_dir(&group).is_ok();
+    let limited = made && std::fs::write(group.join("memory.limit_in_bytes"), "100000000").is_ok();
+    limited & (!made || std::fs::remove_dir(&group).is_ok())
 }
 
 fn is_installed(name: &str) -> bool {
@@ -159,8 +197,12 @@ fn daemon(folder: &Path, program: &str, arguments: &[&str]) -> Child {
     start(folder, program, &[arguments, &["-f", &conf]].concat())
 }
 
-fn node(folder: &Path, number: usize) -> Child {
-    daemon(folder, "slurmd", &["-D", "-N", &format!("n{number}")])
+fn node(folder: &Path, prefix: &str, number: usize) -> Child {
+    daemon(
+        folder,
+        "slurmd",
+        &["-D", "-N", &format!("{prefix}{number}")],
+    )
 }
 
 /// Says who somebody is. Answers once its socket is there.
@@ -196,7 +238,7 @@ fn ports() -> Vec<u16> {
         .collect()
 }
 
-fn configure(folder: &Path, limits: Limits) {
+fn configure(folder: &Path, limits: Limits, prefix: &str) {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     let host = host.trim().split('.').next().unwrap_or_default().to_owned();
     let ports = ports();
@@ -209,7 +251,7 @@ fn configure(folder: &Path, limits: Limits) {
          SlurmctldPidFile={at}/slurmctld.pid\nSlurmdPidFile={at}/slurmd-%n.pid\n\
          SlurmctldLogFile={at}/slurmctld.log\nSlurmdLogFile={at}/slurmd-%n.log\n\
          CommunicationParameters=NoCtldInAddrAny,NoInAddrAny\nProctrackType=proctrack/linuxproc\n\
-         TaskPlugin=task/none\nMpiDefault=none\nSwitchType=switch/none\n\
+         TaskPlugin={task}\nMpiDefault=none\nSwitchType=switch/none\n\
          JobAcctGatherType=jobacct_gather/none\nAccountingStorageType=accounting_storage/none\n\
          SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\nDefMemPerCPU=500\n\
          SchedulerType=sched/backfill\n\
@@ -217,17 +259,25 @@ fn configure(folder: &Path, limits: Limits) {
          SlurmdParameters=config_overrides\nReturnToService=2\nSlurmdTimeout=10\nInactiveLimit=0\nKillWait=3\n\
          MinJobAge={remembered}\nMaxArraySize={array}\nMaxJobCount=5000\nJobRequeue=1\n",
         port = ports[0],
+        task = match limits.memory {
+            true => "task/cgroup",
+            false => "task/none",
+        },
         remembered = limits.remembered,
         array = limits.array,
         at = folder.display(),
     );
     for (n, port) in ports.iter().enumerate().skip(1) {
-        std::fs::create_dir(place(&format!("spool-n{n}"))).unwrap();
+        std::fs::create_dir(place(&format!("spool-{prefix}{n}"))).unwrap();
         text += &format!(
-            "NodeName=n{n} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=4000 State=UNKNOWN\n",
+            "NodeName={prefix}{n} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} RealMemory=4000 State=UNKNOWN\n",
             cpus = limits.cpus,
         );
     }
     text += "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP\n";
     std::fs::write(place("slurm.conf"), text).unwrap();
+    if limits.memory {
+        let text = "CgroupPlugin=cgroup/v1\nConstrainRAMSpace=yes\n";
+        std::fs::write(place("cgroup.conf"), text).unwrap();
+    }
 }

@@ -14,6 +14,7 @@ const LIMITS: Limits = Limits {
     array: 4,
     remembered: 2,
     cpus: 2,
+    memory: false,
 };
 
 const SLURM: [&str; 2] = ["--executor", "slurm"];
@@ -88,7 +89,11 @@ fn workers(lab: &Lab) -> Vec<u32> {
 /// The results are those of this machine, each is recorded once, and nothing is left of the jobs.
 fn assert_as_here(lab: &Lab, here: &std::collections::BTreeMap<String, String>) {
     assert_eq!(&lab.digests(), here);
-    assert!(!lab.path(".ablate/jobs").exists(), "jobs are left");
+    let left = lab.files("jobs");
+    assert!(
+        !lab.path(".ablate/jobs").exists(),
+        "jobs are left: {left:?}"
+    );
     lab.ablate(&["fsck"]).good();
     lab.ablate(&["challenge", "here"]).good();
 }
@@ -98,17 +103,65 @@ fn a_cluster_gives_what_this_machine_gives_whoever_is_killed() {
     let Some(mut cluster) = Cluster::start(LIMITS) else {
         return;
     };
-    undisturbed(&cluster);
-    a_driver_is_killed(&cluster);
-    a_worker_is_killed(&cluster);
+    std::thread::scope(|threads| {
+        // A minute is the least that Slurm limits: the others have time meanwhile.
+        threads.spawn(|| a_time_limit(&cluster));
+        undisturbed(&cluster);
+        a_driver_is_killed(&cluster);
+        a_worker_is_killed(&cluster);
+        a_node_is_drained(&cluster);
+        two_drivers(&cluster);
+    });
     daemons_are_killed(&mut cluster);
-    a_node_is_drained(&cluster);
-    two_drivers(&cluster);
     if let Some(times) = crate::soak::soak() {
         at_random(&mut cluster, times);
-        a_time_limit(&cluster);
         a_paper(&cluster);
     }
+}
+
+/// A query that takes more memory than its job has gets twice as much; one that has not said how much it wants is told
+/// to, and is not tried again.
+#[test]
+fn a_job_that_runs_out_of_memory_gets_more() {
+    let limits = Limits {
+        memory: true,
+        ..LIMITS
+    };
+    let Some(cluster) = Cluster::start(limits) else {
+        return;
+    };
+    let lab = Lab::loose();
+    let digits: Vec<String> = (0..10).map(|x| format!("{{ x = {x} }}")).collect();
+    let pipeline = format!(
+        "[stage.ten]\nkind = \"table\"\nrows = [{}]\n\n\
+         [stage.thousand]\nkind = \"sql\"\ninputs = {{ t = \"ten\" }}\n\
+         query = \"SELECT a.x * 100 + b.x * 10 + c.x AS x FROM t AS a CROSS JOIN t AS b CROSS JOIN t AS c\"\n\n\
+         [stage.hungry]\nkind = \"sql\"\ninputs = {{ t = \"thousand\", u = \"ten\" }}\n\
+         resources = {{ memory = \"150MB\" }}\n\
+         query = \"SELECT SUM(a.x + b.x + c.x) AS s FROM t AS a CROSS JOIN t AS b CROSS JOIN u AS c WHERE c.x < 4\"\n\n\
+         [executor.slurm]\ngrace = \"5s\"\npoll_every = \"1s\"\nretries = 3\n",
+        digits.join(", ")
+    );
+    lab.write("pipeline.toml", &pipeline);
+    let expected = here(&lab);
+    let ran = run(&cluster, &lab);
+    let notes = ran.notes().join("\n");
+    assert_eq!(ran.printed.code, 0, "{:?}", ran.printed);
+    assert!(notes.contains("`hungry` ran out of memory on "), "{notes}");
+    assert!(
+        notes.contains("with 150.0 MiB, and gets 300.0 MiB: it is submitted again"),
+        "{notes}"
+    );
+    assert_as_here(&lab, &expected);
+    // The cluster gives 500 MiB to who does not ask: no attempt would have more.
+    lab.edit("resources = { memory = \"150MB\" }\n", "");
+    lab.edit("u AS c WHERE c.x < 4", "u AS c CROSS JOIN u AS d");
+    let ran = run(&cluster, &lab);
+    assert_eq!(ran.printed.code, 1, "{:?}", ran.printed);
+    assert!(!ran.printed.stdout.contains("submitted again"), "{ran:?}");
+    let said = &ran.printed.stdout;
+    assert!(said.contains("ran out of memory on "), "{said}");
+    assert!(said.contains(": set `resources.memory`"), "{said}");
 }
 
 /// Thirty stages in arrays of four, of jobs that are forgotten after two seconds.
@@ -239,18 +292,31 @@ fn at_random(cluster: &mut Cluster, times: u64) {
     cluster.wait_for_nodes();
 }
 
-/// A minute is the least that Slurm limits; the second attempt has two.
+/// The first attempt takes longer than its minute, the second one has two.
 fn a_time_limit(cluster: &Cluster) {
-    let lab = sweep(1, 100.0);
+    let lab = sweep(1, 300.0);
+    let expected = {
+        // Nobody waits for five minutes here.
+        lab.edit("sleep 300", "sleep 0");
+        let expected = here(&lab);
+        lab.edit("sleep 0", "sleep 300");
+        expected
+    };
     lab.edit(
         "outputs = [\"o\"]",
         "outputs = [\"o\"]\nresources = { time = \"1m\" }",
     );
+    // The second attempt finds what the first one wrote down.
+    let log = lab.path("executed").display().to_string();
+    let again = format!("[ $(wc -l < {log}) -gt 1 ] || sleep 300");
+    lab.edit("sleep 300", &again);
     let ran = run(cluster, &lab);
     let notes = ran.notes().join("\n");
     assert!(notes.contains("ran out of time on n"), "{notes}");
     assert!(notes.contains("after 60 s, and gets 120 s"), "{notes}");
     assert_eq!(ran.printed.code, 0, "{:?}", ran.printed);
+    assert_eq!(executed(&lab), 2);
+    assert_eq!(lab.digests(), expected);
 }
 
 /// P1 `smoke` gives what its lock says.

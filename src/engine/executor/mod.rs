@@ -4,6 +4,7 @@
 mod local;
 pub mod queue;
 pub mod remote;
+pub mod room;
 
 use std::time::Duration;
 

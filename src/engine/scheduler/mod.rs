@@ -15,12 +15,11 @@
 mod inputs;
 mod rebuild;
 mod recording;
-mod room;
 #[cfg(test)]
 mod tests;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -35,6 +34,7 @@ use crate::engine::checkpoint::CheckpointTimes;
 use crate::engine::execute::{ExecutionContext, ExecutionError, ExecutionReport};
 use crate::engine::executor::queue::{QueueContext, QueueExecutor, QueueRequest};
 use crate::engine::executor::remote::{RemoteExecutor, RemoteRequest};
+use crate::engine::executor::room::Room;
 use crate::engine::executor::{Executor, FindKind, LocalExecutor, StagePools};
 use crate::engine::inputs::TablesAtHand;
 use crate::engine::job::Job;
@@ -44,7 +44,6 @@ use crate::resolve::{Resolved, Unreadable, Unresolved, resolve};
 use crate::results::recall::{Fault, Recalled, recall};
 
 use super::committer::{self, Committer};
-use room::Room;
 use stages::isolated::in_words;
 
 /// What to run and how.
@@ -75,6 +74,8 @@ pub struct RunRequest<'a> {
     pub queue: Option<&'a QueueRequest<'a>>,
     /// Who is asked before anything is executed.
     pub remote: Option<&'a RemoteRequest>,
+    /// Whose objects must be here in the end, also those of results that were taken from a remote.
+    pub objects: &'a [bool],
     /// Receives the events.
     pub reporter: &'a dyn Reporter,
 }
@@ -158,7 +159,8 @@ fn asking_first<'scope, 'env, E: Executor>(
     match request.remote {
         None => (scheduler.run(&mut executor), executor),
         Some(remote) => {
-            let mut asking = RemoteExecutor::new(threads, executor, remote, request.store, note);
+            let here = (request.store, request.objects);
+            let mut asking = RemoteExecutor::new(threads, executor, remote, here, note);
             let tally = scheduler.run(&mut asking);
             (tally, asking.into_inner())
         }
@@ -214,6 +216,8 @@ struct Scheduler<'a> {
     /// What an instance had made before it was lost.
     lost: HashMap<usize, Vec<Digest>>,
     rebuilds: Vec<u8>,
+    /// Results that were taken from a remote, perhaps without their objects.
+    left: HashSet<usize>,
     /// Results in the store that cannot be used.
     unsound: HashMap<usize, Fault>,
     /// How many of them are made again.
@@ -248,6 +252,7 @@ impl<'a> Scheduler<'a> {
             made: (0..count).map(|_| None).collect(),
             lost: HashMap::new(),
             rebuilds: vec![0; count],
+            left: HashSet::new(),
             unsound: HashMap::new(),
             remade: 0,
             ready: BinaryHeap::new(),
@@ -412,7 +417,11 @@ impl<'a> Scheduler<'a> {
             return Ok(None);
         }
         if let Some(fault) = self.unsound.remove(&n) {
-            self.tell_remade(n, &fault);
+            // A remote that does not have it says so.
+            let asked = self.request.remote.is_some() && matches!(fault, Fault::Left { .. });
+            if !asked {
+                self.tell_remade(n, &fault);
+            }
         }
         let job = (self.job(n, &resolved), self.tables_at_hand(&resolved));
         self.state[n] = State::Running;
@@ -450,6 +459,13 @@ impl<'a> Scheduler<'a> {
         match recall(self.request.store, key) {
             Recalled::Never => None,
             Recalled::Sound(found) => Some(found),
+            // What nobody reads may stay in the remote that it is in.
+            Recalled::Unsound(found, Fault::Left { .. })
+                if !self.request.objects[n] && self.rebuilds[n] == 0 =>
+            {
+                self.left.insert(n);
+                Some(found)
+            }
             Recalled::Unsound(_, fault) => {
                 self.unsound.insert(n, fault);
                 None
@@ -467,6 +483,9 @@ impl<'a> Scheduler<'a> {
         match report.outcome {
             Ok(outputs) => {
                 let (staged, tables): (Vec<_>, Vec<_>) = outputs.into_iter().unzip();
+                if report.record.signer.is_some() {
+                    self.left.insert(n);
+                }
                 let made = Made {
                     outputs: staged.iter().map(|staged| staged.digest).collect(),
                     worked: Worked {
@@ -504,7 +523,10 @@ impl<'a> Scheduler<'a> {
             }
             Err(ExecutionError::LostInput(digest, error)) => {
                 match self.source_of(&resolved, &digest) {
-                    Some(source) => self.lost(n, source, &error),
+                    Some(source) => {
+                        self.lost(n, source, &error);
+                        self.lost_beside(n, &resolved);
+                    }
                     // It has come out different meanwhile.
                     None => self.wait_again(n),
                 }

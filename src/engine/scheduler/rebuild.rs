@@ -23,10 +23,15 @@ impl Scheduler<'_> {
             self.fail_unrun(n, None, &failure);
             return;
         }
-        let label = self.label(source.instance);
-        let why = lost_because(error);
-        let what = format!("`{label}` is recomputed: {why}");
-        self.request.reporter.event(Event::Note(&what));
+        // Of what was left in a remote it is told when it is made again, if it is.
+        let left =
+            matches!(error, store::Error::Missing { .. }) && self.left.contains(&source.instance);
+        if !left {
+            let label = self.label(source.instance);
+            let why = lost_because(error);
+            let what = format!("`{label}` is recomputed: {why}");
+            self.request.reporter.event(Event::Note(&what));
+        }
         // Others may have made the same bytes: theirs are gone too.
         let makers: Vec<usize> = (0..self.made.len())
             .filter(|n| {
@@ -44,6 +49,21 @@ impl Scheduler<'_> {
             self.wait_again(maker);
         }
         self.wait_again(n);
+    }
+
+    /// What else `n` reads that was left in a remote: found one by one, each would cost another start.
+    pub(super) fn lost_beside(&mut self, n: usize, resolved: &Resolved) {
+        let sources = resolved.feeds.iter().flat_map(Chosen::sources);
+        for source in sources.collect::<Vec<_>>() {
+            let made = self.made[source.instance].as_ref();
+            let digest = made.map(|made| made.outputs[source.output]);
+            let absent = digest.filter(|digest| {
+                self.left.contains(&source.instance) && !self.request.store.has(digest)
+            });
+            if let Some(digest) = absent {
+                self.lost(n, source, &store::Error::Missing { digest });
+            }
+        }
     }
 
     /// Takes back that an instance is done.

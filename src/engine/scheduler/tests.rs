@@ -85,6 +85,7 @@ fn run_with(
         },
         queue: None,
         remote: None,
+        objects: &wanted,
         reporter,
     });
     tally.unwrap()

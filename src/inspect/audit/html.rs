@@ -123,7 +123,7 @@ fn step(audit: &Audit, n: usize, link: &Link, page: &mut String) {
         html("input", &format!("{what} {}", input.digest));
     }
     for output in &step.outputs {
-        let state = audit.object(&output.digest).unwrap_or("not checked");
+        let state = audit.object(step, &output.digest).unwrap_or("not checked");
         let what = format!(
             "{} {} ({} rows, {} bytes, {state}): {}",
             output.name, output.digest, output.rows, output.bytes, output.schema

@@ -211,7 +211,7 @@ impl Audit {
                 json!({
                     "name": output.name, "digest": output.digest, "rows": output.rows,
                     "bytes": output.bytes, "columns": output.schema,
-                    "object": self.object(&output.digest),
+                    "object": self.object(step, &output.digest),
                 })
             });
             json!({
@@ -240,11 +240,12 @@ impl Audit {
         })
     }
 
-    /// The state of an object in words; none if it was not checked.
-    pub fn object(&self, digest: &Digest) -> Option<&'static str> {
+    /// The state of an object of a step in words; none if it was not checked.
+    pub fn object(&self, step: &Execution, digest: &Digest) -> Option<&'static str> {
         Some(match self.objects.get(digest)? {
             Inspected::Whole(_) => "checked",
             Inspected::Damaged(_) => "DAMAGED",
+            Inspected::Missing if step.facts.signer.is_some() => "not here: left in a remote",
             Inspected::Missing => "gone",
         })
     }

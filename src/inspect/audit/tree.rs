@@ -143,7 +143,7 @@ fn step(audit: &Audit, n: usize, link: &Link, text: &mut String) {
         line(if k == 0 { "inputs" } else { "" }, &what);
     }
     for (k, output) in step.outputs.iter().enumerate() {
-        let state = audit.object(&output.digest).unwrap_or("not checked");
+        let state = audit.object(step, &output.digest).unwrap_or("not checked");
         let what = format!(
             "{} {} ({} rows, {} bytes, {state})",
             output.name, output.digest, output.rows, output.bytes

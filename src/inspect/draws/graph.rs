@@ -57,8 +57,7 @@ pub fn graph(plan: &Plan<'_>, store: &Store, stored: &Stored, targets: &BTreeSet
     let mut graph = Graph::new();
     let mut open: Vec<usize> = targets.iter().map(|key| key.0).collect();
     while let Some(n) = open.pop() {
-        let role = plan.decl(n).kind.role();
-        if graph.contains_key(&n) || !matches!(role, Role::Query | Role::Results) {
+        if graph.contains_key(&n) || !recomputed(plan, n) {
             continue;
         }
         if let Some(inputs) = inputs(plan, store, stored, n) {
@@ -72,6 +71,20 @@ pub fn graph(plan: &Plan<'_>, store: &Store, stored: &Stored, targets: &BTreeSet
         }
     }
     graph
+}
+
+/// Whether a stage is computed anew for each draw: queries are, and evaluations by cells. Other measures ask a model, or
+/// compare items with each other, and are taken as they are stored.
+fn recomputed(plan: &Plan<'_>, n: usize) -> bool {
+    let measure = plan.instances[n].params.get("measure");
+    let by_cells = measure
+        .and_then(Value::as_text)
+        .is_none_or(|it| it == "cells");
+    match plan.decl(n).kind.role() {
+        Role::Query => true,
+        Role::Results => by_cells,
+        _ => false,
+    }
 }
 
 /// What the ports of an instance read; none if some of it is not stored.

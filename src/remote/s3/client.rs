@@ -25,6 +25,9 @@ pub struct S3 {
 /// How often a request is made that the server or the network did not answer.
 const ATTEMPTS: u32 = 4;
 
+/// What S3 calls a bucket that is not there.
+pub const NO_BUCKET: &str = "NoSuchBucket";
+
 /// The SHA-256 of large bodies is not sent: their own digest is checked whenever they are read.
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
 
@@ -183,6 +186,9 @@ impl S3 {
         let text = text.unwrap_or_default();
         let code = tag(&text, "Code").unwrap_or_else(|| status.to_string());
         let help = match status {
+            _ if ["ExpiredToken", "TokenRefreshRequired"].contains(&code.as_str()) => {
+                ": the session has expired, get new credentials"
+            }
             StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED => {
                 ": the credentials may be wrong, expired, or not allowed to do this"
             }

@@ -20,7 +20,11 @@ impl Bucket for S3 {
         let answer = self.ask("GET", name, "", &NOTHING)?;
         match answer.status() {
             StatusCode::OK => Ok(Some(Box::new(answer.into_body().into_reader()))),
-            StatusCode::NOT_FOUND => Ok(None),
+            StatusCode::NOT_FOUND => match self.refused("read", answer) {
+                // A bucket that is not there is not an object that is not there.
+                why if why.contains(client::NO_BUCKET) => Err(why),
+                _ => Ok(None),
+            },
             _ => Err(self.refused("read", answer)),
         }
     }

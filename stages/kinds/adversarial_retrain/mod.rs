@@ -167,6 +167,12 @@ impl Stage for AdversarialRetrain {
 
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         attack::attacks::check(params)?;
+        let chosen = self.attack(params).and_then(attack::attacks::find);
+        if chosen.is_some_and(|attack| attack.entry().program) {
+            let message = "a program that attacks is not trained against".to_owned();
+            let help = "attack the model with it in an attack stage, or choose another attack";
+            return Err(settings::wrong("attack", message, help));
+        }
         if estimates::is_made(Settings(params)) {
             let message = "`probes` would have no effect here".to_owned();
             let help = "leave it out: the output `estimates` is one of attack stages";
@@ -236,7 +242,7 @@ impl Stage for AdversarialRetrain {
         let before = Side {
             name: "before",
             clean: old.accuracy(&all.rows)?,
-            attacked: old.attack(&chosen, task.params, task.seed, &attacking)?,
+            attacked: old.attack(&chosen, task, &attacking)?,
         };
         let trained = plan.train(task, &old)?;
         let new = Loaded::open(&trained.weights, old.connected.as_ref())?;
@@ -244,12 +250,7 @@ impl Stage for AdversarialRetrain {
         let after = Side {
             name: "after",
             clean: new.accuracy(&all.rows)?,
-            attacked: new.attack(
-                &chosen.of_another_model(),
-                task.params,
-                task.seed,
-                &attacking,
-            )?,
+            attacked: new.attack(&chosen.of_another_model(), task, &attacking)?,
         };
         let data = TrainingData {
             train: &plan.train,
@@ -345,7 +346,7 @@ impl Retraining {
         let split = Settings(task.params).text("train").unwrap_or("train");
         let chosen = old.select((split, "train"), self.items, task.seed, Among::default())?;
         let attacking = WithoutCheckpoints(task.watch);
-        let outcomes = old.attack(&chosen, task.params, task.seed, &attacking)?;
+        let outcomes = old.attack(&chosen, task, &attacking)?;
         let mut train = self.train.clone();
         train.extend(outcomes.into_iter().map(adversarial));
         training::classify::train(old.card(), &data(&train), &self.spec, start, task.watch)

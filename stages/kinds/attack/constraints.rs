@@ -37,6 +37,14 @@ pub const OTHER_LEXEME: Param = Param::flag(
     "Whether the new word must not share a base form with the old one; needs the input `lemmas`.",
 );
 
+/// The same text.
+pub const SENTENCE_SIMILARITY: Param = Param::float(
+    "sentence_similarity",
+    0.84,
+    (-1.0, 1.0),
+    "Minimum cosine similarity of the new text and the original (exclusive), by the means of their words' vectors in the input `vectors`; -1 = off.",
+);
+
 /// Rules for replaced words.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WordConstraints {
@@ -50,9 +58,21 @@ pub struct WordConstraints {
     pub stop_words: bool,
     /// They have no base form in common.
     pub lexeme: bool,
+    /// The cosine of the means of both texts' connected vectors is above this.
+    pub sentence: f64,
 }
 
 impl WordConstraints {
+    /// For literals: anything goes.
+    pub const NONE: WordConstraints = WordConstraints {
+        similarity: -1.0,
+        pretrained: false,
+        part_of_speech: false,
+        stop_words: false,
+        lexeme: false,
+        sentence: -1.0,
+    };
+
     /// From the parameters above.
     pub fn read(s: Settings<'_>) -> Result<WordConstraints, ParamError> {
         Ok(WordConstraints {
@@ -61,12 +81,14 @@ impl WordConstraints {
             part_of_speech: s.flag("same_part_of_speech")?,
             stop_words: s.flag("keep_stop_words")?,
             lexeme: s.flag("other_lexeme")?,
+            ..WordConstraints::NONE
         })
     }
 
     /// The inputs that they need beside vocabulary and model.
     pub fn needs(&self) -> Vec<&'static str> {
-        let needs = [(self.lexeme, "lemmas"), (self.pretrained, "vectors")];
+        let vectors = self.pretrained || self.sentence > -1.0;
+        let needs = [(self.lexeme, "lemmas"), (vectors, "vectors")];
         let needs = needs.into_iter().filter(|(needed, _)| *needed);
         needs.map(|(_, port)| port).collect()
     }

@@ -10,11 +10,11 @@ use nn::victim::Neural;
 use store::Params;
 
 use super::known_words::{KnownWords, PORT as KNOWN_WORDS};
-use crate::Failure;
 use crate::models::entry::Subject;
 use crate::params::settings::Settings;
 use crate::tables::lemmas::Lemmas;
 use crate::tables::synonyms::Synonyms;
+use crate::{Failure, Task};
 
 /// Everything but the items.
 pub struct AttackContext<'a> {
@@ -48,6 +48,8 @@ pub struct AttackContext<'a> {
     pub pad: u32,
     /// How many classes there are.
     pub classes: usize,
+    /// The stage that attacks, for attacks that start a program.
+    pub task: Option<&'a Task<'a>>,
 }
 
 impl<'a> AttackContext<'a> {
@@ -88,6 +90,12 @@ impl<'a> AttackContext<'a> {
     /// The vectors, or what to connect.
     pub fn vectors(&self, attack: &str) -> Result<&'a Vectors, Failure> {
         self.vectors
+            .ok_or_else(|| missing(attack, "vectors", "an embed stage"))
+    }
+
+    /// The vectors that are connected, whatever the model reads; or what to connect.
+    pub fn connected(&self, attack: &str) -> Result<&'a Vectors, Failure> {
+        self.connected
             .ok_or_else(|| missing(attack, "vectors", "an embed stage"))
     }
 

@@ -19,6 +19,8 @@ pub struct AttackEntry {
     pub summary: &'static str,
     /// More of it, for its README.
     pub details: &'static str,
+    /// The paper that it is from, if it is from one.
+    pub paper: &'static str,
     /// Its own parameters.
     pub params: &'static [Param],
     /// What it changes.
@@ -44,6 +46,8 @@ pub struct AttackEntry {
     /// Whether items are attacked one after the other in the order of rows, because what was found on one matters
     /// for the next. Otherwise they are attacked in parallel, in any order.
     pub ordered: bool,
+    /// Whether it is a program of the user, which only attack stages start.
+    pub program: bool,
     /// Items that are attacked together, and saved together when the user stops the stage. Few if an item takes long.
     pub group: fn(Settings<'_>) -> usize,
 }
@@ -62,6 +66,7 @@ impl AttackEntry {
         file: "",
         summary: "",
         details: "",
+        paper: "",
         params: &[],
         changes: Changes::Nothing,
         victims: Victims::All,
@@ -74,6 +79,7 @@ impl AttackEntry {
         counters: &[],
         streams: false,
         ordered: false,
+        program: false,
         // They share batches: two groups of 16, one for each of two classes.
         group: |_| 32,
     };
@@ -86,12 +92,21 @@ pub enum Budget {
     Nothing,
     /// At most this many words.
     Words(usize),
+    /// This share of a row's words, rounded down, and at least one.
+    WordShare(f64),
     /// At most this many character edits.
     Characters(usize),
     /// Edits of this share of a row's characters, rounded down, and at least one.
     CharacterShare(f64),
     /// Edits that change this share of a row's character slots, rounded down, and at least one.
     SlotShare(f64),
+    /// A maximum number of changed words, and of changed characters in them.
+    Text {
+        /// Words.
+        words: Option<usize>,
+        /// Characters.
+        characters: Option<usize>,
+    },
     /// Each number by at most this.
     Linf(f64),
     /// Each word by one whose vector has a cosine above this with its own.
@@ -106,6 +121,7 @@ impl std::fmt::Display for Budget {
             Budget::Nothing => f.write_str("no change"),
             Budget::Words(1) => f.write_str("at most 1 word"),
             Budget::Words(most) => write!(f, "at most {most} words"),
+            Budget::WordShare(share) => write!(f, "at most {}% of the words", share * 100.0),
             Budget::Characters(1) => f.write_str("at most 1 character"),
             Budget::Characters(most) => write!(f, "at most {most} characters"),
             Budget::CharacterShare(share) => {
@@ -113,6 +129,16 @@ impl std::fmt::Display for Budget {
             }
             Budget::SlotShare(share) => {
                 write!(f, "at most {}% of the character slots", share * 100.0)
+            }
+            Budget::Text { words, characters } => {
+                let (words, characters) =
+                    (words.map(Budget::Words), characters.map(Budget::Characters));
+                match (words, characters) {
+                    (None, None) => Budget::Unlimited.fmt(f),
+                    (Some(words), None) => words.fmt(f),
+                    (None, Some(characters)) => characters.fmt(f),
+                    (Some(words), Some(characters)) => write!(f, "{words} and {characters}"),
+                }
             }
             Budget::Linf(most) => write!(f, "L-infinity at most {most}"),
             Budget::Similarity(cosine) => write!(f, "words with a cosine above {cosine}"),
@@ -221,6 +247,16 @@ pub type Begun = (Box<dyn Rule<f32>>, Option<f64>);
 /// An attack with its parameters.
 pub trait PreparedAttack: Sync {
     /// What becomes of each item. Items of one call share batches and nothing else. If the entry says that items are
-    /// attacked in order, every call has one item, the next.
+    /// attacked in order, every call has the next ones.
     fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure>;
+
+    /// If items are attacked in order: how many at once.
+    fn together(&self) -> usize {
+        1
+    }
+
+    /// After all items.
+    fn finish(&self) -> Result<(), Failure> {
+        Ok(())
+    }
 }

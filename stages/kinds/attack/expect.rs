@@ -86,7 +86,12 @@ fn attackable(
     victim: &ExpectedModel,
     inputs: &ExpectedInputs<'_>,
 ) -> Result<(), Mismatch> {
-    let (name, model) = (attack.entry().name, &victim.name);
+    let name = attack.entry().name;
+    // All models in programs of the user have one name, which is not theirs.
+    let model = match victim.name.as_str() {
+        external::NAME => victim.stage.as_deref().unwrap_or(external::NAME),
+        model => model,
+    };
     let blamed = || Blamed::Input("victim".to_owned());
     let recurrent = || {
         format!(
@@ -94,7 +99,7 @@ fn attackable(
             models::recurrent_names().join("\", \"")
         )
     };
-    let task = models::find(model).map(|kind| kind.entry().task);
+    let task = models::find(&victim.name).map(|kind| kind.entry().task);
     if task.is_some_and(|task| task != ModelTask::Classify) {
         let message = format!("the model `{model}` is not a classifier");
         let help = "connect `victim` to a model that predicts classes";
@@ -106,7 +111,7 @@ fn attackable(
             let others = listed(|entry| {
                 entry.victims == Victims::All && entry.changes == attack.entry().changes
             });
-            let help = match model.as_str() {
+            let help = match victim.name.as_str() {
                 external::NAME => format!(
                     "serve gradients and set gradients = true in the external-model stage, or choose {others}"
                 ),
@@ -114,7 +119,7 @@ fn attackable(
             };
             return Err(Mismatch::new(blamed(), message, help));
         }
-        Victims::Recurrent if !models::recurrent_names().contains(&model.as_str()) => {
+        Victims::Recurrent if !models::recurrent_names().contains(&victim.name.as_str()) => {
             let message =
                 format!("the attack `{name}` needs a recurrent network, and `victim` is `{model}`");
             return Err(Mismatch::new(blamed(), message, recurrent()));

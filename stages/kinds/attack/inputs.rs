@@ -222,10 +222,10 @@ impl AttackInputs {
     pub fn attack(
         &self,
         selected: &Selected,
-        params: &Params,
-        seed: u64,
+        task: &Task<'_>,
         watch: &dyn Watch,
     ) -> Result<Vec<Outcome>, Failure> {
+        let (params, seed) = (task.params, task.seed);
         let subject = self.loaded.subject()?;
         let known = |row: &usize| selected.before.get(row).cloned();
         let before: Option<Vec<Vec<f32>>> = selected.rows.iter().map(known).collect();
@@ -233,6 +233,7 @@ impl AttackInputs {
             subject: &subject,
             vectors: self.vectors.as_ref(),
             before,
+            task: Some(task),
         };
         let rows = &selected.rows;
         self.attack_subject(victim, rows, params, seed, watch, |items, traces| {
@@ -262,6 +263,7 @@ impl AttackInputs {
             subject: &subject,
             vectors: own.as_ref().or(self.vectors.as_ref()),
             before: (!asks).then(|| vec![Vec::new(); places.len()]),
+            task: None,
         };
         let example = |(item, trace): (&Item<'_>, Trace)| Example {
             input: trace.input,
@@ -286,7 +288,10 @@ impl AttackInputs {
         let examples = self.rows.examples(places)?;
         let texts: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
         let Attacked {
-            subject, vectors, ..
+            subject,
+            vectors,
+            task,
+            ..
         } = victim;
         let before = match victim.before {
             Some(before) => before,
@@ -338,6 +343,7 @@ impl AttackInputs {
             special,
             pad: special[0],
             classes,
+            task,
         };
         let ready = attack.prepare(&context)?;
         let traces = match attack.entry().ordered {
@@ -353,6 +359,7 @@ impl AttackInputs {
                 )?
             }
         };
+        ready.finish()?;
         then(items, traces)
     }
 
@@ -483,6 +490,8 @@ struct Attacked<'a> {
     vectors: Option<&'a Vectors>,
     /// Its probabilities of the rows as they are, if it was asked already.
     before: Option<Vec<Vec<f32>>>,
+    /// The stage that attacks it, if attacks may start programs.
+    task: Option<&'a Task<'a>>,
 }
 
 fn nothing_to_attack(split: &str, among: Among) -> Failure {
@@ -498,18 +507,18 @@ fn nothing_to_attack(split: &str, among: Among) -> Failure {
     .help("sample from other rows: see `split`, `label` and `among`")
 }
 
-/// One item after the other.
+/// One item after the other, or a few at once.
 fn in_order(
     items: &[Item<'_>],
     ready: &dyn PreparedAttack,
     watch: &dyn Watch,
 ) -> Result<Vec<Trace>, Failure> {
     let mut traces = Vec::with_capacity(items.len());
-    for item in items {
+    for next in items.chunks(ready.together()) {
         if watch.stopped() {
             return Err(Failure::stopped());
         }
-        traces.extend(ready.attack(std::slice::from_ref(item))?);
+        traces.extend(ready.attack(next)?);
         watch.progress(traces.len() as u64, items.len() as u64);
     }
     Ok(traces)

@@ -12,6 +12,7 @@ mod context;
 pub mod edit;
 pub mod entry;
 mod expect;
+mod external;
 pub mod goals;
 mod inputs;
 mod known_words;
@@ -21,11 +22,13 @@ mod outcome;
 mod replay;
 mod resumable;
 pub mod search;
+mod sentence;
 mod stream;
 #[cfg(test)]
 pub(crate) mod tests;
 mod trace;
 mod traces;
+mod word_rules;
 
 use std::sync::LazyLock;
 
@@ -40,7 +43,7 @@ use crate::fingerprint::{self, Code};
 use crate::params::complete::union;
 use crate::params::settings::{self, Settings, failure};
 use crate::tables::{by_confidence, estimates};
-use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, models};
+use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, models, programs};
 use attacks::{check, find};
 use entry::{AttackEntry, Changes};
 pub use expect::{follows, inputs as expect_inputs, unread};
@@ -241,6 +244,14 @@ impl Stage for AttackStage {
         fingerprint::with_chosen("attack", &chosen(params, inputs))
     }
 
+    fn environments<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
+        programs::params::environments(params)
+    }
+
+    fn limits(&self) -> &'static [&'static str] {
+        &["memory", "processes", "timeout"]
+    }
+
     fn replay(
         &self,
         task: &Task<'_>,
@@ -250,7 +261,11 @@ impl Stage for AttackStage {
         Some(replay::replay(task, outputs, exact))
     }
 
-    fn determinism(&self, _: &Params) -> Determinism {
+    fn determinism(&self, params: &Params) -> Determinism {
+        let attack = self.attack(params).and_then(find);
+        if attack.is_some_and(|attack| attack.entry().program) {
+            return Determinism::Outside;
+        }
         const ROUNDED: &[Within] = &[
             within("examples", "p_before", 1e-2),
             within("examples", "p_after", 1e-2),
@@ -275,7 +290,7 @@ impl Stage for AttackStage {
         };
         let selected = stage.select((split, "split"), limit, task.seed, among)?;
         note_fewer(limit, "items", selected.rows.len(), task.watch);
-        let outcomes = stage.attack(&selected, task.params, task.seed, task.watch)?;
+        let outcomes = stage.attack(&selected, task, task.watch)?;
         let name = settings.text("attack").unwrap_or_default();
         let entry = find(name).map_or(AttackEntry::PLAIN, |attack| attack.entry());
         let examples = outcome::examples(&entry, &outcomes, stage.words.as_ref());

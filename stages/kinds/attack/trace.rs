@@ -14,6 +14,18 @@ pub fn passes(forward: u64, backward: u64) -> Counters {
     Counters::from([(FORWARD, forward), (BACKWARD, backward)])
 }
 
+/// Attacks the items that the model classifies correctly, one after the other, and leaves the others alone.
+pub fn each_correct(
+    items: &[Item<'_>],
+    attack: impl Fn(&Item<'_>) -> Result<Trace, Failure>,
+) -> Result<Vec<Trace>, Failure> {
+    let one = |item: &Item<'_>| match item.right() {
+        true => attack(item),
+        false => Ok(Trace::untouched(item)),
+    };
+    items.iter().map(one).collect()
+}
+
 /// What an attack did to one item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {

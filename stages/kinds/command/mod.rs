@@ -5,6 +5,7 @@
 //! takes what it made.
 
 mod check;
+mod inherit;
 mod outputs;
 #[cfg(test)]
 mod tests;
@@ -100,7 +101,7 @@ impl Stage for Command {
                     }
                 }
                 let names = texts(task.params, "outputs");
-                outputs::take(&sandbox.out, &names, &printed, task.watch)
+                outputs::take(&sandbox.out, &names, &printed, task)
             }
             End::Exited(status) => {
                 let tail = printed.tail();

@@ -4,16 +4,13 @@
 use std::fs;
 use std::path::Path;
 
+use super::inherit::inherit;
 use crate::programs::log::Log;
-use crate::{Failure, Outputs, Watch};
+use crate::{Failure, Outputs, Task};
 
 /// Reads every declared output.
-pub fn take(
-    out: &Path,
-    names: &[String],
-    log: &Log,
-    watch: &dyn Watch,
-) -> Result<Outputs, Failure> {
+pub fn take(out: &Path, names: &[String], log: &Log, task: &Task<'_>) -> Result<Outputs, Failure> {
+    let watch = task.watch;
     let found = list(out);
     let mut tables = Outputs::new();
     for name in names {
@@ -52,6 +49,8 @@ pub fn take(
             ))
             .at("outputs")
         })?;
+        let (table, line) = inherit(name, table, &task.inputs);
+        line.iter().for_each(|line| watch.log(line));
         tables.insert(name.clone(), table);
     }
     let declared = |file: &String| {

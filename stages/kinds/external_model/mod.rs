@@ -145,6 +145,7 @@ impl Stage for ExternalModel {
             steps: false,
             reads: inputs.of("rows").and_then(|rows| rows.rows),
             classes: Settings(params).maybe_int("classes"),
+            stage: None,
         };
         Ok(vec![Expected {
             model: Some(model),

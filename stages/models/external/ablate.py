@@ -1,4 +1,4 @@
-"""Lets `ablate` attack a model that lives in Python.
+"""Lets `ablate` attack a model that lives in Python, and lets an attack in Python attack a model of `ablate`.
 
     import ablate
 
@@ -13,6 +13,14 @@ probabilities of the classes: one row for each item, as lists or as a NumPy arra
 `gradient` gets lists of token ids and a class for each, and returns for each item the gradient of the logarithm of that
 class's probability with respect to the vectors of its tokens: as many rows as tokens. `vectors` are those of all tokens
 of the vocabulary, in the order of their ids.
+
+An attack:
+
+    ablate.attack(lambda item, predict: …)
+
+is called for one item after the other, may ask `predict` about texts, and returns an adversarial one: a text, a list of
+words or of token ids, or None if it has found none.
+
 `ablate` puts this file beside the program: there is nothing to install. It needs only Python 3.8; with pyarrow, items
 and answers travel as Arrow tables, which is faster.
 """
@@ -21,6 +29,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import struct
 import sys
 import traceback
@@ -33,6 +42,7 @@ except ImportError:
     pyarrow = None
 
 PROTOCOL = "model/1"
+ATTACK_PROTOCOL = "attack/1"
 
 # Standard output is for answers alone, from here on: whatever the program prints goes to standard error, also what it
 # printed before and Python still holds.
@@ -46,6 +56,11 @@ sys.stdout.reconfigure(line_buffering=True)
 Items = Union[List[str], List[List[int]]]
 Predict = Callable[[Items], Sequence[Sequence[float]]]
 Gradient = Callable[[List[List[int]], List[int]], Sequence[Sequence[Sequence[float]]]]
+Row = Union[str, Sequence[str], Sequence[int]]
+
+# For attacks: the words of the model by their ids, and how many classes it predicts.
+vocabulary: List[str] = []
+classes = 0
 
 
 def serve(predict: Predict, gradient: Optional[Gradient] = None, vectors: Any = None) -> None:
@@ -69,6 +84,115 @@ def serve(predict: Predict, gradient: Optional[Gradient] = None, vectors: Any = 
         except Exception:
             # What went wrong belongs into the message of the failed stage.
             _send(answers, {"error": traceback.format_exc()})
+
+
+class OutOfQueries(Exception):
+    """The model may not be asked that often. An attack that does not catch it leaves its item as it is."""
+
+
+class Item:
+    """A row to be attacked: the model gets it right."""
+
+    def __init__(self, place: int, sent: dict) -> None:
+        self.place = place
+        self.id: str = sent["id"]
+        # Its words, or with reads = "tokens" their ids.
+        self.words: List[str] = sent.get("words", [])
+        self.tokens: List[int] = sent.get("tokens", [])
+        self.label: int = sent["label"]
+        # Of all classes, as the model answers for the row as it is.
+        self.probabilities: List[float] = sent["probabilities"]
+        # How many more texts the model may be asked about; None for any number.
+        self.queries_left: Optional[int] = sent["queries_left"]
+        # The same in every execution. `random` is drawn from it, and so are those of the modules that are loaded.
+        self.seed: int = sent["seed"]
+        self.random = random.Random(self.seed)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.words)
+
+
+def attack(function: Callable[..., Any], batch: Optional[int] = None) -> None:
+    """Attacks until there are no more items. Call it last: it returns when the attack is over.
+
+    `function(item, predict)` returns an adversarial row, or None. `predict(texts)` returns the probabilities of each.
+    With `batch`, `function(items, predict)` is given that many items at once and returns a row for each of them;
+    `predict(pairs)` is asked about pairs of an item and a text.
+    """
+    global vocabulary, classes
+    _send(_ANSWERS, {"ablate": ATTACK_PROTOCOL, "batch": 1 if batch is None else batch})
+    while True:
+        frame = _receive(_REQUESTS)
+        if frame is None:
+            return
+        header = frame[0]
+        if header["ask"] == "start":
+            vocabulary, classes = header["vocabulary"], header["classes"]
+            _send(_ANSWERS, {"answer": "ready"})
+            continue
+        try:
+            items = [Item(place, sent) for place, sent in enumerate(header["items"])]
+            found = _attacked(function, items, batch is not None)
+            if len(found) != len(items):
+                raise ValueError(f"{len(found)} rows were returned for {len(items)} items")
+            rows = [{"id": item.id, "row": _row(row)} for item, row in zip(items, found)]
+            _send(_ANSWERS, {"answer": "rows", "rows": rows})
+        except Exception:
+            # What went wrong belongs into the message of the failed stage.
+            _send(_ANSWERS, {"error": traceback.format_exc()})
+
+
+def _attacked(function: Callable[..., Any], items: List[Item], together: bool) -> List[Any]:
+    _seed(items[0].seed)
+    try:
+        if together:
+            found = function(items, _ask)
+            return [None] * len(items) if found is None else list(found)
+        return [function(items[0], lambda texts: _ask([(items[0], text) for text in _several(texts)]))]
+    except OutOfQueries:
+        return [None] * len(items)
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % 2**32)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
+
+
+def _several(texts: Any) -> List[Row]:
+    if isinstance(texts, str):
+        raise TypeError("predict gets a list of texts: predict([text])")
+    return list(texts)
+
+
+def _ask(pairs: Any) -> List[List[float]]:
+    pairs = list(pairs)
+    rows = [_row(text) for _, text in pairs]
+    _send(_ANSWERS, {"ask": "probabilities", "of": [item.place for item, _ in pairs], "rows": rows})
+    frame = _receive(_REQUESTS)
+    if frame is None:
+        raise EOFError("ablate has ended")
+    header = frame[0]
+    if "refused" in header:
+        raise OutOfQueries(header["refused"])
+    if "error" in header:
+        raise ValueError(header["error"])
+    for item, _ in pairs:
+        if item.queries_left is not None:
+            item.queries_left -= 1
+    return header["probabilities"]
+
+
+def _row(row: Any) -> Optional[Union[str, list]]:
+    if row is None or isinstance(row, str):
+        return row
+    if hasattr(row, "tolist"):
+        return row.tolist()
+    # Integers of NumPy are not integers of JSON.
+    return [token if isinstance(token, str) else int(token) for token in row]
 
 
 def _answer(header: dict, body: bytes, predict: Predict, gradient: Optional[Gradient], vectors: Any) -> dict:

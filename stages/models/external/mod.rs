@@ -36,8 +36,8 @@ use wire::{Format, Items};
 /// The name of such models: no `train` stage makes one.
 pub const NAME: &str = "external";
 
-/// The Python side.
-const MODULE: (&str, &str) = ("ablate.py", include_str!("ablate.py"));
+/// The Python side, of models and of attacks.
+pub const MODULE: (&str, &str) = ("ablate.py", include_str!("ablate.py"));
 
 /// What its words and their vectors are stored as, beside its files.
 const WORDS: &str = "/words";

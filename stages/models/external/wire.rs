@@ -54,6 +54,12 @@ pub fn greeted(frame: &Frame, gradients: bool) -> Result<Format, String> {
     let format = match (said("ablate"), said("format")) {
         (Some(PROTOCOL), Some("arrow")) => Format::Arrow,
         (Some(PROTOCOL), Some("json")) => Format::Json,
+        (Some("attack/1"), _) => {
+            return Err(
+                "greets as an attack: call ablate.serve(predict=…), not ablate.attack(…)"
+                    .to_owned(),
+            );
+        }
         (Some(other), _) if other != PROTOCOL => {
             return Err(format!(
                 "speaks the protocol {other}, and this version of ablate {PROTOCOL}"

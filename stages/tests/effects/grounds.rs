@@ -118,14 +118,23 @@ pub fn attacks(
     let (words, moving) = (Words::new(), moving());
     let characters = Characters::new(150, 6).inputs();
     let mut grounds = Vec::new();
-    for entry in ATTACKS.iter().map(|attack| attack.entry()) {
+    let entries = ATTACKS.iter().map(|attack| attack.entry());
+    // What a program makes of its parameters is its own business.
+    for entry in entries.filter(|entry| !entry.program) {
         let mut base = vec![("attack", text(entry.name))];
         base.extend(more.clone());
         if entry.name == "optimal-control" {
             base.push(("iterations", int(4)));
         }
-        if entry.changes == Changes::Characters {
+        if entry.params.iter().any(|param| param.name == "budget") {
             base.push(("budget", float(0.4)));
+        }
+        if entry.name == "deepwordbug" {
+            // So few that it matters which word comes first.
+            base.push(("max_characters", int(2)));
+        }
+        if entry.name == "genetic" {
+            base.extend([("population", int(6)), ("generations", int(4))]);
         }
         if entry.name == "hotflip-words" {
             base.push(("similarity", float(0.2)));
@@ -152,6 +161,10 @@ pub fn attacks(
             let mut inputs = words.inputs();
             inputs[0].1 = hotflip_words::victim(&words.rows, &words.vectors);
             inputs.push(("lemmas", hotflip_words::lemmas()));
+            add(entry.name.to_owned(), inputs);
+        } else if entry.needs.contains(&"synonyms") {
+            let mut inputs = words.inputs();
+            inputs.push(("synonyms", words::synonyms()));
             add(entry.name.to_owned(), inputs);
         } else if entry.name == "replace-word" {
             // A model with attention in two layers and of several heads.

@@ -184,6 +184,14 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         (_, "queries") => other(int(3)),
         (_, "max_flips") => other(int(1)),
         (_, "cosine_of") => other(text("pretrained")),
+        (_, "same_part_of_speech") if choice == "pwws" => other(yes()),
+        (_, "sentence_similarity") => other(float(0.999)),
+        (_, "max_characters") => other(int(1)),
+        (_, "population") => other(int(3)),
+        (_, "generations") => other(int(1)),
+        (_, "max_share") => other(float(1.0)),
+        (_, "score") => other(text("replace-1")),
+        (_, "typo") => other(text("insert")),
         (_, "same_part_of_speech" | "keep_stop_words" | "other_lexeme") => {
             other(Value::Bool(false))
         }
@@ -332,14 +340,25 @@ fn by_range(choice: &str, param: &str) -> Vec<Other> {
 }
 
 /// Parameters that name files, which a stage without an engine has not: they are tested where there are some.
-pub const ELSEWHERE: [(&str, &str); 6] = [
-    ("train", "start"),
-    ("train", "pretrained"),
-    ("tokenize", "vocab_file"),
-    ("embed", "file"),
-    ("embed", "tensor"),
-    ("dataset", "source"),
-];
+pub fn elsewhere(kind: &str, param: &str) -> bool {
+    const ELSEWHERE: [(&str, &str); 6] = [
+        ("train", "start"),
+        ("train", "pretrained"),
+        ("tokenize", "vocab_file"),
+        ("embed", "file"),
+        ("embed", "tensor"),
+        ("dataset", "source"),
+    ];
+    // Those of programs of the user: tests/external_attack.rs.
+    let attacks = ["attack", "adversarial-retrain"].contains(&kind);
+    let owned = |program: bool| {
+        let mut entries = ATTACKS.iter().map(|attack| attack.entry());
+        entries.any(|entry| {
+            entry.program == program && entry.params.iter().any(|known| known.name == param)
+        })
+    };
+    ELSEWHERE.contains(&(kind, param)) || (attacks && owned(true) && !owned(false))
+}
 
 pub fn cell(metric: &str, row: &str, col: &str) -> Value {
     let names = [

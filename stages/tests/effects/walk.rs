@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::record_batch::RecordBatch;
 use store::Params;
 
-use super::values::{ELSEWHERE, Other, Settings, others};
+use super::values::{Other, Settings, elsewhere, others};
 use crate::contract::expected::ExpectedInputs;
 use crate::tests::trial;
 use crate::{DataHome, Stage, Task};
@@ -76,7 +76,7 @@ pub fn walk(ground: &Ground, choice: &str) -> (Vec<String>, BTreeSet<&'static st
     let plain = made(ground, &[&ground.base]);
     let plain = plain.unwrap_or_else(|why| panic!("{}: {why}", ground.name));
     for param in description.params.iter().map(|param| param.name) {
-        if !(ground.walks)(param) || ELSEWHERE.contains(&(description.kind, param)) {
+        if !(ground.walks)(param) || elsewhere(description.kind, param) {
             continue;
         }
         let others = others(description.kind, choice, param);
@@ -130,8 +130,7 @@ pub fn walk_all(grounds: Vec<(&str, Ground)>) {
             ("adversarial-retrain", "probes"),
             ("adversarial-retrain", "warmup"),
         ];
-        ELSEWHERE.contains(&(description.kind, param))
-            || refused.contains(&(description.kind, param))
+        elsewhere(description.kind, param) || refused.contains(&(description.kind, param))
     };
     for param in description.params.iter().map(|param| param.name) {
         if !effective.contains(param) && !excused(param) {

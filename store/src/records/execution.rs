@@ -128,6 +128,8 @@ pub struct Found {
     pub wall: Duration,
     /// What was counted meanwhile.
     pub work: Work,
+    /// Whether it was taken from a remote: objects of it that nobody has read may have been left there.
+    pub taken: bool,
     /// What was changed of the record after it was sealed in the log: then nothing of it may be
     /// believed.
     pub altered: Option<String>,

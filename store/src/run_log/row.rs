@@ -97,6 +97,7 @@ struct Looked {
     wall: Duration,
     work: Work,
     outputs: Vec<Output>,
+    taken: bool,
     /// Whether the flag that look-ups go by is what the message says.
     consistent: bool,
     now: Digest,
@@ -129,6 +130,7 @@ impl Looked {
             instance: row.get(1)?,
             wall: duration(row.get(5)?),
             work: work(row, 8)?,
+            taken: row.get_ref(22)? != ValueRef::Null,
             consistent: row.get::<_, i64>(15)? == i64::from(!failed),
             now: content(row, &inputs(rows, id)?, &outputs)?,
             outputs,
@@ -161,6 +163,7 @@ impl Looked {
             outputs: self.outputs,
             wall: self.wall,
             work: self.work,
+            taken: self.taken,
         })
     }
 }

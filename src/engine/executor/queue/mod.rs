@@ -355,6 +355,7 @@ impl<'a> QueueExecutor<'a> {
             },
             // The queue says why, if it knows.
             Outcome::Stopped => self.flight(number).note_gone(Ending::Ended),
+            Outcome::OutOfMemory => self.flight(number).note_gone(Ending::OutOfMemory),
         }
     }
 
@@ -433,7 +434,13 @@ impl<'a> QueueExecutor<'a> {
                 _ => {
                     let resources = ending.wants(flight.resources);
                     let what = flight.described(ending, resources);
-                    self.again(number, &what, resources);
+                    match ending {
+                        // The same again would end the same.
+                        Ending::OutOfMemory | Ending::TimeLimit if resources.is_none() => {
+                            self.give_up(number, Failure::new(format!("its job {what}")));
+                        }
+                        _ => self.again(number, &what, resources),
+                    }
                 }
             }
         }

@@ -208,7 +208,10 @@ fn words_changed(at: usize, step: &Step, output: usize, table: &RecordBatch) -> 
     };
     Some(Figure {
         title: format!("{}: words changed in successful attacks", step.label),
-        note: format!("{} successes.", changed.len()),
+        note: match changed.len() {
+            1 => "1 success.".to_owned(),
+            n => format!("{n} successes."),
+        },
         drawings: vec![draw::bars(&axes, &names, &series, &[], &[])?],
         pictures: Vec::new(),
         legend: Vec::new(),

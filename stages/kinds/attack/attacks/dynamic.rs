@@ -162,6 +162,7 @@ impl Attack for Dynamic {
             name: "dynamic",
             file: "stages/kinds/attack/attacks/dynamic.rs",
             summary: "Perturbs every sample of a signal; the perturbation follows the fixed point, one step per sample.",
+            paper: "Deka, Stipanovic, Tomlin: Dynamically computed adversarial perturbations for recurrent neural networks",
             params: const {
                 &[
                     ALPHA,

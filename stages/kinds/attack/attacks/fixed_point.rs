@@ -39,6 +39,7 @@ impl Attack for FixedPoint {
             file: "stages/kinds/attack/attacks/fixed_point.rs",
             summary: "Perturbs every sample of a signal by the solution of d = alpha B(d)^T v.",
             details: "`B` depends on the state, the sample and `d`.",
+            paper: "Deka, Stipanovic, Tomlin: Dynamically computed adversarial perturbations for recurrent neural networks",
             params: const {
                 &[
                     ALPHA,

@@ -40,6 +40,7 @@ impl Attack for GradientSign {
             file: "stages/kinds/attack/attacks/gradient_sign.rs",
             summary: "Perturbs every sample of a signal by the sign of the current gradient.",
             details: "By `alpha sign(Fx(h2, x)^T grad V(h2))`, as it arrives.",
+            paper: "Deka, Stipanovic, Tomlin: Dynamically computed adversarial perturbations for recurrent neural networks",
             params: const { &[STEP, EPS.optional(), TARGET, THRESHOLD, CLIP01] },
             changes: Changes::Numbers,
             victims: Victims::Recurrent,

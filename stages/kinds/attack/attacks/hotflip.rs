@@ -110,6 +110,7 @@ impl Attack for Hotflip {
             file: "stages/kinds/attack/attacks/hotflip.rs",
             summary: "Flips, inserts and deletes characters that the gradient promises the largest loss of.",
             details: "By a beam search over the normalised first-order estimates, or all at once. A new word is never a known one, no slot is edited twice, and words of one character are not deleted. Rows that the model misclassifies are left alone, unless all edits are made at once.",
+            paper: "Ebrahimi et al. 2018, arXiv:1712.06751",
             params: &[
                 EDITS,
                 MODE,

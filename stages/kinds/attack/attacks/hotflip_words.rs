@@ -87,6 +87,7 @@ impl Attack for HotflipWords {
             file: "stages/kinds/attack/attacks/hotflip_words.rs",
             summary: "Replaces the words that the gradient says raise the loss most, by words of like meaning.",
             details: "One word after the other: of all allowed flips the one with the largest first-order rise of the cross-entropy, until the prediction changes or `max_flips` are made. A new word has a vector like the old one's, its part of speech in the sentence and another base form; stop words stay. No place is changed twice. Rows that the model misclassifies are left alone.",
+            paper: "Ebrahimi et al. 2018, arXiv:1712.06751",
             params: &[
                 MAX_FLIPS,
                 SIMILARITY,

@@ -51,6 +51,7 @@ impl Attack for Jsma {
             file: "stages/kinds/attack/attacks/jsma.rs",
             summary: "Replaces words one by one, starting from the end, guided by the sign of the gradient.",
             details: "Each becomes the word of the whole vocabulary that lowers the logit of the predicted class most, until the prediction changes or `max_words` are changed. No place is changed twice. Rows that the model misclassifies are left alone.",
+            paper: "the paper of papers/p0_imdb_lstm, after Papernot et al. 2016",
             params: &[MAX_WORDS, DIRECTION],
             changes: Changes::Words,
             victims: Victims::Networks,

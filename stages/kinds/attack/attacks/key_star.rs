@@ -57,6 +57,7 @@ impl Attack for KeyStar {
             file: "stages/kinds/attack/attacks/key_star.rs",
             summary: "Flips characters at random, the best of a few at each step: the black-box adversary of HotFlip.",
             details: "The flips are legal as those of hotflip are. The one with the largest loss is kept, even if the loss falls.",
+            paper: "Ebrahimi et al. 2018, arXiv:1712.06751",
             params: &[MODE, QUERIES, BUDGET, CONFIDENCE],
             changes: Changes::Characters,
             needs: &["vocab", known_words::PORT],

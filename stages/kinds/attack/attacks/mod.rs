@@ -1,7 +1,10 @@
 //! The attacks: one file each, listed in [`ATTACKS`].
 
+mod deepwordbug;
 pub mod dynamic;
+mod external;
 mod fixed_point;
+mod genetic;
 mod gradient_sign;
 mod hotflip;
 mod hotflip_words;
@@ -9,9 +12,11 @@ mod jsma;
 mod key_star;
 mod none;
 mod optimal_control;
+mod pwws;
 mod replace_word;
 mod swap;
 mod tack_on;
+mod textfooler;
 mod word_mapping;
 
 use store::Params;
@@ -36,6 +41,11 @@ pub static ATTACKS: &[&dyn Attack] = &[
     &hotflip::Hotflip,
     &key_star::KeyStar,
     &replace_word::ReplaceWord,
+    &textfooler::TextFooler,
+    &pwws::Pwws,
+    &genetic::Genetic,
+    &deepwordbug::DeepWordBug,
+    &external::External,
 ];
 
 /// The attack of that name.

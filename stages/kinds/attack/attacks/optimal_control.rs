@@ -62,6 +62,7 @@ impl Attack for OptimalControl {
             file: "stages/kinds/attack/attacks/optimal_control.rs",
             summary: "Optimises the perturbation of a whole signal by shooting.",
             details: "The only attack on signals that sees future samples.",
+            paper: "Deka, Stipanovic, Tomlin: Dynamically computed adversarial perturbations for recurrent neural networks",
             params: &[EPS, TARGET, CLIP01, PENALTY, STEPS, RATE, STARTS],
             changes: Changes::Numbers,
             victims: Victims::Networks,

@@ -29,7 +29,7 @@ use crate::kinds::attack::goals::{Answer, Goal};
 use crate::kinds::attack::search::select_replace::{
     Attention, Select, nearest_first, places, try_in_order,
 };
-use crate::kinds::attack::trace::Trace;
+use crate::kinds::attack::trace::{Trace, each_correct};
 use crate::models::loaded::probabilities;
 use crate::params::settings::{Settings, failure};
 use crate::tables::examples::{FORWARD, QUERIES};
@@ -113,6 +113,7 @@ impl Attack for ReplaceWord {
             file: "stages/kinds/attack/attacks/replace_word.rs",
             summary: "Replaces one word: selects a place, and tries words there until the prediction changes.",
             details: "Candidates are the whole vocabulary, or those of the input `candidates`. A row stays as it is if none of them changes the prediction. Rows that the model misclassifies are left alone.",
+            paper: "Hsieh et al. 2019, ACL",
             params: &[
                 PLACE,
                 REPLACE,
@@ -252,11 +253,7 @@ impl PreparedAttack for Prepared<'_> {
         if single_draw(self.context.settings()) {
             return self.draw_each(items);
         }
-        let one = |item: &Item<'_>| match item.right() {
-            true => self.one(item),
-            false => Ok(Trace::untouched(item)),
-        };
-        items.iter().map(one).collect()
+        each_correct(items, |item| self.one(item))
     }
 }
 

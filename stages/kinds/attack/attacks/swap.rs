@@ -34,6 +34,7 @@ impl Attack for Swap {
             file: "stages/kinds/attack/attacks/swap.rs",
             summary: "Replaces the strongest words of the true class by strong words of another.",
             details: "Occurrences count, not words; a text shorter than `n` is changed everywhere.",
+            paper: "the paper of papers/p0_imdb_lstm",
             params: &[N, STRONGEST],
             changes: Changes::Words,
             needs: &["bayes", "vocab"],

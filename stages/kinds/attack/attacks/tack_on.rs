@@ -26,6 +26,7 @@ impl Attack for TackOn {
             file: "stages/kinds/attack/attacks/tack_on.rs",
             summary: "Replaces the first word by one of the strongest words of another class.",
             details: "Nothing is inserted.",
+            paper: "the paper of papers/p0_imdb_lstm",
             params: &[STRONGEST],
             changes: Changes::Words,
             needs: &["bayes", "vocab"],

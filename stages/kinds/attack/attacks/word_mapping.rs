@@ -120,6 +120,7 @@ impl Attack for WordMapping {
             file: "stages/kinds/attack/attacks/word_mapping.rs",
             summary: "Replaces words as the text arrives, each by a candidate in the direction of the perturbation.",
             details: "The candidate nearest to its vector after the perturbation of fixed-point, among those that lie where it went; or with `rule = \"exhaustive\"` the candidate that is worst for the true class, or with `rule = \"random\"` any candidate.",
+            paper: "Deka, Stipanovic, Tomlin: Dynamically computed adversarial perturbations for recurrent neural networks",
             params: const {
                 &[
                     RULE,

@@ -19,7 +19,9 @@ use crate::{Failure, Task};
 pub struct Rules {
     rules: WordConstraints,
     words: StringArray,
-    vectors: Vectors,
+    vectors: Option<Vectors>,
+    /// Those by which texts are compared.
+    sentences: Option<Vectors>,
     lemmas: Option<Lemmas>,
     tagger: PartsOfSpeech,
 }
@@ -45,10 +47,18 @@ impl Rules {
             }
             false => None,
         };
+        let sentences = match rules.sentence > -1.0 {
+            true => Some(connected.cloned().ok_or_else(|| missing("vectors"))?),
+            false => None,
+        };
         Ok(Rules {
+            sentences,
             rules,
             words: vocabulary::words(vocab, "vocab")?,
-            vectors: vectors.ok_or_else(|| missing("vectors"))?,
+            vectors: match rules.similarity > -1.0 {
+                true => Some(vectors.ok_or_else(|| missing("vectors"))?),
+                false => None,
+            },
             lemmas,
             tagger: PartsOfSpeech::new(),
         })
@@ -80,15 +90,29 @@ impl Rules {
             }
             text[at] = *word;
         }
+        let sums = self.sentences.as_ref().map(|vectors| {
+            let sum = |text: &[u32]| sum(vectors, text, pad);
+            cosine(&sum(old), &sum(new))
+        });
+        // Sums are of 32 bits here, and of 64 in the attack. A row that stays is like itself.
+        let far = |found: &f64| *found <= self.rules.sentence - 1e-4 && old != new;
+        if let Some(found) = sums.filter(far) {
+            let rule = format!("texts with a cosine above {}", self.rules.sentence);
+            let found = format!("a cosine of {found:.6}");
+            row.report.add(row.n, row.id, "constraints", &found, &rule);
+        }
     }
 
     /// What is wrong with putting a word into a place of a text.
     fn broken(&self, text: &[u32], place: usize, new: u32, pad: u32) -> Vec<String> {
         let (rules, old) = (&self.rules, text[place]);
         let mut broken = Vec::new();
-        let cosine = cosine(self.vector(old), self.vector(new));
+        let cosine = self.vectors.as_ref().map(|vectors| {
+            let vector = |token| vector(vectors, token);
+            cosine(vector(old), vector(new))
+        });
         // The attack sums in 32 bits.
-        if cosine <= rules.similarity - 1e-5 {
+        if let Some(cosine) = cosine.filter(|cosine| *cosine <= rules.similarity - 1e-5) {
             broken.push(format!(
                 "a cosine of {cosine:.6}, not above {}",
                 rules.similarity
@@ -126,10 +150,19 @@ impl Rules {
         }
         broken
     }
+}
 
-    fn vector(&self, token: u32) -> &[f32] {
-        let at = token as usize * self.vectors.dim;
-        let vectors = &self.vectors.data;
-        vectors.get(at..at + self.vectors.dim).unwrap_or_default()
+/// The sum of the vectors of a text's words.
+fn sum(vectors: &Vectors, text: &[u32], pad: u32) -> Vec<f32> {
+    let mut all = vec![0.0; vectors.dim];
+    for token in text.iter().filter(|token| **token != pad) {
+        let each = all.iter_mut().zip(vector(vectors, *token));
+        each.for_each(|(sum, x)| *sum += x);
     }
+    all
+}
+
+fn vector(vectors: &Vectors, token: u32) -> &[f32] {
+    let at = token as usize * vectors.dim;
+    vectors.data.get(at..at + vectors.dim).unwrap_or_default()
 }

@@ -265,8 +265,11 @@ impl Replay<'_> {
         }
         let pad = form.special().unwrap_or_default()[0];
         one.budget(&self.budget, changed, pad, original, adversarial);
+        let settings = Settings(self.task.params);
+        if let Some(most) = settings.maybe_int("max_queries").filter(|most| *most > 0) {
+            one.queries(most);
+        }
         if let Some(legality) = &self.legality {
-            let settings = Settings(self.task.params);
             legality.check(one, original, &self.budget, settings);
         }
         if let (Budget::Similarity(cosine), Some(vectors)) = (&self.budget, self.connected) {

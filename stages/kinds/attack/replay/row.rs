@@ -9,7 +9,7 @@ use nn::linear::Vectors;
 
 use super::edits::{Symbols, edited};
 use crate::kinds::attack::entry::Budget;
-use crate::tables::examples::{ADVERSARIAL, Examples, NEW, OLD, POSITIONS, WORDS_CHANGED};
+use crate::tables::examples::{ADVERSARIAL, Examples, NEW, OLD, POSITIONS, QUERIES, WORDS_CHANGED};
 use crate::tables::sequences::Form;
 use crate::tables::vocabulary;
 use crate::{Disagreement, Failure, Task};
@@ -184,6 +184,20 @@ impl Row<'_> {
         let over = match (budget, old, new) {
             (Budget::Nothing, ..) => old != new,
             (Budget::Words(most), ..) => words > *most,
+            (
+                Budget::Text {
+                    words: most,
+                    characters,
+                },
+                ..,
+            ) => {
+                most.is_some_and(|most| words > most)
+                    || characters.is_some_and(|most| self.characters() > most)
+            }
+            (Budget::WordShare(share), Sequence::Tokens(ids), _) => {
+                let written = ids.iter().filter(|id| **id != pad).count();
+                words > ((written as f64 * share) as usize).max(1)
+            }
             (Budget::Characters(most), ..) => edits > *most,
             (Budget::CharacterShare(share), Sequence::Chars { ids, .. }, _) => {
                 let characters = ids.iter().filter(|id| **id != pad).count();
@@ -202,6 +216,10 @@ impl Row<'_> {
                 Budget::Characters(_) | Budget::CharacterShare(_) => {
                     format!("{edits} characters changed")
                 }
+                Budget::Text { .. } => {
+                    let characters = self.characters();
+                    format!("{words} words and {characters} characters changed")
+                }
                 _ => format!("{words} words changed"),
             };
             self.report
@@ -211,6 +229,22 @@ impl Row<'_> {
 }
 
 impl Row<'_> {
+    /// How many characters the listed edits of words change.
+    fn characters(&self) -> usize {
+        let (old, new) = (self.table.texts(OLD, self.n), self.table.texts(NEW, self.n));
+        let pairs = old.iter().zip(&new);
+        pairs.map(|(old, new)| letters_between(old, new)).sum()
+    }
+
+    /// That the model was not asked more often than was allowed.
+    pub fn queries(&mut self, most: usize) {
+        let asked = self.table.maybe_int(QUERIES, self.n).unwrap_or_default();
+        if asked > most as i64 {
+            let (stored, rule) = (asked.to_string(), format!("at most {most}"));
+            self.report.add(self.n, self.id, QUERIES, &stored, &rule);
+        }
+    }
+
     /// That every word was changed to one like it. The first that was not is told.
     pub fn likeness(
         &mut self,
@@ -236,6 +270,23 @@ impl Row<'_> {
                 .add(self.n, self.id, "budget", &budget.to_string(), &found);
         }
     }
+}
+
+/// The fewest characters that are replaced, inserted or deleted between two words.
+fn letters_between(old: &str, new: &str) -> usize {
+    let new: Vec<char> = new.chars().collect();
+    // From the word so far to each beginning of the new one.
+    let mut costs: Vec<usize> = (0..=new.len()).collect();
+    for letter in old.chars() {
+        let mut diagonal = costs[0];
+        costs[0] += 1;
+        for (j, other) in new.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = costs[j + 1];
+            costs[j + 1] = replaced.min(diagonal + 1).min(costs[j] + 1);
+        }
+    }
+    costs[new.len()]
 }
 
 /// The cosine of two vectors; 0 if one of them has no direction.

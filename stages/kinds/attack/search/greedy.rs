@@ -267,6 +267,7 @@ mod tests {
             special: [0, 1],
             pad: 0,
             classes: 2,
+            task: None,
         };
         let moves = Steepest::new(vectors, Direction::Sign, &[0, 1]).unwrap();
         let goal = |item: &Item<'_>| Goal::untargeted(item.predicted());

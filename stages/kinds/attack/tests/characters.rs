@@ -149,6 +149,7 @@ impl Characters {
                 special: [0, 1],
                 pad: 0,
                 classes: 2,
+                task: None,
             };
             test(&context, &rows.examples(&rows.split("test")).unwrap())
         })
@@ -419,6 +420,24 @@ pub fn every_setting() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
             "key-star",
             vec![("mode", text("one-shot")), ("budget", Value::Float(0.3))],
         ),
+        ("deepwordbug", vec![]),
+        (
+            "deepwordbug",
+            vec![
+                ("score", text("replace-1")),
+                ("typo", text("substitute")),
+                ("max_characters", Value::Int(6)),
+            ],
+        ),
+        (
+            "deepwordbug",
+            vec![("score", text("head")), ("typo", text("insert"))],
+        ),
+        (
+            "deepwordbug",
+            vec![("score", text("tail")), ("typo", text("delete"))],
+        ),
+        ("deepwordbug", vec![("typo", text("random"))]),
     ]
 }
 

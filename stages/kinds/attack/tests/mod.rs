@@ -9,8 +9,9 @@ mod theory;
 pub mod words;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use arrow::array::AsArray;
+use arrow::array::{ArrayRef, AsArray, StringArray};
 use arrow::datatypes::{Float32Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use nn::batch::{Example, Sequence, Target};
@@ -63,9 +64,37 @@ impl World {
             ("rows", rows),
             ("vocab", &vocab()),
             ("bayes", &self.bayes),
+            ("synonyms", &synonyms()),
         ];
         run(&AttackStage, &inputs, &given, 9).unwrap()["examples"].clone()
     }
+}
+
+/// Every good word is like two bad ones and the reverse, in an order of its own; other words are like the next one.
+fn synonyms() -> RecordBatch {
+    let words = trial::vocabulary();
+    let other = |word: &str, by: usize| {
+        let n = |prefix: &str| {
+            let n: usize = word.strip_prefix(prefix)?.parse().ok()?;
+            Some(n + by)
+        };
+        match (n("bad"), n("good"), n("word")) {
+            (Some(n), ..) => format!("good{}", n % 10),
+            (_, Some(n), _) => format!("bad{}", n % 10),
+            (_, _, Some(n)) => format!("word{}", n % 28),
+            _ => word.to_owned(),
+        }
+    };
+    let pairs = words[2..].iter().flat_map(|word| {
+        let both = [1, 4].map(|by| (word.clone(), other(word, by)));
+        both.into_iter()
+    });
+    let (source, target): (Vec<String>, Vec<String>) = pairs.unzip();
+    let columns: Vec<(&str, ArrayRef)> = vec![
+        ("source", Arc::new(StringArray::from(source))),
+        ("target", Arc::new(StringArray::from(target))),
+    ];
+    RecordBatch::try_from_iter(columns).unwrap()
 }
 
 /// One row of `examples`.
@@ -147,6 +176,29 @@ fn every_attack() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
     all.push(("replace-word", vec![("replace", text("nearest"))]));
     let few = [("place", text("random")), ("max_candidates", Value::Int(8))];
     all.push(("replace-word", few.to_vec()));
+    // No tagger knows these words, and there are no vectors.
+    all.push((
+        "textfooler",
+        vec![
+            ("sentence_similarity", Value::Float(-1.0)),
+            ("same_part_of_speech", Value::Bool(false)),
+        ],
+    ));
+    all.push((
+        "textfooler",
+        vec![
+            ("sentence_similarity", Value::Float(-1.0)),
+            ("same_part_of_speech", Value::Bool(false)),
+            ("max_words", Value::Int(1)),
+        ],
+    ));
+    all.push(("pwws", vec![("max_words", Value::Int(2))]));
+    let small = [
+        ("population", Value::Int(5)),
+        ("generations", Value::Int(3)),
+        ("max_share", Value::Float(0.4)),
+    ];
+    all.push(("genetic", small.to_vec()));
     for entry in ATTACKS.iter().map(|attack| attack.entry()) {
         let words = matches!(entry.changes, Changes::Words | Changes::Nothing);
         // There is no language model here: `words` has one, and words that a tagger knows.
@@ -171,7 +223,12 @@ fn every_attack_of_the_list_is_tried_here() {
         .chain(characters)
         .chain(["word-mapping"])
         .collect();
-    let known: BTreeSet<&str> = ATTACKS.iter().map(|attack| attack.entry().name).collect();
+    let known = ATTACKS.iter().map(|attack| attack.entry());
+    // Programs of the user are tried by the tests of the whole program.
+    let known: BTreeSet<&str> = known
+        .filter(|entry| !entry.program)
+        .map(|entry| entry.name)
+        .collect();
     assert_eq!(
         tried, known,
         "add the new attack to every_attack() of tests/mod.rs or tests/signals.rs"

@@ -41,6 +41,7 @@ fn each(test: impl Fn(&AttackContext<'_>, &Item<'_>) -> Trace) -> Vec<Trace> {
         special: rows.form.special().unwrap(),
         pad: 0,
         classes: 2,
+        task: None,
     };
     let mut traces = Vec::new();
     for row in rows.split("test") {

@@ -65,6 +65,28 @@ fn numbers() -> Vec<f32> {
     all
 }
 
+/// Words like others: two of their own family, and one of the next, which for opinions is the opposite.
+pub fn synonyms() -> RecordBatch {
+    let mut pairs: Vec<(&'static str, &'static str)> = Vec::new();
+    for (k, words) in FAMILIES.iter().enumerate() {
+        for (w, word) in words.iter().enumerate() {
+            let other = FAMILIES[if k == 1 { 0 } else { (k + 1) % FAMILIES.len() }];
+            let own = [words[(w + 1) % words.len()], words[(w + 2) % words.len()]];
+            let other = other[w % other.len()];
+            pairs.extend(own.into_iter().chain([other]).map(|new| (*word, new)));
+        }
+    }
+    let column = |get: fn(&(&'static str, &'static str)) -> &'static str| -> ArrayRef {
+        let words = pairs.iter().map(get);
+        Arc::new(arrow::array::StringArray::from_iter_values(words))
+    };
+    let columns = vec![
+        ("source", column(|pair| pair.0)),
+        ("target", column(|pair| pair.1)),
+    ];
+    with_metadata(columns, Default::default())
+}
+
 pub fn table_of_vectors() -> RecordBatch {
     let item = Field::new("item", DataType::Float32, true);
     let values = Arc::new(Float32Array::from(numbers()));

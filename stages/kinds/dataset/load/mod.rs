@@ -11,6 +11,7 @@ mod lexicon;
 mod lines;
 mod mnist;
 mod opened;
+mod originals;
 mod rtf;
 mod spelling;
 mod weights;
@@ -40,26 +41,30 @@ static LOADERS: &[(&str, Loader)] = &[
     ("mnist-gz", mnist::mnist_gz),
     ("mr", lines::mr),
     ("multi30k", lines::multi30k),
+    ("multinli", originals::multinli),
     ("ppdb", lexicon::ppdb),
     ("ptb", lines::ptb),
     ("ptb-python", lines::ptb_python),
     ("ptb-zip", lines::ptb_zip),
     ("sick", delimited::sick),
     ("snli", delimited::snli),
+    ("snli-original", originals::snli_original),
     ("spell-books", spelling::books),
     ("spell-test", spelling::misspelt),
     ("sst2", delimited::sst2),
+    ("sst2-glue", originals::sst2_glue),
     ("sst2-sentences", delimited::sst2_sentences),
     ("wordnet", lexicon::wordnet),
     ("wordnet-lemmas", lexicon::wordnet_lemmas),
     ("vocabulary", lines::vocabulary),
     ("weights", weights::safetensors),
     ("yelp", delimited::yelp),
+    ("yelp-polarity", originals::yelp_polarity),
     ("yelp-sentences", lines::yelp_sentences),
 ];
 
 /// Loaders of pairs of texts.
-pub const PAIRS: [&str; 2] = ["sick", "snli"];
+pub const PAIRS: [&str; 4] = ["multinli", "sick", "snli", "snli-original"];
 
 /// The loader of that name.
 pub fn find(name: &str) -> Option<Loader> {

@@ -4,7 +4,7 @@
 use crate::config::Resources;
 
 /// What there is, and what of it is taken.
-pub(super) struct Room {
+pub struct Room {
     cpus: usize,
     memory: u64,
     taken_cpus: usize,
@@ -13,7 +13,7 @@ pub(super) struct Room {
 
 impl Room {
     /// All of it free.
-    pub(super) fn new(cpus: usize, memory: u64) -> Room {
+    pub fn new(cpus: usize, memory: u64) -> Room {
         Room {
             cpus,
             memory,
@@ -23,30 +23,30 @@ impl Room {
     }
 
     /// Whether a stage may start now. One that asks for more than there is starts when nothing else runs.
-    pub(super) fn has(&self, resources: Resources) -> bool {
+    pub fn has(&self, resources: Resources) -> bool {
         let cpus = self.taken_cpus.saturating_add(self.cpus_of(resources));
         let memory = self.taken_memory.saturating_add(resources.memory);
         self.taken_cpus == 0 || (cpus <= self.cpus && memory <= self.memory)
     }
 
     /// Whether not even one place is free.
-    pub(super) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.taken_cpus >= self.cpus
     }
 
     /// Whether a stage asks for more memory than there is.
-    pub(super) fn is_too_small_for(&self, resources: Resources) -> bool {
+    pub fn is_too_small_for(&self, resources: Resources) -> bool {
         resources.memory > self.memory
     }
 
     /// A stage has started.
-    pub(super) fn take(&mut self, resources: Resources) {
+    pub fn take(&mut self, resources: Resources) {
         self.taken_cpus += self.cpus_of(resources);
         self.taken_memory = self.taken_memory.saturating_add(resources.memory);
     }
 
     /// A stage has ended.
-    pub(super) fn give_back(&mut self, resources: Resources) {
+    pub fn give_back(&mut self, resources: Resources) {
         self.taken_cpus -= self.cpus_of(resources);
         self.taken_memory = self.taken_memory.saturating_sub(resources.memory);
     }
