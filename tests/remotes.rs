@@ -3,6 +3,8 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::lab::{CommandOutput, Lab, Ran};
 
@@ -386,4 +388,86 @@ fn what_was_left_in_a_remote_is_fetched_or_made_again_when_it_is_read() {
     );
     assert_eq!(dora.digests(), expected);
     dora.ablate(&["fsck"]).good();
+}
+
+/// A server that takes connections and says nothing: how many there were, and its address.
+fn mute() -> (Arc<AtomicUsize>, String) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = format!("http://127.0.0.1:{}", listener.local_addr().unwrap().port());
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = connections.clone();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            counted.fetch_add(1, Ordering::Relaxed);
+            drop(client);
+        }
+    });
+    (connections, at)
+}
+
+/// A chain, so that the remote is asked about one stage after the other.
+fn chain(stages: usize) -> String {
+    let mut text = "[stage.s0]\nkind = \"table\"\nrows = [{ x = 1 }]\n".to_owned();
+    for n in 1..stages {
+        let before = n - 1;
+        text += &format!(
+            "\n[stage.s{n}]\nkind = \"sql\"\ninputs = {{ t = \"s{before}\" }}\nquery = \"SELECT x + 1 AS x FROM t\"\n"
+        );
+    }
+    text
+}
+
+/// It is told of once, and asked no more; a run goes on without it, and a pull has failed.
+#[test]
+fn a_remote_that_does_not_answer_is_not_asked_for_ever() {
+    /// Questions, and how often each is put.
+    const MOST: usize = 5 * 4;
+    let (connections, at) = mute();
+    let lab = Lab::new(&chain(9));
+    let mut ada = person(&lab, "ada");
+    ada.environment = vec![
+        ("AWS_ENDPOINT_URL", at),
+        ("AWS_ACCESS_KEY_ID", "ada".to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", "secret".to_owned()),
+        ("AWS_REGION", "us-east-1".to_owned()),
+    ];
+    let key = ada.set_up("s3://bucket/x");
+    ada.trusts(&key, "ada");
+    connections.store(0, Ordering::Relaxed);
+    let ran = ada.run(&["--remote", "shared", "--read-only"]);
+    ran.ran(
+        (0..9)
+            .map(|n| format!("s{n}"))
+            .collect::<Vec<_>>()
+            .iter()
+            .map(String::as_str),
+    );
+    assert!(
+        connections.load(Ordering::Relaxed) <= MOST,
+        "{connections:?}"
+    );
+    let notes = ran.notes();
+    let (refused, given_up) = (notes[0], notes[1]);
+    assert!(
+        refused.contains("cannot be looked up in `shared`"),
+        "{refused}"
+    );
+    assert!(
+        given_up
+            .contains("`shared` has failed to answer 5 times: it is not asked again in this run"),
+        "{given_up}"
+    );
+    assert_eq!(notes.len(), 2, "{notes:?}");
+
+    let mut bob = person(&lab, "bob");
+    bob.environment = ada.environment.clone();
+    bob.set_up("s3://bucket/x");
+    bob.trusts(&key, "ada");
+    let pulled = bob.ablate(&["pull"]);
+    assert_eq!(pulled.code, 1, "{pulled:?}");
+    // What nobody has pushed is not an error.
+    let carl = person(&lab, "carl");
+    carl.set_up(&folder(&lab));
+    carl.trusts(&key, "ada");
+    carl.ablate(&["pull"]).good();
 }

@@ -243,6 +243,8 @@ fn errors_of_s3_are_waited_for_or_told_of_and_nothing_wrong_is_taken() {
         let who = person(&lab, name, &at(fault), ANYBODY);
         who.set_up(url);
         trusts(&who);
+        let pulled = who.ablate(&["pull", "--all"]);
+        assert_eq!(pulled.code, 1, "{name}: {pulled:?}");
         let ran = who
             .ablate(&["run", "--remote", "shared", "--read-only"])
             .good();

@@ -117,6 +117,12 @@ impl RemoteOptions {
         Ok(Some((remote, RemoteRequest { source, only })))
     }
 
+    /// Whether something that should only be taken could not be: that is a failed `pull`, and what nobody has pushed is
+    /// not.
+    pub fn failed(&self, request: &RemoteRequest) -> bool {
+        self.only_remote && request.source.failures() > 0
+    }
+
     /// Pushes what is there after a run.
     pub fn push_after(
         &self,

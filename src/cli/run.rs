@@ -40,8 +40,8 @@ pub struct Arguments {
     /// Run programs of `command` stages without a sandbox
     #[arg(long)]
     no_sandbox: bool,
-    /// How often long stages save a checkpoint to resume from, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    /// How often long stages save a checkpoint to resume from, in seconds, 0 = as often as they can
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     checkpoint_every: u64,
     /// Name this run, which keeps its results from gc
     #[arg(long, value_name = "NAME")]
@@ -160,7 +160,9 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         0 => Vec::new(),
         _ => odd(&plan, &store, run).unwrap_or_default(),
     };
-    if let Some((remote, _)) = remote.filter(|_| !tally.interrupted) {
+    let mut untaken = false;
+    if let Some((remote, request)) = remote.filter(|_| !tally.interrupted) {
+        untaken = arguments.remote.failed(&request);
         arguments
             .remote
             .push_after(global, &plan, &wanted, &store, &remote)?;
@@ -179,7 +181,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     report_end(global, reporter.as_ref(), &tally, &counts, &odd);
     let confirmed = early.or_else(tell).transpose()?.unwrap_or(true);
     match code {
-        0 if confirmed => Ok(()),
+        0 if confirmed && !untaken => Ok(()),
         0 => Err(Exit::Code(1)),
         code => Err(Exit::Code(code)),
     }

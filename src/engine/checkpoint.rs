@@ -66,11 +66,12 @@ impl CheckpointFile<'_> {
         let requests = self.times.requests.load(Ordering::Relaxed);
         let folder = self.path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let unfinished = self.unfinished();
+        let mut file = fs::File::create(&unfinished)?;
         file.write_all(Digest::of(bytes).to_string().as_bytes())?;
         file.write_all(bytes)?;
-        file.as_file().sync_data()?;
-        file.persist(&self.path)?;
+        file.sync_data()?;
+        fs::rename(unfinished, &self.path)?;
         if let Ok(mut last) = self.last.lock() {
             *last = (Instant::now(), requests);
         }
@@ -80,6 +81,15 @@ impl CheckpointFile<'_> {
     /// The execution has come to its end.
     pub(super) fn remove(&self) {
         let _ = fs::remove_file(&self.path);
+        let _ = fs::remove_file(self.unfinished());
+    }
+
+    /// What is being written. Its name is always the same, so that what a killed execution leaves is overwritten by the
+    /// next one; should two ever write at once, the digest tells.
+    fn unfinished(&self) -> PathBuf {
+        let name = self.path.file_name().unwrap_or_default();
+        self.path
+            .with_file_name(format!(".{}", name.to_string_lossy()))
     }
 }
 
@@ -111,6 +121,11 @@ mod tests {
         assert_eq!(one.find(), None, "damaged");
         fs::write(&one.path, b"short").unwrap();
         assert_eq!(one.find(), None, "cut");
+        // An execution that was killed while it saved.
+        fs::write(one.unfinished(), b"half").unwrap();
+        one.save(b"third").unwrap();
+        assert_eq!(one.find().unwrap(), b"third");
+        fs::write(one.unfinished(), b"half").unwrap();
         one.remove();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }

@@ -21,6 +21,8 @@ pub struct TrustedRemote {
     trusted: Vec<Trusted>,
     /// How often in a row it could not be asked.
     unanswered: AtomicUsize,
+    /// Of how many jobs something was wrong.
+    failures: AtomicUsize,
 }
 
 /// A remote that could not be asked so often is left alone for the rest of the run: each time takes seconds.
@@ -28,11 +30,24 @@ const PATIENCE: usize = 5;
 
 impl ResultSource for TrustedRemote {
     fn look_up(&self, job: &Job, whole: bool, store: &Store) -> Answer {
-        if self.unanswered.load(Ordering::Relaxed) >= PATIENCE {
-            let why = format!("`{}` cannot be asked: it is left alone", self.remote.name);
-            return Answer::Miss(Some(why));
+        let answer = match self.unanswered.load(Ordering::Relaxed) {
+            PATIENCE.. => {
+                let name = &self.remote.name;
+                let why = format!(
+                    "`{name}` has failed to answer {PATIENCE} times: it is not asked again in this run"
+                );
+                Answer::Miss(Some(why))
+            }
+            _ => self.answer(job, whole.then_some(store)),
+        };
+        if matches!(answer, Answer::Miss(Some(_))) {
+            self.failures.fetch_add(1, Ordering::Relaxed);
         }
-        self.answer(job, whole.then_some(store))
+        answer
+    }
+
+    fn failures(&self) -> usize {
+        self.failures.load(Ordering::Relaxed)
     }
 
     fn fetch(&self, digests: &[Digest], store: &Store) -> Result<(), String> {
@@ -56,6 +71,7 @@ impl TrustedRemote {
             remote,
             trusted,
             unanswered: AtomicUsize::new(0),
+            failures: AtomicUsize::new(0),
         }
     }
 

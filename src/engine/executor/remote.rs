@@ -29,6 +29,9 @@ pub trait ResultSource: Send + Sync {
 
     /// Puts objects into the store that results name which were taken without them: what is missing, in words.
     fn fetch(&self, digests: &[Digest], store: &Store) -> Result<(), String>;
+
+    /// Of how many jobs it could not be found out what is there, or what is there could not be taken.
+    fn failures(&self) -> usize;
 }
 
 /// What somebody has of a job.
