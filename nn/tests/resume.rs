@@ -52,6 +52,52 @@ fn a_run_that_was_stopped_and_resumed_ends_with_the_same_bits() {
     }
 }
 
+/// Also where patience ends it within an epoch, and at every step before and after a check.
+#[test]
+fn a_run_that_checks_within_epochs_may_be_stopped_anywhere() {
+    let (train, dev) = (easy(120, 20), easy(100, 20));
+    let model = classifier(&LSTM);
+    let spec = FitSpec {
+        epochs: 200,
+        patience: 2,
+        dev_checks: 3,
+        rate: 0.05,
+        ..spec()
+    };
+    let events = |from: Option<Checkpoint>, stop: u64| {
+        let mut epochs = Vec::new();
+        let mut watch = |e: &Event| {
+            if let Event::Epoch {
+                epoch, dev, loss, ..
+            } = e
+            {
+                epochs.push((*epoch, *dev, *loss));
+            }
+            match e {
+                Event::Step { step, .. } if *step == stop => Flow::Stop,
+                _ => Flow::Continue,
+            }
+        };
+        let fitted = fit(&model, model.init(1), &train, &dev, &spec, from, &mut watch).unwrap();
+        (fitted, epochs)
+    };
+    let (whole, told) = events(None, u64::MAX);
+    assert!(
+        whole.steps % 6 != 0,
+        "it ends within an epoch: {}",
+        whole.steps
+    );
+    for stop in 1..=whole.steps {
+        let (part, mut first) = events(None, stop);
+        assert!(part.stopped && part.steps == stop);
+        let kept = Checkpoint::from_bytes(&part.checkpoint.to_bytes()).unwrap();
+        let (rest, second) = events(Some(kept), u64::MAX);
+        first.extend(second);
+        assert_eq!(rest, whole, "stopped after {stop}");
+        assert_eq!(first, told, "stopped after {stop}");
+    }
+}
+
 #[test]
 fn a_run_with_restarts_may_be_stopped_in_any_attempt() {
     let (train, dev) = (easy(60, 20), easy(40, 20));

@@ -246,6 +246,52 @@ fn patience_ends_a_fit_and_the_best_weights_are_kept() {
     );
 }
 
+/// With three checks per epoch a fit may end within one, with the weights of the best check.
+#[test]
+fn checks_within_an_epoch_count_for_patience() {
+    let (train, dev) = (easy(120, 20), easy(100, 20));
+    let model = classifier(&LSTM);
+    let fitted = |checks: u32| {
+        let (mut epochs, mut losses) = (0, Vec::new());
+        let mut watch = |e: &Event| {
+            if let Event::Epoch { dev: Some(d), .. } = e {
+                epochs += 1;
+                losses.push(d.loss);
+            }
+            Flow::Continue
+        };
+        let spec = FitSpec {
+            epochs: 200,
+            patience: 3,
+            dev_checks: checks,
+            rate: 0.05,
+            ..spec()
+        };
+        let fitted = fit(&model, model.init(1), &train, &dev, &spec, None, &mut watch).unwrap();
+        (fitted, epochs, losses)
+    };
+    let (once, epochs, _) = fitted(1);
+    assert_eq!(
+        once.steps,
+        epochs * 6,
+        "six batches each, all of them whole"
+    );
+    let (often, told, losses) = fitted(3);
+    assert_eq!(often.steps % 2, 0, "a check comes after every second batch");
+    assert_eq!(
+        told,
+        often.steps.div_ceil(6),
+        "an epoch that was cut short is told of too"
+    );
+    assert!(often.steps < once.steps, "{} {}", often.steps, once.steps);
+    let best = often.dev.unwrap();
+    assert!(losses.iter().all(|loss| *loss >= best.loss));
+    assert_eq!(
+        nn::training::evaluate(&model, &often.params, &dev).unwrap(),
+        best
+    );
+}
+
 #[test]
 fn restarts_go_on_until_dev_is_accepted() {
     let (train, dev) = (easy(40, 20), easy(40, 20));

@@ -76,6 +76,6 @@ impl ModelKind for LstmLm {
 
     /// There are no classes to balance, and a text is read from its beginning once per epoch.
     fn trains_with(&self, _: Settings<'_>, param: &str) -> bool {
-        !["balanced", "restarts", "accept", "probe"].contains(&param)
+        !["balanced", "dev_checks", "restarts", "accept", "probe"].contains(&param)
     }
 }

@@ -45,10 +45,18 @@ pub fn needs_dev(params: &Params, dev: bool, split: &str) -> Result<(), ParamErr
         ("best", Some(_)) => true,
         ("keep", Some(Value::Text(keep))) => keep == "best",
         ("schedule", Some(Value::Text(schedule))) => schedule == "plateau",
+        ("dev_checks", Some(Value::Int(number))) => *number > 1,
         (_, Some(Value::Int(number))) => *number > 0,
         _ => false,
     };
-    let names: [&'static str; 5] = ["patience", "restarts", "keep", "schedule", "best"];
+    let names: [&'static str; 6] = [
+        "patience",
+        "dev_checks",
+        "restarts",
+        "keep",
+        "schedule",
+        "best",
+    ];
     match names.into_iter().find(asked) {
         Some(name) if !dev => {
             let message = format!("`{name}` needs dev rows, and no row has the split `{split}`");

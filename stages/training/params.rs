@@ -125,8 +125,15 @@ pub const PARAMS: &[Param] = &[
         "patience",
         0,
         0,
-        "Stop after this many epochs without improvement on dev; 0 = never.",
+        "Stop after this many evaluations on dev without improvement; 0 = never.",
     ),
+    Param::int(
+        "dev_checks",
+        1,
+        1,
+        "Evaluations on dev per epoch, evenly spaced: `best`, `patience` and plateau go by all of them; default: one, at its end.",
+    )
+    .optional(),
     Param::choice(
         "keep",
         &["best", "last"],

@@ -27,6 +27,7 @@ pub fn fit_spec(
         _ => metric,
     };
     spec.patience = s.int("patience")? as u32;
+    spec.dev_checks = s.maybe_int("dev_checks").unwrap_or(1) as u32;
     spec.keep = match s.text("keep") {
         Some("last") => Keep::Last,
         _ => Keep::Best,
@@ -37,6 +38,10 @@ pub fn fit_spec(
     if params.contains_key("best") && !decides && s.text("schedule") != Some("plateau") {
         let message = "`best` would have no effect with keep = \"last\"".to_owned();
         return Err(settings::wrong("best", message, "leave one out"));
+    }
+    if spec.dev_checks > 1 && !decides && s.text("schedule") != Some("plateau") {
+        let message = "`dev_checks` would have no effect with keep = \"last\"".to_owned();
+        return Err(settings::wrong("dev_checks", message, "leave one out"));
     }
     spec.balanced = s.flag("balanced")?;
     spec.probe = s.int("probe")?;

@@ -178,13 +178,18 @@ impl Fit<'_> {
             Loss::CrossEntropy => Objective::CrossEntropy,
             Loss::Hinge => Objective::Hinge,
         };
-        while at.epoch < spec.epochs && !(spec.patience > 0 && at.bad >= spec.patience) {
+        let impatient = |at: &Position| spec.patience > 0 && at.bad >= spec.patience;
+        // A fit may end within an epoch, and may be resumed there: the epoch is told of all the same.
+        while at.epoch < spec.epochs && !(at.batch == 0 && impatient(at)) {
             let more = extra.epoch(at.epoch, &trainer.params)?;
             let order = Order::new(self.train, &more, spec)?;
             let order = order.batches(spec, seed, at.epoch as u64);
             let known = self.train.len();
             let example = |i: usize| self.train.get(i).unwrap_or_else(|| &more[i - known]);
             for batch in &order[at.batch..] {
+                if impatient(at) {
+                    break;
+                }
                 let mut examples: Vec<&Example> = batch.iter().map(|&i| example(i)).collect();
                 let step = trainer.memory.updates;
                 let beside = extra.batch(step, &trainer.params, batch)?;
@@ -201,6 +206,9 @@ impl Fit<'_> {
                 let step = trainer.step_with(&examples, &noises, &objective, spec.rate * factor)?;
                 at.batch += 1;
                 at.loss += step.loss;
+                if spec.is_checked_after(at.batch, order.len()) {
+                    self.check(&trainer.params, &mut checkpoint.best, at)?;
+                }
                 let event = Event::Step {
                     step: trainer.memory.updates,
                     loss: step.loss,
@@ -211,25 +219,15 @@ impl Fit<'_> {
                     return Ok(true);
                 }
             }
-            let mut measured = None;
-            if !self.dev.is_empty() {
-                let now = evaluate(self.model, &trainer.params, self.dev)?;
-                measured = Some(now);
-                if spec
-                    .metric
-                    .better(&now, checkpoint.best.as_ref().map(|(e, _)| e))
-                {
-                    checkpoint.best = Some((now, trainer.params.trained.clone()));
-                    at.bad = 0;
-                } else {
-                    at.bad += 1;
-                    at.failures += 1;
-                }
-            }
+            let measured = match at.batch < order.len() {
+                // The check that ended it counts once.
+                true => self.evaluate_dev(&trainer.params)?,
+                false => self.check(&trainer.params, &mut checkpoint.best, at)?,
+            };
             let event = Event::Epoch {
                 epoch: at.epoch,
                 step: trainer.memory.updates,
-                loss: at.loss / order.len() as f64,
+                loss: at.loss / at.batch as f64,
                 train: self.probe(&trainer.params)?,
                 dev: measured,
             };
@@ -248,6 +246,32 @@ impl Fit<'_> {
 }
 
 impl Fit<'_> {
+    /// None without a dev split.
+    fn evaluate_dev(&self, params: &Params<f32>) -> Result<Option<Evaluation>> {
+        let evaluated = || evaluate(self.model, params, self.dev);
+        (!self.dev.is_empty()).then(evaluated).transpose()
+    }
+
+    /// Evaluates on dev, and keeps the weights if they are the best so far.
+    fn check(
+        &self,
+        params: &Params<f32>,
+        best: &mut Option<Best>,
+        at: &mut Position,
+    ) -> Result<Option<Evaluation>> {
+        let measured = self.evaluate_dev(params)?;
+        if let Some(now) = measured {
+            if self.spec.metric.better(&now, best.as_ref().map(|(e, _)| e)) {
+                *best = Some((now, params.trained.clone()));
+                at.bad = 0;
+            } else {
+                at.bad += 1;
+                at.failures += 1;
+            }
+        }
+        Ok(measured)
+    }
+
     /// How well evenly spaced training examples are answered, without dropout.
     fn probe(&self, params: &Params<f32>) -> Result<Option<Evaluation>> {
         let count = self.spec.probe.min(self.train.len());

@@ -32,9 +32,12 @@ pub struct FitSpec {
     /// What decides which weights are best, and when to stop.
     #[serde(default)]
     pub metric: Metric,
-    /// Stop after this many epochs without improvement on dev; 0 for never.
+    /// Stop after this many evaluations on dev without improvement; 0 for never.
     #[serde(default)]
     pub patience: u32,
+    /// Evaluations on dev per epoch, evenly spaced; the last one is at its end.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub dev_checks: u32,
     /// Which weights are the outcome.
     #[serde(default)]
     pub keep: Keep,
@@ -70,6 +73,12 @@ fn is_zero(x: &f64) -> bool {
 }
 fn window() -> usize {
     20
+}
+fn one() -> u32 {
+    1
+}
+fn is_one(x: &u32) -> bool {
+    *x == 1
 }
 
 /// What training minimises.
@@ -128,6 +137,7 @@ impl FitSpec {
             loss: Loss::default(),
             metric: Metric::default(),
             patience: 0,
+            dev_checks: 1,
             keep: Keep::default(),
             window: window(),
             balanced: false,
@@ -138,11 +148,23 @@ impl FitSpec {
         }
     }
 
+    /// Whether dev is evaluated after this many of an epoch's batches; at its end it always is.
+    pub(crate) fn is_checked_after(&self, done: usize, batches: usize) -> bool {
+        let checks = self.dev_checks as usize;
+        done < batches && (1..checks).any(|k| done == batches * k / checks)
+    }
+
     /// An error when a setting is outside its range.
     pub fn check(&self) -> Result<()> {
         setting("epochs", self.epochs > 0, "above 0", self.epochs)?;
         setting("batch", self.batch > 0, "above 0", self.batch)?;
         setting("window", self.window > 0, "above 0", self.window)?;
+        setting(
+            "dev_checks",
+            self.dev_checks > 0,
+            "above 0",
+            self.dev_checks,
+        )?;
         // Attempts are compared by their best epochs, which would then not be kept.
         let comparable = self.keep == Keep::Best || self.restarts == 0;
         setting("restarts", comparable, "0 with keep = last", self.restarts)?;

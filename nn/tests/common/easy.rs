@@ -17,6 +17,7 @@ pub fn spec() -> FitSpec {
         loss: Loss::CrossEntropy,
         metric: Metric::Loss,
         patience: 0,
+        dev_checks: 1,
         keep: Keep::Best,
         window: 3,
         seed: 5,

@@ -166,6 +166,7 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         (_, "n") => other(int(3)),
         (_, "max_words") => other(int(1)),
         (_, "direction") => other(text("gradient")),
+        (_, "jacobian") => other(text("once")),
         (_, "rule") => other(text("random")),
         (_, "nearest_to") => other(text("original")),
         (_, "candidates") => other(int(1)),
@@ -270,6 +271,13 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
                 _ => vec![("epochs", int(5)), ("learning_rate", float(0.5))],
             };
             under(int(1), with)
+        }
+        (_, "dev_checks") => {
+            let with = match kind {
+                "train" => vec![("epochs", int(12)), ("learning_rate", float(0.2))],
+                _ => vec![("epochs", int(5)), ("learning_rate", float(0.5))],
+            };
+            under(int(3), with)
         }
         (_, "keep") => wild("last"),
         (_, "restarts") => vec![Other {

@@ -4,7 +4,7 @@
 //! ```text
 //! y = argmax f(x);  i = last token, the one before, ...
 //! while argmax f(x) == y and fewer than M words are changed:
-//!     p = -sign(d z_y / d e_{x[i]})                    # or -gradient
+//!     p = -sign(d z_y / d e_{x[i]})                    # or -gradient; of x as it is, or as it was
 //!     x[i] = argmax over z in D, z != x[i], of (e_z - e_{x[i]}) . p
 //! ```
 //!
@@ -15,7 +15,7 @@ use crate::contract::description::Param;
 use crate::kinds::attack::context::{AttackContext, Item};
 use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack, Victims};
 use crate::kinds::attack::goals::Goal;
-use crate::kinds::attack::search::greedy::walk;
+use crate::kinds::attack::search::greedy::{Jacobian, walk};
 use crate::kinds::attack::search::moves::{Direction, Steepest};
 use crate::kinds::attack::trace::Trace;
 use crate::params::settings::failure;
@@ -32,6 +32,15 @@ const DIRECTION: Param = Param::choice(
     "sign (follow the sign of the gradient) or gradient (the gradient itself).",
 );
 
+const JACOBIAN: Param = Param::choice(
+    "jacobian",
+    &["each-step", "once"],
+    "each-step (computed again after every word) or once (computed for the original text only).",
+);
+
+const JACOBIANS: &[(&str, Jacobian)] =
+    &[("each-step", Jacobian::EachStep), ("once", Jacobian::Once)];
+
 const DIRECTIONS: &[(&str, Direction)] =
     &[("sign", Direction::Sign), ("gradient", Direction::Gradient)];
 
@@ -41,6 +50,7 @@ pub struct Jsma;
 struct Prepared<'a> {
     context: &'a AttackContext<'a>,
     steepest: Steepest,
+    jacobian: Jacobian,
     words: usize,
 }
 
@@ -52,7 +62,7 @@ impl Attack for Jsma {
             summary: "Replaces words one by one, starting from the end, guided by the sign of the gradient.",
             details: "Each becomes the word of the whole vocabulary that lowers the logit of the predicted class most, until the prediction changes or `max_words` are changed. No place is changed twice. Rows that the model misclassifies are left alone.",
             paper: "the paper of papers/p0_imdb_lstm, after Papernot et al. 2016",
-            params: &[MAX_WORDS, DIRECTION],
+            params: &[MAX_WORDS, DIRECTION, JACOBIAN],
             changes: Changes::Words,
             victims: Victims::Networks,
             budget: |s| {
@@ -73,6 +83,7 @@ impl Attack for Jsma {
         Ok(Box::new(Prepared {
             context,
             steepest: Steepest::new(context.vectors("jsma")?, direction, &context.special)?,
+            jacobian: settings.one_of("jacobian", JACOBIANS).map_err(failure)?,
             words: settings.int("max_words").map_err(failure)?,
         }))
     }
@@ -93,7 +104,7 @@ impl PreparedAttack for Prepared<'_> {
             goal,
             from_the_end,
             self.words,
-            &self.steepest,
+            (&self.steepest, self.jacobian),
         )?;
         let mut walked = walked.into_iter();
         let trace = |item: &Item<'_>| match item.right() {

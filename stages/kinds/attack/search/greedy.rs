@@ -18,6 +18,15 @@ use crate::models::entry::Subject;
 use crate::models::failure;
 use crate::tables::examples::{BACKWARD, FORWARD};
 
+/// Of which text the gradient is that chooses the next word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jacobian {
+    /// Of the text as it is now: one gradient for each word.
+    EachStep,
+    /// Of the original: one gradient in all, then queries that tell when to stop.
+    Once,
+}
+
 /// One item on its way.
 struct Walker {
     goal: Goal,
@@ -27,6 +36,8 @@ struct Walker {
     walking: bool,
     /// The text as it was when the first gradient was asked for.
     memory: Option<Remembered>,
+    /// Rows of the only gradient, as `places` are: the next one last.
+    rows: Option<Vec<Vec<f32>>>,
 }
 
 impl Walker {
@@ -50,16 +61,24 @@ impl Walker {
 struct Answer {
     logits: Vec<f32>,
     row: Vec<f32>,
+    /// The rows of all places, if there will be no other gradient.
+    rows: Option<Vec<Vec<f32>>>,
 }
 
 impl Answer {
     /// From a gradient whose first row is that of step `from`.
-    fn new(gradient: nn::victim::Gradient, from: usize, walker: &Walker) -> Answer {
-        let row = walker.places.last();
-        let row = row.map(|place| gradient.input.row(place - from).to_vec());
+    fn new(
+        gradient: nn::victim::Gradient,
+        from: usize,
+        walker: &Walker,
+        jacobian: Jacobian,
+    ) -> Answer {
+        let row = |place: &usize| gradient.input.row(place - from).to_vec();
+        let once = jacobian == Jacobian::Once;
         Answer {
             logits: gradient.logits.row(0).to_vec(),
-            row: row.unwrap_or_default(),
+            row: walker.places.last().map(row).unwrap_or_default(),
+            rows: once.then(|| walker.places.iter().map(row).collect()),
         }
     }
 }
@@ -72,7 +91,7 @@ pub fn walk(
     goal: impl Fn(&Item<'_>) -> Goal,
     places: impl Fn(&[u32]) -> Vec<usize>,
     budget: usize,
-    moves: &Steepest,
+    (moves, jacobian): (&Steepest, Jacobian),
 ) -> Result<Vec<Trace>, Failure> {
     let mut walkers = Vec::with_capacity(items.len());
     for item in items {
@@ -88,10 +107,11 @@ pub fn walk(
             },
             walking: true,
             memory: None,
+            rows: None,
         });
     }
     while walkers.iter().any(|w| w.walking) {
-        step(context, &mut walkers, moves)?;
+        step(context, &mut walkers, moves, jacobian)?;
     }
     Ok(walkers.into_iter().map(|walker| walker.trace).collect())
 }
@@ -101,35 +121,11 @@ fn step(
     context: &AttackContext<'_>,
     walkers: &mut [Walker],
     moves: &Steepest,
+    jacobian: Jacobian,
 ) -> Result<(), Failure> {
-    let mut objectives: Vec<Objective> = Vec::new();
-    for walker in walkers.iter().filter(|walker| walker.walking) {
-        let objective = walker.goal.objective();
-        if !objectives.contains(&objective) {
-            objectives.push(objective);
-        }
-    }
-    let mut asks: Vec<(usize, usize, Vec<f32>)> = Vec::new();
-    for objective in objectives {
-        let group: Vec<usize> = (0..walkers.len())
-            .filter(|i| walkers[*i].walking && walkers[*i].goal.objective() == objective)
-            .collect();
-        let answers = match context.subject {
-            Subject::Network(network) => resumed(network, walkers, &group, &objective)?,
-            Subject::Classifier(_) => whole(context.subject, walkers, &group, &objective)?,
-        };
-        for (i, answer) in group.into_iter().zip(answers) {
-            let walker = &mut walkers[i];
-            walker.trace.count(FORWARD, 1);
-            walker.trace.count(BACKWARD, 1);
-            match walker.places.last().copied() {
-                Some(place) if !walker.goal.reached(goals::Answer::Logits(&answer.logits)) => {
-                    asks.push((i, place, answer.row));
-                }
-                _ => walker.walking = false,
-            }
-        }
-    }
+    let mut asks = looks(context, walkers)?;
+    asks.extend(gradients(context, walkers, jacobian)?);
+    asks.sort_by_key(|(i, ..)| *i);
     let questions: Vec<Ask<'_>> = asks
         .iter()
         .map(|(i, place, gradient)| Ask {
@@ -154,12 +150,89 @@ fn step(
     Ok(())
 }
 
+/// Who has not arrived, where the next word is, and the row of the gradient there.
+type Rows = Vec<(usize, usize, Vec<f32>)>;
+
+/// Of those who have had their only gradient.
+fn looks(context: &AttackContext<'_>, walkers: &mut [Walker]) -> Result<Rows, Failure> {
+    let looks = |walker: &Walker| walker.walking && walker.rows.is_some();
+    let group: Vec<usize> = (0..walkers.len()).filter(|i| looks(&walkers[*i])).collect();
+    if group.is_empty() {
+        return Ok(Vec::new());
+    }
+    let texts: Vec<&Sequence> = group.iter().map(|i| &walkers[*i].trace.input).collect();
+    let logits = context.subject.victim().logits(&texts).map_err(failure)?;
+    let mut asks = Rows::new();
+    for (i, logits) in group.into_iter().zip(logits) {
+        let walker = &mut walkers[i];
+        walker.trace.count(FORWARD, 1);
+        let row = walker.rows.as_mut().and_then(Vec::pop);
+        let logits = logits.row(0).to_vec();
+        match walker.places.last().copied().zip(row) {
+            Some((place, row)) if !walker.goal.reached(goals::Answer::Logits(&logits)) => {
+                asks.push((i, place, row));
+            }
+            _ => walker.walking = false,
+        }
+    }
+    Ok(asks)
+}
+
+/// Of all others: a gradient each.
+fn gradients(
+    context: &AttackContext<'_>,
+    walkers: &mut [Walker],
+    jacobian: Jacobian,
+) -> Result<Rows, Failure> {
+    let asks_for_one = |walker: &Walker| walker.walking && walker.rows.is_none();
+    let mut objectives: Vec<Objective> = Vec::new();
+    for walker in walkers.iter().filter(|walker| asks_for_one(walker)) {
+        let objective = walker.goal.objective();
+        if !objectives.contains(&objective) {
+            objectives.push(objective);
+        }
+    }
+    let mut asks = Rows::new();
+    // All of them are chosen before any of them has its only gradient.
+    let of = |objective: &Objective| -> Vec<usize> {
+        let wants = |walker: &Walker| asks_for_one(walker) && walker.goal.objective() == *objective;
+        (0..walkers.len()).filter(|i| wants(&walkers[*i])).collect()
+    };
+    let groups: Vec<Vec<usize>> = objectives.iter().map(of).collect();
+    for (objective, group) in objectives.into_iter().zip(groups) {
+        let answers = match context.subject {
+            Subject::Network(network) => resumed(network, walkers, &group, &objective, jacobian)?,
+            Subject::Classifier(_) => {
+                whole(context.subject, walkers, &group, &objective, jacobian)?
+            }
+        };
+        for (i, answer) in group.into_iter().zip(answers) {
+            let walker = &mut walkers[i];
+            walker.trace.count(FORWARD, 1);
+            walker.trace.count(BACKWARD, 1);
+            match walker.places.last().copied() {
+                Some(place) if !walker.goal.reached(goals::Answer::Logits(&answer.logits)) => {
+                    asks.push((i, place, answer.row));
+                    // The row of this place is used now.
+                    walker.rows = answer.rows.map(|mut rows| {
+                        rows.pop();
+                        rows
+                    });
+                }
+                _ => walker.walking = false,
+            }
+        }
+    }
+    Ok(asks)
+}
+
 /// Gradients of whole texts.
 fn whole(
     subject: &Subject<'_>,
     walkers: &[Walker],
     group: &[usize],
     objective: &Objective,
+    jacobian: Jacobian,
 ) -> Result<Vec<Answer>, Failure> {
     let examples: Vec<Example> = group
         .iter()
@@ -172,7 +245,7 @@ fn whole(
     let gradients = subject.victim().gradients(&examples, objective);
     let pairs = gradients.map_err(failure)?.into_iter().zip(group);
     Ok(pairs
-        .map(|(gradient, i)| Answer::new(gradient, 0, &walkers[*i]))
+        .map(|(gradient, i)| Answer::new(gradient, 0, &walkers[*i], jacobian))
         .collect())
 }
 
@@ -182,6 +255,7 @@ fn resumed(
     walkers: &mut [Walker],
     group: &[usize],
     objective: &Objective,
+    jacobian: Jacobian,
 ) -> Result<Vec<Answer>, Failure> {
     let knows = |walker: &Walker| walker.memory.as_ref().is_some_and(Remembered::resumable);
     let (known, new): (Vec<usize>, Vec<usize>) = group
@@ -201,14 +275,14 @@ fn resumed(
         let gradients = network.suffix_gradients(&suffixes, objective);
         for (gradient, i) in gradients.map_err(failure)?.into_iter().zip(known) {
             let walker = &walkers[i];
-            answers.push((i, Answer::new(gradient, walker.from(), walker)));
+            answers.push((i, Answer::new(gradient, walker.from(), walker, jacobian)));
         }
     }
     if !new.is_empty() {
         let texts: Vec<&[u32]> = new.iter().map(|i| walkers[*i].tokens()).collect();
         let gradients = network.gradients_remembered(&texts, objective);
         for ((gradient, memory), i) in gradients.map_err(failure)?.into_iter().zip(new) {
-            answers.push((i, Answer::new(gradient, 0, &walkers[i])));
+            answers.push((i, Answer::new(gradient, 0, &walkers[i], jacobian)));
             // Only the text as it came has no changes: `from` counts from there.
             if walkers[i].trace.edits.is_empty() {
                 walkers[i].memory = Some(memory);
@@ -233,7 +307,7 @@ mod tests {
     const WORDS: usize = 60;
 
     /// Walks from the end of forty texts, and from other places, of one subject.
-    fn walks(subject: &Subject<'_>, vectors: &Vectors) -> Vec<Trace> {
+    fn walks(subject: &Subject<'_>, vectors: &Vectors, jacobian: Jacobian) -> Vec<Trace> {
         let stream = Stream::new(3, "texts");
         let text = |i: u64| {
             let word = |k| 2 + stream.item(i).below(k, WORDS - 2) as u32;
@@ -276,9 +350,28 @@ mod tests {
             let half = tokens.len() / 2;
             (half..tokens.len()).chain((0..half).rev()).collect()
         };
-        let mut all = walk(&context, &items, goal, from_the_end, 6, &moves).unwrap();
-        all.extend(walk(&context, &items, goal, outwards, 30, &moves).unwrap());
+        let mut all = walk(&context, &items, goal, from_the_end, 6, (&moves, jacobian)).unwrap();
+        all.extend(walk(&context, &items, goal, outwards, 30, (&moves, jacobian)).unwrap());
         all
+    }
+
+    /// With one gradient the first word is the same, and the others are those that it names; queries tell when to stop.
+    fn once(traces: &[Trace], each_step: &[Trace]) {
+        for (trace, other) in traces.iter().zip(each_step) {
+            assert_eq!(trace.edits.first(), other.edits.first());
+            let count = |name| {
+                let mut counters = trace.counters.iter();
+                counters.find(|(n, _)| *n == name).map_or(0, |(_, n)| *n)
+            };
+            assert_eq!(count(BACKWARD), 1);
+            assert_eq!(count(FORWARD), 1 + trace.edits.len() as u64);
+        }
+        let second = |trace: &Trace| trace.edits.get(1).cloned();
+        let differs = |(a, b): (&Trace, &Trace)| {
+            second(a).is_some() && second(b).is_some() && second(a) != second(b)
+        };
+        let longer = each_step.iter().any(|trace| trace.edits.len() > 4);
+        assert!(!longer || traces.iter().zip(each_step).any(differs));
     }
 
     #[test]
@@ -317,10 +410,12 @@ mod tests {
             let network = || Neural::new(&model, &params).unwrap();
             let plain = network();
             // As a machine it is asked for the gradient of whole texts.
-            let whole = walks(&Subject::Classifier(&plain), &vectors);
+            let whole = walks(&Subject::Classifier(&plain), &vectors, Jacobian::EachStep);
             let resumed = Subject::Network(network());
-            assert_eq!(whole, walks(&resumed, &vectors), "{cell:?}");
+            let again = walks(&resumed, &vectors, Jacobian::EachStep);
+            assert_eq!(whole, again, "{cell:?}");
             assert_eq!(plain.queries(), resumed.victim().queries());
+            once(&walks(&resumed, &vectors, Jacobian::Once), &whole);
             let changed = |n: usize| whole.iter().any(|trace| trace.edits.len() == n);
             match stubborn {
                 true => assert!(changed(6) && changed(30)),

@@ -164,6 +164,10 @@ fn every_attack() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
             ],
         ),
         (
+            "jsma",
+            vec![("max_words", Value::Int(3)), ("jacobian", text("once"))],
+        ),
+        (
             "hotflip-words",
             // No tagger and no dictionary knows these words.
             vec![
