@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -12,6 +13,7 @@ use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
 use super::run_selection::{self, RunOption};
+use super::verdicts::{self, JudgedBy};
 use super::worlds;
 use crate::amounts::counted;
 use crate::diagnostic::{self, Diagnostic, Problems};
@@ -37,6 +39,9 @@ pub struct Arguments {
     /// How many draws of items and seeds to judge by
     #[arg(long, value_name = "N", default_value_t = claims::DRAWS, value_parser = clap::value_parser!(u64).range(40..))]
     draws: u64,
+    /// Also write the verdicts to this file, with the digests of the pipeline and of the claims
+    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    write: Option<PathBuf>,
 }
 
 /// Judges the claims and prints the verdicts, whatever they are.
@@ -101,6 +106,17 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             None => Vec::new(),
         }
     };
+    if let Some(file) = &arguments.write {
+        let by = JudgedBy {
+            pipeline: pipeline.sources.text(0),
+            claims: &path,
+            profile: profile.as_deref(),
+            draws: arguments.draws,
+        };
+        let each = judged.iter();
+        let each = each.map(|one| for_programs(one, one.notes.clone()));
+        verdicts::write(file, &by, &each.collect::<Vec<_>>())?;
+    }
     if global.json || !global.quiet {
         print(global, &judged, behind)?;
     }

@@ -59,6 +59,7 @@ mod sparkline;
 mod sql;
 mod stop;
 mod tag;
+mod verdicts;
 mod verify;
 mod worker;
 mod worlds;
