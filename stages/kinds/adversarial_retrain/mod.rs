@@ -173,6 +173,11 @@ impl Stage for AdversarialRetrain {
             let help = "attack the model with it in an attack stage, or choose another attack";
             return Err(settings::wrong("attack", message, help));
         }
+        if chosen.is_some_and(|attack| attack.entry().needs.contains(&attack::TRANSFERRED)) {
+            let message = "texts against another model are not made anew while this one is trained";
+            let help = "choose the attack that made them, or attack the model with them in an attack stage";
+            return Err(settings::wrong("attack", message.to_owned(), help));
+        }
         if estimates::is_made(Settings(params)) {
             let message = "`probes` would have no effect here".to_owned();
             let help = "leave it out: the output `estimates` is one of attack stages";

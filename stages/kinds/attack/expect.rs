@@ -5,7 +5,7 @@ use std::mem::discriminant;
 
 use store::{Params, Value};
 
-use super::attacks::{find, listed};
+use super::attacks::{find, listed, transfer};
 use super::context::KNOWN_WORDS_FROM;
 use super::entry::{Attack, Changes, Victims};
 use super::known_words;
@@ -225,6 +225,7 @@ fn maker(port: &str) -> &'static str {
         "lemmas" => "a dataset stage with name = \"wordnet-lemmas\"",
         "synonyms" => "a dataset stage with name = \"counterfit\"",
         "vectors" => "an embed stage",
+        transfer::PORT => "an attack stage on another model",
         _ => "the stage that makes it",
     }
 }
@@ -261,7 +262,14 @@ pub fn unread(params: &Params, inputs: &ExpectedInputs<'_>) -> Vec<&'static str>
         return Vec::new();
     };
     let needs = attack.entry().needed(Settings(params));
-    let own = ["bayes", "language", "lemmas", known_words::PORT, "synonyms"];
+    let own = [
+        "bayes",
+        "language",
+        "lemmas",
+        known_words::PORT,
+        "synonyms",
+        transfer::PORT,
+    ];
     let mut unread: Vec<&'static str> = own
         .into_iter()
         .filter(|port| !needs.contains(port))

@@ -12,7 +12,7 @@ use nn::ngrams::KneserNey;
 use nn::victim::Neural;
 use store::Params;
 
-use super::attacks::find;
+use super::attacks::{find, transfer};
 use super::context::{AttackContext, Item};
 use super::entry::{Attack, Changes, PreparedAttack};
 use super::goals::Goal;
@@ -71,8 +71,8 @@ pub struct AttackInputs {
     lemmas: Option<Lemmas>,
     synonyms: Option<Synonyms>,
     candidates: Option<StringArray>,
-    /// The only rows that may be attacked, if connected.
-    listed: Option<BTreeSet<String>>,
+    /// The only rows that may be attacked, and the input that lists them.
+    listed: Vec<(&'static str, BTreeSet<String>)>,
     /// The words by id, if a vocabulary is connected.
     pub words: Option<StringArray>,
     known_words: Option<KnownWords>,
@@ -119,7 +119,12 @@ impl AttackInputs {
             .transpose()?;
         let candidates = task.inputs.get("candidates");
         let candidates = candidates.map(|table| vocabulary::words(table, "candidates"));
-        let listed = task.inputs.get("ids").map(sequences::ids).transpose()?;
+        let mut listed = Vec::new();
+        for port in ["ids", transfer::PORT] {
+            if let Some(table) = task.inputs.get(port) {
+                listed.push((port, sequences::ids(table)?.into_iter().collect()));
+            }
+        }
         Ok(AttackInputs {
             known_words,
             rows,
@@ -127,7 +132,7 @@ impl AttackInputs {
             lemmas,
             synonyms,
             candidates: candidates.transpose()?,
-            listed: listed.map(|ids| ids.into_iter().collect()),
+            listed,
             language: language.map(|(model, _)| model),
             words,
             vectors: read_by(&loaded, connected.as_ref()),
@@ -158,13 +163,13 @@ impl AttackInputs {
         if rows.is_empty() {
             return Err(self.rows.no_split(split, param));
         }
-        if let Some(listed) = &self.listed {
+        for (port, listed) in &self.listed {
             let known: BTreeSet<&str> = rows.iter().map(|r| self.rows.ids[*r].as_str()).collect();
             if let Some(id) = listed.iter().find(|id| !known.contains(id.as_str())) {
                 return Err(Failure::new(format!(
-                    "the input `ids` has the id {id}, which no row of the split `{split}` has"
+                    "the input `{port}` has the id {id}, which no row of the split `{split}` has"
                 ))
-                .help("take the ids from an attack on the same rows and split"));
+                .help("take them from an attack on the same rows and split"));
             }
             rows.retain(|row| listed.contains(&self.rows.ids[*row]));
         }

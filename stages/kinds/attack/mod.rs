@@ -44,6 +44,7 @@ use crate::params::complete::union;
 use crate::params::settings::{self, Settings, failure};
 use crate::tables::{by_confidence, estimates};
 use crate::{Failure, Outputs, ParamError, Replayed, Stage, Task, models, programs};
+pub use attacks::transfer::PORT as TRANSFERRED;
 use attacks::{check, find};
 use entry::{AttackEntry, Changes};
 pub use expect::{follows, inputs as expect_inputs, unread};
@@ -187,6 +188,7 @@ impl Stage for AttackStage {
                 port("synonyms", "pairs", false),
                 port("candidates", "vocab", false),
                 port("ids", "ids", false),
+                port(attacks::transfer::PORT, "examples", false),
             ]),
             outputs,
         }

@@ -6,8 +6,9 @@ use store::Value;
 use super::values::{Settings, entries, float, int};
 use super::walk::Ground;
 use crate::Stage;
+use crate::kinds::attack::TRANSFERRED;
 use crate::kinds::attack::attacks::ATTACKS;
-use crate::kinds::attack::entry::Changes;
+use crate::kinds::attack::entry::{AttackEntry, Changes};
 use crate::kinds::attack::tests::characters::Characters;
 use crate::kinds::attack::tests::{hotflip_words, words};
 use crate::kinds::ngrams::Ngrams;
@@ -119,8 +120,9 @@ pub fn attacks(
     let characters = Characters::new(150, 6).inputs();
     let mut grounds = Vec::new();
     let entries = ATTACKS.iter().map(|attack| attack.entry());
-    // What a program makes of its parameters is its own business.
-    for entry in entries.filter(|entry| !entry.program) {
+    // What a program makes of its parameters is its own business; transfer has none of its own.
+    let walked = |entry: &AttackEntry| !entry.program && !entry.needs.contains(&TRANSFERRED);
+    for entry in entries.filter(walked) {
         let mut base = vec![("attack", text(entry.name))];
         base.extend(more.clone());
         if entry.name == "optimal-control" {

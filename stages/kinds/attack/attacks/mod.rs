@@ -17,6 +17,7 @@ mod replace_word;
 mod swap;
 mod tack_on;
 mod textfooler;
+pub mod transfer;
 mod word_mapping;
 
 use store::Params;
@@ -45,6 +46,7 @@ pub static ATTACKS: &[&dyn Attack] = &[
     &pwws::Pwws,
     &genetic::Genetic,
     &deepwordbug::DeepWordBug,
+    &transfer::Transfer,
     &external::External,
 ];
 

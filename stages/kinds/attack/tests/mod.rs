@@ -20,7 +20,7 @@ use nn::objectives::Objective;
 use store::Value;
 
 use crate::kinds::attack::AttackStage;
-use crate::kinds::attack::attacks::ATTACKS;
+use crate::kinds::attack::attacks::{ATTACKS, transfer};
 use crate::kinds::attack::entry::Changes;
 use crate::kinds::train::Train;
 use crate::models::loaded::Loaded;
@@ -206,7 +206,8 @@ fn every_attack() -> Vec<(&'static str, Vec<(&'static str, Value)>)> {
     for entry in ATTACKS.iter().map(|attack| attack.entry()) {
         let words = matches!(entry.changes, Changes::Words | Changes::Nothing);
         // There is no language model here: `words` has one, and words that a tagger knows.
-        let ready = entry.needs.iter().all(|need| *need != "language");
+        let elsewhere = ["language", transfer::PORT];
+        let ready = entry.needs.iter().all(|need| !elsewhere.contains(need));
         if words && ready && all.iter().all(|(name, _)| *name != entry.name) {
             all.push((entry.name, Vec::new()));
         }
@@ -225,7 +226,7 @@ fn every_attack_of_the_list_is_tried_here() {
     let tried: BTreeSet<&str> = tried
         .chain(signals)
         .chain(characters)
-        .chain(["word-mapping"])
+        .chain(["word-mapping", "transfer"])
         .collect();
     let known = ATTACKS.iter().map(|attack| attack.entry());
     // Programs of the user are tried by the tests of the whole program.
@@ -495,6 +496,68 @@ fn an_attack_s_code_has_its_own_file_and_no_other_attack_s() {
         code("swap")
             .files
             .contains_key("stages/kinds/attack/attacks/swap.rs")
+    );
+}
+
+/// What one attack did to naive Bayes is given to the LSTM, which is asked about it and about nothing else.
+#[test]
+fn texts_that_were_made_against_another_model_are_transferred() {
+    let world = World::new();
+    let (all, vocab) = (tokens(&reviews()), vocab());
+    let bayes = [
+        ("victim", &world.bayes),
+        ("rows", &all),
+        ("vocab", &vocab),
+        ("bayes", &world.bayes),
+    ];
+    let swap = [
+        ("attack", text("swap")),
+        ("n", Value::Int(2)),
+        ("items", Value::Int(9)),
+    ];
+    let made = run(&AttackStage, &bayes, &swap, 9).unwrap()["examples"].clone();
+    let transfer = |rows: &RecordBatch, split: &str| {
+        let inputs = [
+            ("victim", &world.lstm),
+            ("rows", rows),
+            ("vocab", &vocab),
+            ("examples", &made),
+        ];
+        let given = [("attack", text("transfer")), ("split", text(split))];
+        let outputs = run(&AttackStage, &inputs, &given, 1);
+        outputs.map(|outputs| outputs["examples"].clone())
+    };
+    let (theirs, ours) = (rows(&made), rows(&transfer(&all, "test").unwrap()));
+    assert_eq!(ours.len(), 9, "the rows that are there, and no others");
+    let loaded = Loaded::open(&world.lstm, None).unwrap();
+    let subject = loaded.subject().unwrap();
+    for (theirs, ours) in theirs.iter().zip(&ours) {
+        assert_eq!(ours.id, theirs.id);
+        assert_eq!(ours.adversarial, theirs.adversarial);
+        assert_eq!(ours.queries, [0, 0]);
+        let ids = ours.adversarial.iter().map(|id| *id as u32).collect();
+        let p = subject
+            .victim()
+            .probabilities(&[&Sequence::Tokens(ids)])
+            .unwrap();
+        assert_eq!(argmax(p[0].as_slice().unwrap()) as i64, ours.said[1]);
+    }
+    assert!(ours.iter().any(|row| row.words > 0));
+
+    let fail = |rows: &RecordBatch, split: &str| transfer(rows, split).unwrap_err().message;
+    let first = &theirs.iter().map(|row| &row.id).min().unwrap();
+    assert_eq!(
+        fail(&all, "dev"),
+        format!("the input `examples` has the id {first}, which no row of the split `dev` has")
+    );
+    let mut others = reviews();
+    for text in &mut others {
+        text.2.push(5);
+    }
+    let message = fail(&tokens(&others), "test");
+    assert!(
+        message.ends_with("is another text in the input `examples`"),
+        "{message}"
     );
 }
 
