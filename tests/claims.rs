@@ -64,6 +64,38 @@ fn programs_get_numbers_at_full_precision() {
 }
 
 /// Claims are judged by what the pipeline, the profile and the settings give now.
+/// The file says of which pipeline and claims it is, so that one can tell when it no longer is.
+#[test]
+fn verdicts_are_written_with_the_digests_of_what_they_were_judged_by() {
+    let lab = lab(CLAIMS);
+    lab.run();
+    lab.ablate(&["claims", "-q", "--write", "verdicts.json"])
+        .good();
+    let read = |name: &str| std::fs::read(lab.path(name)).unwrap();
+    let file: Value = serde_json::from_slice(&read("verdicts.json")).unwrap();
+    for (key, name) in [("pipeline", "pipeline.toml"), ("claims", "claims.toml")] {
+        let digest = blake3::hash(&read(name)).to_hex();
+        assert_eq!(file[key], digest.as_str(), "{key}");
+    }
+    assert_eq!(file["record"], "verdicts/1");
+    let verdict = |one: &Value| {
+        let text = |key: &str| one[key].as_str().unwrap().to_owned();
+        (text("claim"), text("verdict"))
+    };
+    let written = file["verdicts"].as_array().unwrap().iter();
+    assert_eq!(
+        written.map(verdict).collect::<Vec<_>>(),
+        verdicts(&lab, &[])
+    );
+    let refused = lab.ablate(&["claims", "--write", "no/such/folder.json"]);
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.stderr.contains("`no/such/folder.json`"),
+        "{}",
+        refused.stderr
+    );
+}
+
 #[test]
 fn a_changed_pipeline_is_judged_anew_or_not_at_all() {
     let lab = lab(CLAIMS);
