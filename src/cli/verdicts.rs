@@ -26,11 +26,11 @@ pub struct JudgedBy<'a> {
 
 /// Writes the file. `verdicts` are as `ablate claims --json` prints them.
 pub fn write(path: &Path, by: &JudgedBy<'_>, verdicts: &[Value]) -> Result<(), Exit> {
-    let failed = |path: &Path, error: std::io::Error| {
-        let what = format!("cannot use `{}`: {error}", path.display());
-        Exit::from(Diagnostic::new(what))
+    let failed = |what: &str, path: &Path, error: std::io::Error| {
+        let message = format!("cannot {what} `{}`: {error}", path.display());
+        Exit::from(Diagnostic::new(message))
     };
-    let claims = std::fs::read(by.claims).map_err(|error| failed(by.claims, error))?;
+    let claims = std::fs::read(by.claims).map_err(|error| failed("read", by.claims, error))?;
     let digest = |bytes: &[u8]| Digest::of(bytes).to_string();
     let file = json!({
         "record": RECORD,
@@ -38,5 +38,5 @@ pub fn write(path: &Path, by: &JudgedBy<'_>, verdicts: &[Value]) -> Result<(), E
         "profile": by.profile, "draws": by.draws, "verdicts": verdicts,
     });
     let text = serde_json::to_string_pretty(&file).expect("plain data") + "\n";
-    std::fs::write(path, text).map_err(|error| failed(path, error))
+    std::fs::write(path, text).map_err(|error| failed("write", path, error))
 }

@@ -361,7 +361,7 @@ mod tests {
             assert_eq!(trace.edits.first(), other.edits.first());
             let count = |name| {
                 let mut counters = trace.counters.iter();
-                counters.find(|(n, _)| *n == name).map_or(0, |(_, n)| *n)
+                counters.find(|(n, _)| **n == name).map_or(0, |(_, n)| *n)
             };
             assert_eq!(count(BACKWARD), 1);
             assert_eq!(count(FORWARD), 1 + trace.edits.len() as u64);
