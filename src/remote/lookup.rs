@@ -34,7 +34,8 @@ impl ResultSource for TrustedRemote {
             PATIENCE.. => {
                 let name = &self.remote.name;
                 let why = format!(
-                    "`{name}` has failed to answer {PATIENCE} times: it is not asked again in this run"
+                    "is not looked up in `{name}`, which failed to answer {PATIENCE} times in a row and is not asked \
+                     again in this run"
                 );
                 Answer::Miss(Some(why))
             }
