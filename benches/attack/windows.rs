@@ -20,6 +20,9 @@ use crate::sample::{Side, measure, print, sample, target};
 /// Windows that are changed.
 const DRAWN: i64 = 200;
 
+/// Windows that are changed to see whether memory grows with their number.
+const MANY: i64 = 2_000;
+
 /// Makes the tables, and the same for PyTorch.
 pub fn data(home: &DataHome, dir: &Path) -> Result<Json, String> {
     std::fs::create_dir_all(dir).map_err(|error| error.to_string())?;
@@ -79,10 +82,11 @@ fn plain(dir: &Path, drawn: &RecordBatch, weights: &RecordBatch) -> Result<(), S
     write(dir, "windows.json", all.to_string().as_bytes())
 }
 
-/// The changed windows; `none`: by a random word.
+/// The changed windows; `none`: by a random word; `many`: ten times as many.
 fn tested(dir: &Path, name: &str) -> Result<RecordBatch, String> {
     let (victim, rows) = (table(dir, "victim")?, table(dir, "rows")?);
-    let mut params = vec![("items", Value::Int(DRAWN))];
+    let items = if name == "many" { MANY } else { DRAWN };
+    let mut params = vec![("items", Value::Int(items))];
     match name {
         "none" => params.push(("orientation", text("random"))),
         _ => params.extend([("orientation", text("state")), ("coverage", text("CS"))]),
@@ -126,6 +130,10 @@ pub fn case(bench: &Bench, dir: &str, mirror: Option<&Path>) -> bool {
             ),
             ("state and CS", ours(&["windows", dir, "state"])),
             ("PyTorch, autograd", theirs(&bench.torch, &["windows", dir])),
+            (
+                "state and CS, ten times the windows",
+                ours(&["windows", dir, "many"]),
+            ),
         ],
         bench.rounds,
     );
@@ -136,15 +144,26 @@ pub fn case(bench: &Bench, dir: &str, mirror: Option<&Path>) -> bool {
     let rate = |side: &Side| {
         let per_second = made(side, |made| made["items"].as_f64())? / side.median(|s| s.wall)?;
         let name = &side.name;
-        println!("  {name}: {per_second:.1} windows/s (published: 0.2)");
+        println!("  {name}: {per_second:.1} windows/s (published: 4.6 s for one, 0.2/s)");
         Some(per_second)
     };
+    memory(&sides[1], &sides[3]);
     let rates = rate(&sides[1]).zip(rate(&sides[2]));
     let times = rates.map(|(ours, theirs)| ours / theirs);
     let what = "state and CS, ours / PyTorch, windows/s";
     target(what, times.map(|x| (x, x)), "x", 5.0, true);
     absent(&sides);
     same_words(&sides[1], &sides[2])
+}
+
+/// What a further window takes: coverage is of one size, tables of what was generated are not.
+fn memory(few: &Side, many: &Side) {
+    if let Some((few, many)) = few.peak().zip(many.peak()) {
+        let each = (many - few) * 1e3 / (MANY - DRAWN) as f64;
+        println!(
+            "  memory: {few:.0} MB for {DRAWN} windows, {many:.0} MB for {MANY}: {each:.1} kB for each further one"
+        );
+    }
 }
 
 /// Whether a peer with other sums chose the same words, but for a few.

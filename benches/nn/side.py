@@ -169,12 +169,12 @@ def swaps_of_transformer():
 class Seq2seq(nn.Module):
     """Bidirectional LSTM encoder, Bahdanau attention, LSTM decoder fed [token, context]."""
 
-    def __init__(self, symbols=80, dim=32, units=64):
+    def __init__(self, dim, units, attention, symbols=80):
         super().__init__()
         self.table, self.target = nn.Embedding(symbols, dim), nn.Embedding(symbols, dim)
         self.encoder = nn.LSTM(dim, units, bidirectional=True)
-        self.keys, self.query = nn.Linear(2 * units, units, bias=False), nn.Linear(units, units)
-        self.score = nn.Linear(units, 1, bias=False)
+        self.keys, self.query = nn.Linear(2 * units, attention, bias=False), nn.Linear(units, attention)
+        self.score = nn.Linear(attention, 1, bias=False)
         self.cell = nn.LSTMCell(dim + 2 * units, units)
         self.head = nn.Linear(3 * units, symbols)
         self.units = units
@@ -191,15 +191,17 @@ class Seq2seq(nn.Module):
         return self.head(torch.stack(outs))
 
 
-def seq2seq():
-    model = Seq2seq()
+def seq2seq(time, batch, sizes, clip=None):
+    model = Seq2seq(*sizes)
     opt = torch.optim.Adam(model.parameters())
-    x, y = torch.randint(0, 80, (30, 32)), torch.randint(0, 80, (30, 32))
+    x, y = torch.randint(0, 80, (time, batch)), torch.randint(0, 80, (time, batch))
 
     def step():
         opt.zero_grad()
         logits = model(x, y)
-        (F.cross_entropy(logits.view(-1, 80), y.view(-1), reduction="sum") / 32).backward()
+        (F.cross_entropy(logits.view(-1, 80), y.view(-1), reduction="sum") / batch).backward()
+        if clip:
+            nn.utils.clip_grad_value_(model.parameters(), clip)
         opt.step()
 
     return step
@@ -240,7 +242,8 @@ WORKLOADS = {
     "transformer": transformer,
     "swap-trafo": swaps_of_transformer,
     "swap-bilstm": lambda: swaps(BiLstm().eval(), lambda model, x: model(x)),
-    "seq2seq": seq2seq,
+    "seq2seq": lambda: seq2seq(30, 32, (32, 64, 64)),
+    "speller": lambda: seq2seq(40, 64, (64, 128, 64), clip=5.0),
     "step-GRU2": lambda: steps(nn.GRUCell(1, 2), 1, 2, 2),
     "step-RNN56": lambda: steps(nn.RNNCell(28, 56), 28, 56, 10),
     "step-GRU50": lambda: steps(nn.GRUCell(9, 50), 9, 50, 6),

@@ -3,7 +3,8 @@
 //! `x` is (time, batch, inputs), `W` (inputs, outputs), `b` (outputs), `y` (time, batch, outputs).
 //! Backward: `dx = dy W^T`, `dW = x^T dy`, `db = sum of the rows of dy`.
 
-use crate::autodiff::{Grads, Init, Layout, Op, Params, Rows, Span, Tape, Var, map, map_back};
+use crate::autodiff::{Grads, Init, Layout, Op, Params, Rows, Span, Tape, Var, map_back};
+use crate::layers::alike::map_steps;
 use crate::numeric::Real;
 use crate::numeric::gemm::Mat;
 
@@ -57,8 +58,7 @@ impl Dense {
         let shape = tape.shape(x);
         let y = tape.output(shape.with_dim(self.weight.cols), &[x], true);
         let mut out = tape.take(y);
-        let x_mat = Mat::new(tape.get(x), shape.rows(), shape.dim);
-        map(tape, params, self.weight, self.bias, x_mat, &mut out);
+        map_steps(tape, params, self.weight, self.bias, x, &mut out);
         tape.put(y, out);
         tape.record(y, Backward { layer: *self, x, y });
         y

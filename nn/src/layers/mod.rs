@@ -5,6 +5,7 @@
 //! what lies beyond an item's length never reaches its result.
 
 mod activation;
+mod alike;
 mod attention;
 mod conv_max;
 mod decoder;

@@ -9,6 +9,7 @@ use super::backward::Backward;
 use super::kernels::Forward;
 use super::step::LstmStep;
 use crate::autodiff::{Init, Layout, Params, Tape};
+use crate::layers::alike::{Alike, spread};
 use crate::layers::recurrent::{Gate, GateWeights, RecurrentCell, States, StepRows, Unrolled};
 use crate::layers::slices::split;
 use crate::numeric::Real;
@@ -59,12 +60,19 @@ impl RecurrentCell for Lstm {
         let (u, row) = (weights.forward(params, shape.time), shape.batch * n);
         let zero = tape.zeros(row);
         let [h0, c0] = [over.h0, over.c0].map(|v| v.map_or(&zero[..], |v| tape.get(v)));
+        let alike = Alike::of(tape, over.x);
+        // As long as all items have read the same, one of them is computed.
+        let mut shared = alike.any() && over.starts_alike(n, h0, c0);
         for (t, before) in over.steps(shape) {
+            shared &= alike.at(t);
+            let items = if shared { 1 } else { shape.batch };
             let g = &mut vg[t * 4 * row..(t + 1) * 4 * row];
             let (h_before, h_now) = split(&mut vh, before, t, row, h0);
             let (c_before, c_now) = split(&mut vc, before, t, row, c0);
+            let tanh_now = &mut vt[t * row..(t + 1) * row];
             if over.recurs(before) {
-                u.add(g, Mat::new(h_before, shape.batch, n));
+                let g = &mut g[..items * 4 * n];
+                u.add(g, Mat::new(h_before, items, n));
             }
             T::launch(Forward {
                 step: StepRows {
@@ -73,13 +81,19 @@ impl RecurrentCell for Lstm {
                     lens: &over.lens,
                 },
                 bias: weights.input.bias_in(params),
-                g,
+                g: &mut g[..items * 4 * n],
                 h_before,
                 c_before,
                 h: h_now,
                 c: c_now,
-                tanh_c: &mut vt[t * row..(t + 1) * row],
+                tanh_c: tanh_now,
             });
+            if shared {
+                spread(g, 4 * n);
+                for rows in [h_now, c_now, tanh_now] {
+                    spread(rows, n);
+                }
+            }
         }
         tape.recycle(zero);
         for (v, data) in [(h, vh), (c, vc), (tanh_c, vt), (gates, vg)] {

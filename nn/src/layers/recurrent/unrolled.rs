@@ -3,6 +3,7 @@
 use super::states::Direction;
 use crate::autodiff::{Shape, Tape, Var};
 use crate::batch::Lens;
+use crate::layers::alike::rows_equal;
 use crate::numeric::Real;
 use std::ops::Range;
 
@@ -46,6 +47,18 @@ impl Unrolled {
     /// Whether a step has a state before it that may differ from zero.
     pub(in crate::layers) fn recurs(&self, before: Option<usize>) -> bool {
         before.is_some() || self.h0.is_some()
+    }
+
+    /// Whether all items start from the same states, of `units` numbers each, and are of one length.
+    pub(in crate::layers) fn starts_alike<T: Real>(
+        &self,
+        units: usize,
+        h0: &[T],
+        c0: &[T],
+    ) -> bool {
+        self.lens.windows(2).all(|pair| pair[0] == pair[1])
+            && rows_equal(h0, units)
+            && rows_equal(c0, units)
     }
 
     /// Adds the gradients of the states before the first step.

@@ -3,7 +3,8 @@
 use super::packed_map::PackedMap;
 use super::states::Direction;
 use super::unrolled::Unrolled;
-use crate::autodiff::{Grads, Init, Layout, Params, Rows, Shape, Span, Tape, Var, map};
+use crate::autodiff::{Grads, Init, Layout, Params, Rows, Shape, Span, Tape, Var};
+use crate::layers::alike::map_steps;
 use crate::layers::dense::Dense;
 use crate::numeric::Real;
 use crate::numeric::gemm::{Into, Mat, Packed, gemm, gemm_packed};
@@ -52,9 +53,7 @@ impl GateWeights {
         x: Var,
         g: &mut [T],
     ) {
-        let shape = tape.shape(x);
-        let rows = Mat::new(tape.get(x), shape.rows(), shape.dim);
-        map(tape, params, self.input.weight, None, rows, g);
+        map_steps(tape, params, self.input.weight, None, x, g);
     }
 
     /// `U` for the forward pass over a sequence.

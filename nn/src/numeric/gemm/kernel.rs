@@ -138,8 +138,12 @@ impl<T: Real> Kernel<T> for Block<'_, '_, T> {
 
 /// `MR` rows times `NV` vectors of columns, held in registers.
 ///
+/// Several elements of the sum a turn, one after the other as ever: with one a turn, counting and addresses took
+/// a quarter of the time.
+///
 /// # Safety
-/// `a` must reach `(MR - 1) * a_row + (k - 1) * a_step`, and `b` the last vector of its last panel.
+/// `a` must reach `(MR - 1) * a_row + (k - 1) * a_step`, `b` the last vector of its last panel, and `c` the last
+/// of `cols` columns in row `MR - 1`; so must the row that the sum starts from.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "strides of three matrices")]
 unsafe fn micro<V: Lanes, const MR: usize, const NV: usize>(
@@ -157,24 +161,33 @@ unsafe fn micro<V: Lanes, const MR: usize, const NV: usize>(
 ) where
     V::T: Real,
 {
-    let per = PANEL / V::N;
     let mut acc = [[V::splat(V::T::ZERO); NV]; MR];
-    let (mut pa, mut pb) = (a.as_ptr(), b.as_ptr());
-    for _ in 0..k {
-        let mut right = [V::splat(V::T::ZERO); NV];
-        for (v, right) in right.iter_mut().enumerate() {
-            // SAFETY: within `b`, promised by the caller.
-            *right = unsafe { V::read(pb.add(v / per * b_next + v % per * V::N)) };
+    // SAFETY: promised by the caller. Strides that the compiler knows spare it the arithmetic of addresses.
+    unsafe {
+        match (a_row, a_step, b_step) {
+            _ if V::TURN == 1 => sum(
+                &mut acc,
+                a.as_ptr(),
+                a_row,
+                a_step,
+                b.as_ptr(),
+                b_step,
+                b_next,
+                k,
+            ),
+            (1, TILE, PANEL) => sum(&mut acc, a.as_ptr(), 1, TILE, b.as_ptr(), PANEL, b_next, k),
+            (_, 1, PANEL) => sum(&mut acc, a.as_ptr(), a_row, 1, b.as_ptr(), PANEL, b_next, k),
+            _ => sum(
+                &mut acc,
+                a.as_ptr(),
+                a_row,
+                a_step,
+                b.as_ptr(),
+                b_step,
+                b_next,
+                k,
+            ),
         }
-        for (r, acc) in acc.iter_mut().enumerate() {
-            // SAFETY: within `a`, promised by the caller.
-            let left = V::splat(unsafe { *pa.add(r * a_row) });
-            for (acc, right) in acc.iter_mut().zip(right) {
-                *acc = left.fma(right, *acc);
-            }
-        }
-        pa = pa.wrapping_add(a_step);
-        pb = pb.wrapping_add(b_step);
     }
     for (r, acc) in acc.iter().enumerate() {
         for (v, &sum) in acc.iter().enumerate() {
@@ -189,6 +202,64 @@ unsafe fn micro<V: Lanes, const MR: usize, const NV: usize>(
                 Start::Row(row) => V::load(&row[j..cols.min(j + V::N)]).add(sum),
             };
             sum.store(to);
+        }
+    }
+}
+
+/// The whole sum of `micro`, several elements a turn.
+///
+/// # Safety
+/// As for `micro`.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "strides of two matrices")]
+unsafe fn sum<V: Lanes, const MR: usize, const NV: usize>(
+    acc: &mut [[V; NV]; MR],
+    mut pa: *const V::T,
+    a_row: usize,
+    a_step: usize,
+    mut pb: *const V::T,
+    b_step: usize,
+    b_next: usize,
+    k: usize,
+) {
+    for _ in 0..k / V::TURN {
+        for u in 0..V::TURN {
+            let (pa, pb) = (pa.wrapping_add(u * a_step), pb.wrapping_add(u * b_step));
+            // SAFETY: within `a` and `b`, promised by the caller.
+            unsafe { step::<V, MR, NV>(acc, pa, a_row, pb, b_next) };
+        }
+        pa = pa.wrapping_add(V::TURN * a_step);
+        pb = pb.wrapping_add(V::TURN * b_step);
+    }
+    for _ in 0..k % V::TURN {
+        // SAFETY: as above.
+        unsafe { step::<V, MR, NV>(acc, pa, a_row, pb, b_next) };
+        pa = pa.wrapping_add(a_step);
+        pb = pb.wrapping_add(b_step);
+    }
+}
+
+/// One element of the sum: a column of `MR` numbers times `NV` vectors.
+///
+/// # Safety
+/// `pa` must be valid for reading at `(MR - 1) * a_row`, and `pb` for every vector.
+#[inline(always)]
+unsafe fn step<V: Lanes, const MR: usize, const NV: usize>(
+    acc: &mut [[V; NV]; MR],
+    pa: *const V::T,
+    a_row: usize,
+    pb: *const V::T,
+    b_next: usize,
+) {
+    let per = PANEL / V::N;
+    // SAFETY: promised by the caller.
+    let right: [V; NV] =
+        std::array::from_fn(|v| unsafe { V::read(pb.add(v / per * b_next + v % per * V::N)) });
+    for (r, acc) in acc.iter_mut().enumerate() {
+        // SAFETY: promised by the caller.
+        let left = V::splat(unsafe { *pa.add(r * a_row) });
+        for (acc, right) in acc.iter_mut().zip(right) {
+            *acc = left.fma(right, *acc);
         }
     }
 }

@@ -207,5 +207,5 @@ fn rows<T: Real>(
 /// Whether rows this far apart would share the few places that a first-level cache has for them, and
 /// there are enough columns to be worth a copy. Copies change no bit.
 fn collide<T>(stride: usize, columns: usize) -> bool {
-    (stride * size_of::<T>()).is_multiple_of(2048) && columns >= 4 * PANEL
+    (stride * size_of::<T>()).is_multiple_of(4096) && columns >= 4 * PANEL
 }

@@ -6,6 +6,8 @@ pub trait Lanes: Copy {
     type T: Copy;
     /// Elements in a vector.
     const N: usize;
+    /// Steps of a long loop to write out; 1 where a step is many instructions already.
+    const TURN: usize;
     /// `N` copies of `x`.
     fn splat(x: Self::T) -> Self;
     /// Reads `N` elements.

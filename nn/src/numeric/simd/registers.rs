@@ -78,6 +78,7 @@ macro_rules! arrays {
     ($t:ty) => {
         type T = $t;
         const N: usize = 8;
+        const TURN: usize = 1;
         #[inline(always)]
         fn splat(x: $t) -> Self {
             Self([x; 8])
@@ -199,6 +200,7 @@ fn first(n: usize) -> __m256i {
 impl Lanes for F32x8 {
     type T = f32;
     const N: usize = 8;
+    const TURN: usize = 4;
     #[inline(always)]
     fn load(s: &[f32]) -> Self {
         if s.len() >= 8 {
@@ -263,6 +265,7 @@ impl Lanes for F32x8 {
 impl Lanes for F32x16 {
     type T = f32;
     const N: usize = 16;
+    const TURN: usize = 4;
     partial!(f32, 16);
     registers!(
         add = _mm512_add_ps,
