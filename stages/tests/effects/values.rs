@@ -273,10 +273,12 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
             under(int(1), with)
         }
         (_, "dev_checks") => {
-            let with = match kind {
+            let mut with = match kind {
                 "train" => vec![("epochs", int(12)), ("learning_rate", float(0.2))],
                 _ => vec![("epochs", int(5)), ("learning_rate", float(0.5))],
             };
+            // The best of all checks may be at the end of an epoch: how soon patience ends then differs.
+            with.push(("patience", int(1)));
             under(int(3), with)
         }
         (_, "keep") => wild("last"),
