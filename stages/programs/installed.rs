@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 use store::{Digest, Installed, Package};
 
 use super::environment::Problem;
-use super::lock;
+use super::lock::{self, normal};
 use super::program::{Search, search_path};
 use crate::Failure;
 use crate::contract::program::ProgramSpec;
@@ -260,19 +260,6 @@ fn without_compiled(record: &str) -> String {
     let mut lines: Vec<&str> = record.lines().filter(told).collect();
     lines.sort_unstable();
     lines.join("\n")
-}
-
-/// A distribution's name as all tools write it: lower case, with single `-`.
-pub fn normal(name: &str) -> String {
-    let mut plain = String::with_capacity(name.len());
-    for c in name.chars() {
-        match c {
-            '-' | '_' | '.' if plain.ends_with('-') => {}
-            '-' | '_' | '.' => plain.push('-'),
-            c => plain.push(c.to_ascii_lowercase()),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]

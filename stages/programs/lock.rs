@@ -10,7 +10,6 @@ use std::path::Path;
 use store::{Digest, Package};
 
 use super::environment::Problem;
-use super::installed::normal;
 
 /// What a lock file pins.
 #[derive(Debug, Default)]
@@ -218,6 +217,19 @@ fn exported(entry: &str) -> Option<(&str, &str)> {
     let mut parts = entry.split('=');
     let (name, version, _build) = (parts.next()?, parts.next()?, parts.next()?);
     (!version.is_empty()).then_some((name.trim(), version))
+}
+
+/// A distribution's name as all tools write it: lower case, with single `-`.
+pub fn normal(name: &str) -> String {
+    let mut plain = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '-' | '_' | '.' if plain.ends_with('-') => {}
+            '-' | '_' | '.' => plain.push('-'),
+            c => plain.push(c.to_ascii_lowercase()),
+        }
+    }
+    plain
 }
 
 #[cfg(test)]
