@@ -136,6 +136,7 @@ pub fn resolve(
             .filter(|(_, file)| file.executable)
             .map(|(name, _)| name.clone())
             .collect(),
+        installed: planned.installed.as_ref().clone(),
         inputs: digests,
     };
     Ok(Resolved {

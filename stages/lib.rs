@@ -32,6 +32,7 @@ pub use contract::expected::{
 };
 pub use contract::failure::{Failure, ParamError};
 pub use contract::follow::{Follow, Takes};
+pub use contract::program::ProgramSpec;
 pub use contract::replayed::{Disagreement, Replayed};
 pub use contract::role::Role;
 pub use contract::stage::Stage;

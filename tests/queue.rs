@@ -293,7 +293,7 @@ fn a_queue_that_is_described_wrongly_is_refused_before_anything_runs() {
     assert!(
         printed
             .stderr
-            .contains("nothing limits or reserves them here"),
+            .contains("nothing limits or reserves them here, which"),
         "{}",
         printed.stderr
     );

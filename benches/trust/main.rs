@@ -141,6 +141,7 @@ fn finished(run: RunId, n: i64, staged: store::Staged) -> Finished {
         seed: None,
         files: Default::default(),
         executable: Default::default(),
+        installed: Default::default(),
         inputs: Default::default(),
     };
     Finished {

@@ -53,6 +53,7 @@ mod run_selection;
 mod runs;
 mod safetensors;
 mod schema;
+mod secrets;
 mod serve;
 mod show;
 mod sparkline;

@@ -91,7 +91,7 @@ pub fn predict(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let texts = texts(arguments)?;
     let place = stages::Place {
         pipeline: Some(pipeline.dir.clone()),
-        scratch: None,
+        ..stages::Place::default()
     };
     let model = StoredModel {
         weights: &weights,

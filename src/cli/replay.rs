@@ -114,13 +114,17 @@ fn one(
         outputs.insert(output.name.clone(), store.read(&output.digest)?);
     }
     let home = DataHome::nowhere();
+    let place = stages::Place {
+        pipeline: Some(job.folder.clone()),
+        ..stages::Place::default()
+    };
     let task = Task {
         inputs: inputs::load_all(&job, store).map_err(&failed)?,
         params: &job.params,
         seed: job.seed.unwrap_or(0),
         files: Default::default(),
         data: &home,
-        place: &stages::Place::default(),
+        place: &place,
         watch: &Silent,
     };
     let exact = environment::computes_like(&execution.environment);

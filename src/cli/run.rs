@@ -16,6 +16,7 @@ use super::locked;
 use super::places::Places;
 use super::queue::ExecutorOptions;
 use super::remote::RemoteOptions;
+use super::secrets;
 use super::stop::{checkpoint_requests, stop_flag};
 use crate::engine::checkpoint::CheckpointTimes;
 use crate::engine::progress::{Bars, Event, Json, Lines, Quiet, Reporter, Tally};
@@ -82,6 +83,10 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let remote = arguments.remote.open(global)?;
 
     let store = Store::open_with(&global.store_path(), arguments.db.as_deref())?;
+    // What other machines have, they know.
+    if queue.is_none() && remote.is_none() {
+        secrets::check(&plan, &wanted, &store)?;
+    }
     let file = global.file.file_name().unwrap_or_default();
     let environment = Arc::new(environment.join().expect("looking does not panic"));
     let run = store.begin_run(&NewRun {
@@ -229,8 +234,8 @@ fn note_unlimited(plan: &Plan<'_>, wanted: &[bool], reporter: &dyn Reporter) {
     if let Some(n) = unlimited {
         let label = &plan.instances[n].label;
         let note = format!(
-            "`time` and `gpus` in `resources` of `{label}` are for `--executor slurm` and `command`: \
-             nothing limits or reserves them here"
+            "`time` and `gpus` in `resources` of `{label}`: nothing limits or reserves them here, which \
+             `--executor slurm` and `command` do"
         );
         reporter.event(Event::Note(&note));
     }

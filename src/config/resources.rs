@@ -19,7 +19,7 @@ pub struct Resources {
     pub memory: u64,
     /// Seconds after which a queue may end it; 0 if nothing is said of it. For queues only.
     pub time: u64,
-    /// Graphics processors. For queues only.
+    /// Graphics processors: reserved by queues, open to its program anywhere.
     pub gpus: usize,
 }
 

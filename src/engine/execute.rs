@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use arrow::record_batch::RecordBatch;
 use serde::{Deserialize, Serialize};
+use stages::programs::installed;
 use stages::{DataHome, Failure, Place, SourceFile, Stage, Task};
 use store::{Digest, Environment, RawFile, Staged, Store, Work};
 
@@ -18,6 +19,7 @@ use super::job::Job;
 use super::observer::Observer;
 use super::panics;
 use crate::environment;
+use crate::plan::runs_on;
 
 /// What happened.
 pub struct ExecutionReport {
@@ -170,6 +172,7 @@ fn attempt(
     for (port, input) in &job.inputs {
         inputs.insert(port.clone(), load(input, context.inputs, at_hand)?);
     }
+    check_installed(kind, job)?;
     let files = job.files.iter();
     let task = Task {
         inputs,
@@ -189,6 +192,10 @@ fn attempt(
         place: &Place {
             pipeline: Some(job.folder.clone()),
             scratch: context.outputs.scratch_path().ok(),
+            devices: match job.gpus {
+                0 => Vec::new(),
+                _ => stages::programs::graphics_devices(),
+            },
         },
         watch,
     };
@@ -198,6 +205,7 @@ fn attempt(
         Failure::new(format!("the kind `{kind}` panicked: {message}"))
             .help("this is a bug in the kind, not in the pipeline")
     })??;
+    check_installed(kind, job)?;
     let mut outputs = Vec::with_capacity(job.outputs.len());
     for name in job.outputs.iter() {
         let table = made.remove(name).ok_or_else(|| {
@@ -211,6 +219,16 @@ fn attempt(
         outputs.push((staged, table));
     }
     Ok(outputs)
+}
+
+/// What a program runs on must be what the key says: now, and after the program has run.
+fn check_installed(kind: &dyn Stage, job: &Job) -> Result<(), Failure> {
+    let Some(program) = kind.program(&job.params) else {
+        return Ok(());
+    };
+    let now = runs_on(&program, &job.files);
+    let now = now.map_err(|problem| Failure::new(problem.message).help(problem.help))?;
+    installed::check(&job.installed, &now)
 }
 
 #[cfg(test)]
@@ -268,6 +286,8 @@ mod tests {
             params: Params::new(),
             seed: Some(seed),
             files: Default::default(),
+            installed: Default::default(),
+            gpus: 0,
             folder: Default::default(),
             inputs: BTreeMap::new(),
             outputs: vec!["rows".to_owned()],

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use store::{Digest, Params, Value};
+use store::{Digest, Installed, Params, Value};
 
 use crate::plan::{Files, Plan, Source};
 use crate::resolve::{Chosen, Resolved};
@@ -28,6 +28,10 @@ pub struct Job {
     pub seed: Option<u64>,
     /// Declared files.
     pub files: Files,
+    /// What its program runs on: where it is executed, it must be the same.
+    pub installed: Installed,
+    /// Graphics processors that its program may use.
+    pub gpus: usize,
     /// The pipeline's folder.
     pub folder: PathBuf,
     /// What each port receives.
@@ -65,7 +69,7 @@ pub struct JobPart {
 
 impl Job {
     /// The tag of this version of the record.
-    pub const RECORD: &str = "job/3";
+    pub const RECORD: &str = "job/4";
 
     /// The contents of all tables that it reads.
     pub fn digests(&self) -> Vec<Digest> {
@@ -117,6 +121,8 @@ impl Job {
             params: instance.params.as_ref().clone(),
             seed: instance.seed,
             files: instance.files.as_ref().clone(),
+            installed: instance.installed.as_ref().clone(),
+            gpus: plan.decl(n).resources.gpus,
             folder: plan.pipeline.dir.clone(),
             inputs: inputs.collect(),
             outputs: instance.outputs.as_ref().clone(),
@@ -158,6 +164,11 @@ mod tests {
             params: params.map(|(name, value)| (name.to_owned(), value)).into(),
             seed: Some(u64::MAX),
             files: [("plot.py".to_owned(), file)].into(),
+            installed: Installed {
+                programs: [("python3".to_owned(), Digest::of(b"python"))].into(),
+                packages: Default::default(),
+            },
+            gpus: 1,
             folder: PathBuf::from("/a folder"),
             inputs: [
                 ("t".to_owned(), JobInput::Table(Digest::of(b"table"))),

@@ -89,6 +89,13 @@ pub fn differences(
             now: new.seed.map(|seed| seed.to_string()),
         });
     }
+    for change in old.installed.changes(&new.installed) {
+        found.push(Difference {
+            field: change.name,
+            was: change.was,
+            now: change.now,
+        });
+    }
     compare("files ", &old.files, &new.files, short, &mut found);
     let run = |key: &StageKey| {
         let names = key.executable.iter();

@@ -8,9 +8,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
-use stages::programs::environment;
-use stages::{Stage, Type};
-use store::{Digest, Params};
+use stages::programs::{environment, installed};
+use stages::{ProgramSpec, Stage, Type};
+use store::{Digest, Installed, Params};
 
 /// Files by the name that the stage sees. The name of an environment ends with `/`, which the name
 /// of a file never does.
@@ -28,12 +28,26 @@ pub struct DeclaredFile {
     pub executable: bool,
 }
 
-/// Hashes files once, however many stages declare them.
+/// What a stage's parameters name that lies outside the pipeline file.
+#[derive(Clone, Default)]
+pub struct Declared {
+    /// Declared files and environments.
+    pub files: Arc<Files>,
+    /// What its program runs on.
+    pub installed: Arc<Installed>,
+}
+
+/// Hashes files once, however many stages declare them, and looks once at what a program runs on: both are as they were
+/// when the plan was made. Executions look again.
 #[derive(Debug, Default)]
 pub struct Hasher {
     digests: Mutex<HashMap<PathBuf, Digest>>,
-    none: Arc<Files>,
+    installed: Mutex<HashMap<Asked, Arc<Installed>>>,
+    none: (Arc<Files>, Arc<Installed>),
 }
+
+/// What decides what a program runs on: how it is started, its own file if it is one of the stage's, and environments.
+type Asked = (ProgramSpec, Vec<PathBuf>);
 
 /// A declared file that cannot be used.
 pub struct Unusable {
@@ -53,6 +67,14 @@ impl Unusable {
             help: "declared files are named relative to the pipeline file".to_owned(),
         }
     }
+}
+
+/// What a program with these files runs on, as it is now.
+pub fn runs_on(program: &ProgramSpec, files: &Files) -> Result<Installed, environment::Problem> {
+    let files = files
+        .iter()
+        .map(|(name, file)| (name.as_str(), file.path.as_path()));
+    installed::find(program, files)
 }
 
 /// Whether a name leads to nothing but the pipeline's folder and below.
@@ -87,13 +109,13 @@ fn unusable(problem: environment::Problem) -> Unusable {
 }
 
 impl Hasher {
-    /// The files that a stage's parameters declare.
+    /// What a stage's parameters declare.
     pub fn declared(
         &self,
         dir: &Path,
         kind: &dyn Stage,
         params: &Params,
-    ) -> Result<Arc<Files>, Unusable> {
+    ) -> Result<Declared, Unusable> {
         let mut files = Files::new();
         // Files of this type are copied to the stage's folder, and "may be run" goes with them.
         let copied = |param: &str| {
@@ -107,16 +129,63 @@ impl Hasher {
             self.add(dir, name, copied(param), &mut files)
                 .map_err(|message| Unusable::file(param, message))?;
         }
+        let program = kind.program(params);
+        let lock = program.as_ref().and_then(|program| program.lock.as_deref());
+        if let Some(lock) = lock {
+            self.add(dir, lock, false, &mut files)
+                .map_err(|message| Unusable::file("lock", message))?;
+        }
         let environments = kind.environments(params);
         if let Some((param, _)) = environments.first() {
             let names: Vec<&str> = environments.iter().map(|(_, name)| *name).collect();
-            self.add_environments(dir, &names, &mut files)
+            self.add_environments(dir, &names, lock.is_some(), &mut files)
                 .map_err(|unusable| Unusable { param, ..unusable })?;
         }
-        match files.is_empty() {
-            true => Ok(self.none.clone()),
-            false => Ok(Arc::new(files)),
+        let installed = match program {
+            Some(program) => self.installed(program, &files)?,
+            None => self.none.1.clone(),
+        };
+        let files = match files.is_empty() {
+            true => self.none.0.clone(),
+            false => Arc::new(files),
+        };
+        Ok(Declared { files, installed })
+    }
+
+    /// What a program runs on.
+    fn installed(&self, program: ProgramSpec, files: &Files) -> Result<Arc<Installed>, Unusable> {
+        let first = program.run.first().map(String::as_str).unwrap_or_default();
+        let first = first.strip_prefix("./").unwrap_or(first);
+        let decides = |name: &str| {
+            name == first || name.ends_with('/') || Some(name) == program.lock.as_deref()
+        };
+        let paths = files.iter().filter(|(name, _)| decides(name));
+        let paths = paths.map(|(_, file)| file.path.clone()).collect();
+        // Arguments are for the program alone.
+        let run = program.run.iter().take(1).cloned().collect();
+        let asked: Asked = (ProgramSpec { run, ..program }, paths);
+        let known = self
+            .installed
+            .lock()
+            .expect("nobody panics")
+            .get(&asked)
+            .cloned();
+        if let Some(known) = known {
+            return Ok(known);
         }
+        let found = runs_on(&asked.0, files).map_err(|problem| Unusable {
+            param: if asked.0.lock.is_some() {
+                "lock"
+            } else {
+                "run"
+            },
+            message: problem.message,
+            help: problem.help,
+        })?;
+        let found = Arc::new(found);
+        let mut installed = self.installed.lock().expect("nobody panics");
+        installed.insert(asked, found.clone());
+        Ok(found)
     }
 
     /// Adds a file, or every file below a folder.
@@ -181,18 +250,21 @@ impl Hasher {
         &self,
         dir: &Path,
         names: &[&str],
+        locked: bool,
         files: &mut Files,
     ) -> Result<(), Unusable> {
         for found in environment::find(dir, names).map_err(unusable)? {
             let known = |digests: &HashMap<PathBuf, Digest>| digests.get(&found.path).copied();
             let known = known(&self.digests.lock().expect("nobody panics"));
             let digest = match known {
+                _ if locked => environment::locked(),
                 Some(digest) => digest,
                 None => environment::digest(&found.path).map_err(unusable)?,
             };
-            let mut digests = self.digests.lock().expect("nobody panics");
-            digests.insert(found.path.clone(), digest);
-            drop(digests);
+            if !locked {
+                let mut digests = self.digests.lock().expect("nobody panics");
+                digests.insert(found.path.clone(), digest);
+            }
             let file = DeclaredFile {
                 path: found.path,
                 digest,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use stages::Code;
-use store::Params;
+use store::{Installed, Params};
 
 use super::files::Files;
 use crate::config::{Best, Pipeline, StageDecl};
@@ -50,6 +50,8 @@ pub struct Instance {
     pub seed: Option<u64>,
     /// Declared files.
     pub files: Arc<Files>,
+    /// What its program runs on, if it starts one.
+    pub installed: Arc<Installed>,
     /// The code that decides its result.
     pub code: Code,
     /// What each port reads.

@@ -19,7 +19,7 @@ use crate::diagnostic::Diagnostic;
 
 #[cfg(test)]
 pub use files::DeclaredFile;
-pub use files::Files;
+pub use files::{Files, runs_on};
 pub use instance::{Feed, Plan, Pointer, Source, Wire};
 pub use reach::{ends, reach};
 

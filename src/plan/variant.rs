@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stages::{Inputs, Ports};
 use store::{Params, Value};
 
-use super::files::{Files, Hasher};
+use super::files::{Declared, Hasher};
 use crate::config::{
     Bindings, Effective, Input, Pipeline, Reference, StageDecl, check_params, fill, reference,
 };
@@ -18,8 +18,8 @@ pub struct Variant {
     pub params: Arc<Params>,
     /// The seed, if it draws random numbers.
     pub seed: Option<u64>,
-    /// Declared files.
-    pub files: Arc<Files>,
+    /// Declared files, and what its program runs on.
+    pub declared: Declared,
     /// What it reads and makes.
     pub ports: Ports,
     /// The names of its outputs.
@@ -57,7 +57,7 @@ pub fn variant(
         true => Params::new(),
         false => check_params(decl.kind, &written.params, &bindings, decl.span)?,
     };
-    let files = hasher
+    let declared = hasher
         .declared(&pipeline.dir, decl.kind, &params)
         .map_err(|unusable| {
             let entry = written.params.iter().find(|e| e.key == unusable.param);
@@ -81,7 +81,7 @@ pub fn variant(
         seed: seed(pipeline, decl, &written, &params, &bindings)
             .map_err(|problem| vec![problem])?,
         params: Arc::new(params),
-        files,
+        declared,
         outputs: Arc::new(ports.outputs.iter().map(|port| port.name.clone()).collect()),
         ports,
         inputs,

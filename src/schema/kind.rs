@@ -243,7 +243,7 @@ pub fn resources() -> Value {
             "cpus": { "description": "Places among the stages that run at once.", "type": "integer", "minimum": 1 },
             "memory": string("Memory, such as 16GB: it does not start beside others that leave less."),
             "time": string("The time limit of its job in a queue, such as 2h."),
-            "gpus": { "description": "Graphics processors of its job in a queue.", "type": "integer", "minimum": 0 },
+            "gpus": { "description": "Graphics processors of its job in a queue; more than 0 opens their devices to its program.", "type": "integer", "minimum": 0 },
         },
     })
 }

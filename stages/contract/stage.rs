@@ -7,6 +7,7 @@ use super::determinism::Determinism;
 use super::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
 use super::failure::{Failure, ParamError};
 use super::follow::Follow;
+use super::program::ProgramSpec;
 use super::replayed::Replayed;
 use super::role::Role;
 use super::task::{Outputs, Task};
@@ -116,6 +117,13 @@ pub trait Stage: Sync {
     fn environments<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
         let _ = params;
         Vec::new()
+    }
+
+    /// The program that these parameters start: what it runs on enters the key, see
+    /// [`crate::programs::installed`].
+    fn program(&self, params: &Params) -> Option<ProgramSpec> {
+        let _ = params;
+        None
     }
 
     /// The parameters that only say when to give up: a result that was made within a limit is the

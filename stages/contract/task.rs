@@ -38,6 +38,8 @@ pub struct Place {
     /// A path for a temporary folder that nobody else uses, and that is removed with its owner;
     /// without one, the system's folder for temporary files is used.
     pub scratch: Option<PathBuf>,
+    /// Devices that programs may use beside those that any program may: graphics processors.
+    pub devices: Vec<PathBuf>,
 }
 
 /// A declared file: where it is now, and what its contents were when the key was made.

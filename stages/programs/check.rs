@@ -5,6 +5,7 @@ use std::path::{Component, Path};
 
 use store::{Params, Value};
 
+use super::lock;
 use super::params::texts;
 use crate::ParamError;
 
@@ -51,6 +52,13 @@ pub fn program(params: &Params) -> Result<(), ParamError> {
             ));
         }
     }
+    secrets(params)?;
+    if let Some(lock) = params.get("lock").and_then(Value::as_text) {
+        if !stays_inside(lock) || !lock::is_known(lock) {
+            let message = format!("`{lock}` is not a lock file that can be read");
+            return Err(error("lock", message, &lock::help()));
+        }
+    }
     if texts(params, "environment")
         .iter()
         .any(|name| name.trim_end_matches('/').is_empty() || name.contains('\0'))
@@ -89,6 +97,33 @@ pub fn program(params: &Params) -> Result<(), ParamError> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Refuses secrets under names that have a meaning, or a value in the pipeline file.
+fn secrets(params: &Params) -> Result<(), ParamError> {
+    let env = params.get("env").and_then(Value::as_table);
+    for name in texts(params, "secret_env") {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let message = match name.as_str() {
+            _ if env.is_some_and(|env| env.contains_key(&name)) => {
+                format!("`{name}` is in `env` and in `secret_env`")
+            }
+            "" => "a variable has no name".to_owned(),
+            name if !name.chars().all(plain) => {
+                format!("`{name}` cannot be an environment variable")
+            }
+            "PATH" | "HOME" | "TMPDIR" | "LANG" => {
+                format!("`{name}` is set for every program, and is no secret")
+            }
+            name if name.starts_with("ABLATE_") || name.starts_with("PYTHON") => {
+                format!("`{name}` is set for every program, or decides what it computes")
+            }
+            _ => continue,
+        };
+        let help = "name variables of your own environment: secret_env = [\"HF_TOKEN\"]";
+        return Err(error("secret_env", message, help));
+    }
+    Ok(())
 }
 
 /// Whether a name is a plain word, safe as a file name: `[A-Za-z_][A-Za-z0-9_-]*`.

@@ -49,7 +49,7 @@ impl Rules {
         read.extend(program.iter().cloned());
         read.extend(sandbox.environments.values().cloned());
         let mut write: Vec<PathBuf> = system::DEVICES.iter().map(PathBuf::from).collect();
-        write.extend(sandbox.own.iter().cloned());
+        write.extend(sandbox.own.iter().chain(&sandbox.devices).cloned());
         Rules {
             read,
             write,

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
+use super::secrets::Secrets;
 use crate::Failure;
 
 /// How much is kept of the beginning, and again of the end.
@@ -15,19 +16,26 @@ const TAIL: usize = 20;
 pub struct Log(String);
 
 impl Log {
-    /// Reads a log file: all of it, or its beginning and end and how much was cut between.
-    pub fn read(mut file: &File) -> Result<Log, Failure> {
+    /// Reads a log file: all of it, or its beginning and end and how much was cut between. Secrets are masked, also
+    /// where the cut goes through one.
+    pub fn read(mut file: &File, secrets: &Secrets) -> Result<Log, Failure> {
         let failed =
             |e: std::io::Error| Failure::new(format!("cannot read the program's log: {e}"));
         let length = file.metadata().map_err(failed)?.len();
+        let around = secrets.longest() as u64;
         let mut part = |from: u64, length: u64| -> Result<String, Failure> {
             let mut bytes = Vec::new();
-            file.seek(SeekFrom::Start(from)).map_err(failed)?;
+            // As much before and behind as a secret may reach over.
+            let start = from.saturating_sub(around);
+            file.seek(SeekFrom::Start(start)).map_err(failed)?;
             file.by_ref()
-                .take(length)
+                .take((from - start) + length + around)
                 .read_to_end(&mut bytes)
                 .map_err(failed)?;
-            Ok(String::from_utf8_lossy(&bytes).into_owned())
+            let first = (from - start) as usize;
+            let last = (first + length as usize).min(bytes.len());
+            let kept = secrets.masked(&bytes, first.min(last)..last);
+            Ok(String::from_utf8_lossy(&kept).into_owned())
         };
         if length <= 2 * HALF {
             return Ok(Log(part(0, length)?));
@@ -64,7 +72,32 @@ mod tests {
     fn log(bytes: &[u8]) -> Log {
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, bytes).unwrap();
-        Log::read(&file).unwrap()
+        Log::read(&file, &Secrets::default()).unwrap()
+    }
+
+    #[test]
+    fn secrets_are_masked_on_both_sides_of_the_cut() {
+        let secret = "swordfish";
+        for shift in 0..=secret.len() {
+            let half = HALF as usize;
+            let start = "a".repeat(half - shift);
+            let end = "b".repeat(half - (secret.len() - shift));
+            let all = format!("{start}{secret}{}{secret}{end}", "x".repeat(1_000));
+            let mut file = tempfile::tempfile().unwrap();
+            std::io::Write::write_all(&mut file, all.as_bytes()).unwrap();
+            let log = Log::read(&file, &Secrets::of_value("TOKEN", secret))
+                .unwrap()
+                .0;
+            let (head, rest) = log.split_once("\n[").unwrap();
+            let tail = rest.split_once("]\n").unwrap().1;
+            let left = |part: &str| part.trim_matches(['a', 'b']).to_owned();
+            assert_eq!(left(head), if shift == 0 { "" } else { "***" }, "{shift}");
+            assert_eq!(
+                left(tail),
+                if shift == secret.len() { "" } else { "***" },
+                "{shift}"
+            );
+        }
     }
 
     #[test]

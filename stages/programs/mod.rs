@@ -1,6 +1,7 @@
 //! Programs that stages start: each in its own empty folder, with a clean environment and nothing but what its stage
 //! declares. [`sandbox`] lays that out, [`confine`] keeps it to that, [`child`] runs it to its end, [`serving`] asks it
-//! again and again, [`log`] keeps what it printed. Knows no kind by name.
+//! again and again, [`log`] keeps what it printed. [`environment`] and [`installed`] say what it runs on, for the key.
+//! Knows no kind by name.
 
 mod cgroup;
 pub(crate) mod check;
@@ -8,10 +9,13 @@ pub(crate) mod child;
 pub(crate) mod confine;
 mod enter;
 pub mod environment;
+pub mod installed;
+mod lock;
 pub(crate) mod log;
 pub(crate) mod params;
 pub(crate) mod program;
 pub(crate) mod sandbox;
+pub mod secrets;
 pub(crate) mod serving;
 mod stray;
 mod system;
@@ -19,3 +23,4 @@ mod system;
 pub use child::kill_all;
 pub use confine::disable_sandbox;
 pub use serving::stop_asking;
+pub use system::graphics_devices;

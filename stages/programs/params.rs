@@ -6,6 +6,7 @@ use std::time::Duration;
 use store::{Params, Value};
 
 use crate::contract::description::{Param, Presence, Type};
+use crate::contract::program::ProgramSpec;
 
 /// See its help.
 pub const RUN: Param = Param {
@@ -44,6 +45,24 @@ pub const ENVIRONMENT: Param = Param {
 };
 
 /// See its help.
+pub const LOCK: Param = Param {
+    name: "lock",
+    ty: Type::Text,
+    presence: Presence::Optional,
+    help: "A uv.lock, requirements.txt, environment.yml or renv.lock that stands for the contents of environments in the key.",
+    ..Param::PLAIN
+};
+
+/// See its help.
+pub const SECRET_ENV: Param = Param {
+    name: "secret_env",
+    ty: Type::Texts,
+    presence: Presence::Default(|| Value::List(Vec::new())),
+    help: "Your own environment variables that are passed on, such as HF_TOKEN; masked in logs, stored nowhere.",
+    ..Param::PLAIN
+};
+
+/// See its help.
 pub const NETWORK: Param = Param {
     name: "network",
     ty: Type::Bool,
@@ -78,6 +97,24 @@ pub const TIMEOUT: Param = Param {
     help: "Seconds after which the program is stopped and the stage fails. Not in the key.",
     ..Param::PLAIN
 };
+
+/// Those that say what a program may take or use, and that decide no result.
+pub const LIMITS: &[&str] = &["memory", "processes", "secret_env", "timeout"];
+
+/// The program that checked parameters start; none if they name none.
+pub fn program(params: &Params) -> Option<ProgramSpec> {
+    let run = texts(params, "run");
+    let env = params.get("env").and_then(Value::as_table);
+    let path = env.and_then(|env| env.get("PATH")).and_then(Value::as_text);
+    let lock = params.get("lock").and_then(Value::as_text);
+    let program = ProgramSpec {
+        run,
+        lock: lock.map(str::to_owned),
+        path: path.map(str::to_owned),
+        secrets: texts(params, "secret_env"),
+    };
+    (!program.run.is_empty()).then_some(program)
+}
 
 /// A list of strings among the checked parameters; empty if it is absent.
 pub fn texts(params: &Params, name: &str) -> Vec<String> {

@@ -1,6 +1,8 @@
 //! Which file a stage's program is, and which other files start it: links are followed, and so is
 //! the first line of a script. These files are open to it, and not the folders that they are in.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -28,45 +30,99 @@ const DEEPEST: usize = 5;
 /// report; one that is there and would run without what belongs to it is refused.
 pub fn find(sandbox: &Sandbox, argument: &str) -> Result<Program, Failure> {
     let mut program = Program::default();
-    let Some(first) = locate(sandbox, argument) else {
+    let path = sandbox.env.get("PATH").cloned().unwrap_or_default();
+    let in_work = |name: &Path| {
+        // An absolute path stays what it is.
+        let path = sandbox.work.join(name);
+        path.is_file().then_some(path)
+    };
+    let search = Search {
+        path,
+        environments: &sandbox.environments,
+        own: &in_work,
+    };
+    let chain = search.chain(argument);
+    let Some(first) = chain.first() else {
         return Ok(program);
     };
     if argument.contains('/') && !argument.starts_with('/') && !first.starts_with(&sandbox.work) {
         program.path = Some(first.clone());
     }
-    let mut next = Some(first);
-    for _ in 0..DEEPEST {
-        let Some(path) = next.take() else { break };
+    for path in chain {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
         if !(is_open(sandbox, &path) && is_open(sandbox, &real)) {
             refuse(sandbox, argument, &path, &real)?;
             let folder = real.parent().map(installed);
             program.installed = program.installed.or(folder);
         }
-        next = interpreter(&real).and_then(|words| starter(sandbox, &words));
         program.files.push(real);
     }
     Ok(program)
 }
 
-/// Where a program is: in the folders of PATH, in an environment, or where its path says.
-fn locate(sandbox: &Sandbox, argument: &str) -> Option<PathBuf> {
-    if argument.contains('/') {
-        let declared = sandbox.environments.iter().find_map(|(name, path)| {
-            let argument = argument.strip_prefix("./").unwrap_or(argument);
-            let rest = argument.strip_prefix(name.as_str())?.strip_prefix('/')?;
-            Some(path.join(rest))
-        });
-        // An absolute path stays what it is.
-        let path = declared.unwrap_or_else(|| sandbox.work.join(argument));
-        return path.is_file().then_some(path);
+/// Where programs are looked for.
+pub struct Search<'a> {
+    /// The folders of PATH.
+    pub path: OsString,
+    /// Folders that are open to the program, by the names that the pipeline gives them.
+    pub environments: &'a BTreeMap<String, PathBuf>,
+    /// A file by its path in the program's folder; an absolute path stays what it is.
+    pub own: &'a dyn Fn(&Path) -> Option<PathBuf>,
+}
+
+impl Search<'_> {
+    /// The files that start a program, links not followed: itself, and for a script what its first line names.
+    pub fn chain(&self, argument: &str) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        let mut next = self.locate(argument);
+        for _ in 0..DEEPEST {
+            let Some(path) = next.take() else { break };
+            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+            next = interpreter(&real).and_then(|words| self.starter(&words));
+            files.push(path);
+        }
+        files
     }
-    let path = sandbox.env.get("PATH").cloned().unwrap_or_default();
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let mut files = folders
-        .iter()
-        .map(|folder| sandbox.work.join(folder).join(argument));
-    files.find(|file| may_run(file))
+
+    /// Where a program is: in the folders of PATH, in an environment, or where its path says.
+    fn locate(&self, argument: &str) -> Option<PathBuf> {
+        if argument.contains('/') {
+            let declared = self.environments.iter().find_map(|(name, path)| {
+                let argument = argument.strip_prefix("./").unwrap_or(argument);
+                let rest = argument.strip_prefix(name.as_str())?.strip_prefix('/')?;
+                Some(path.join(rest))
+            });
+            return match declared {
+                Some(path) => path.is_file().then_some(path),
+                None => (self.own)(Path::new(argument)),
+            };
+        }
+        let folders: Vec<PathBuf> = std::env::split_paths(&self.path).collect();
+        let files = folders
+            .iter()
+            .filter_map(|folder| (self.own)(&folder.join(argument)));
+        { files }.find(|file| may_run(file))
+    }
+
+    /// The file that a script's first line starts: `env` looks for its argument in PATH.
+    fn starter(&self, words: &[String]) -> Option<PathBuf> {
+        let program = Path::new(&words[0]);
+        if program.file_name().is_some_and(|name| name == "env") {
+            let named = |word: &&String| !word.starts_with('-') && !word.contains('=');
+            return self.locate(words[1..].iter().find(named)?);
+        }
+        program.is_file().then(|| program.to_owned())
+    }
+}
+
+/// The folders of PATH: the environments' first, as if they were activated.
+pub fn search_path<'a>(environments: impl Iterator<Item = &'a PathBuf>) -> OsString {
+    let inherited = std::env::var_os("PATH").unwrap_or_default();
+    let own = environments.map(|folder| folder.join("bin"));
+    let own = own.filter(|folder| folder.is_dir());
+    let all = own.chain(std::env::split_paths(&inherited));
+    // A folder with a colon in its name cannot be in a PATH.
+    std::env::join_paths(all).unwrap_or(inherited)
 }
 
 fn may_run(file: &Path) -> bool {
@@ -133,14 +189,4 @@ fn interpreter(script: &Path) -> Option<Vec<String>> {
     let line = String::from_utf8_lossy(line);
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     (!words.is_empty()).then_some(words)
-}
-
-/// The file that a script's first line starts: `env` looks for its argument in PATH.
-fn starter(sandbox: &Sandbox, words: &[String]) -> Option<PathBuf> {
-    let program = Path::new(&words[0]);
-    if program.file_name().is_some_and(|name| name == "env") {
-        let named = |word: &&String| !word.starts_with('-') && !word.contains('=');
-        return locate(sandbox, words[1..].iter().find(named)?);
-    }
-    program.is_file().then(|| program.to_owned())
 }

@@ -12,6 +12,9 @@ use store::{Digest, Value};
 
 use super::check::{is_name, stays_inside};
 use super::environment;
+use super::program::search_path;
+use super::secrets::Secrets;
+use super::system;
 use crate::{Failure, SourceFile, Task};
 
 /// A fresh folder with `work/`, `in/`, `out/`, `home/`, `tmp/` and `status/`.
@@ -33,6 +36,10 @@ pub struct Sandbox {
     pub env: BTreeMap<String, OsString>,
     /// Folders that it may read, by the names that the pipeline gives them.
     pub environments: BTreeMap<String, PathBuf>,
+    /// Devices that it may use beside those that any program may.
+    pub devices: Vec<PathBuf>,
+    /// What must not be kept of what it prints.
+    pub secrets: Secrets,
     /// The pipeline's folder, which is closed to it.
     pub pipeline: Option<PathBuf>,
     /// What it may use.
@@ -101,6 +108,7 @@ impl Drop for Folder {
 
 impl Sandbox {
     pub fn new(task: &Task<'_>) -> Result<Sandbox, Failure> {
+        let secrets = Secrets::of(task.params)?;
         let folder = Folder::new(task)?;
         // A relative path would mean something else in the program's folder.
         let root = fs::canonicalize(&folder.0).map_err(|e| failed("find", &folder.0, &e))?;
@@ -158,7 +166,21 @@ impl Sandbox {
         for (name, value) in declared.into_iter().flatten() {
             env.insert(name.clone(), value.as_text().unwrap_or_default().into());
         }
+        for (name, value) in secrets.variables() {
+            env.insert(name.to_owned(), value.into());
+        }
+        let devices = task.place.devices.clone();
+        for name in system::GRAPHICS_VARIABLES
+            .iter()
+            .filter(|_| !devices.is_empty())
+        {
+            if let Some(value) = std::env::var_os(name) {
+                env.entry((*name).to_owned()).or_insert(value);
+            }
+        }
         Ok(Sandbox {
+            devices,
+            secrets,
             work,
             out,
             log,
@@ -178,19 +200,12 @@ impl Sandbox {
     }
 }
 
-/// Where programs are looked for: in the environments first, as if they were activated.
-fn search_path<'a>(environments: impl Iterator<Item = &'a PathBuf>) -> OsString {
-    let inherited = std::env::var_os("PATH").unwrap_or_default();
-    let own = environments.map(|folder| folder.join("bin"));
-    let own = own.filter(|folder| folder.is_dir());
-    let all = own.chain(std::env::split_paths(&inherited));
-    // A folder with a colon in its name cannot be in a PATH.
-    std::env::join_paths(all).unwrap_or(inherited)
-}
-
 /// An environment is read in place, so it must be what the key says: now, and after the
 /// program has read it.
 pub fn check_environment(name: &str, file: &SourceFile<'_>) -> Result<(), Failure> {
+    if file.digest == environment::locked() {
+        return Ok(());
+    }
     let now = environment::digest(file.path).map_err(|problem| {
         Failure::new(problem.message)
             .help(problem.help)

@@ -163,8 +163,11 @@ impl Serving {
 
     /// What it did, with the last that it printed.
     pub fn failure(&self, problem: &str) -> Failure {
-        let printed = Log::read(&self.sandbox.log).map(|log| log.tail());
+        let secrets = &self.sandbox.secrets;
+        let printed = Log::read(&self.sandbox.log, secrets).map(|log| log.tail());
         let printed = printed.unwrap_or_default();
+        // What it answered may be in the problem.
+        let problem = secrets.masked_text(problem);
         Failure::new(format!("`{}` {problem}\n{printed}", self.name)).at("run")
     }
 
@@ -173,7 +176,7 @@ impl Serving {
         self.group.terminate()?;
         let (_, usage) = self.group.finish()?;
         watch.child(usage);
-        Log::read(&self.sandbox.log)?
+        Log::read(&self.sandbox.log, &self.sandbox.secrets)?
             .lines()
             .for_each(|line| watch.log(line));
         Ok(())

@@ -20,6 +20,43 @@ pub const DEVICES: &[&str] = &[
     "/dev/zero",
 ];
 
+/// How the devices of graphics processors and the like are called, at the beginning: NVIDIA's, those that draw, AMD's,
+/// other accelerators, and those of Windows behind Linux.
+const GRAPHICS: &[&str] = &["nvidia", "dri", "kfd", "accel", "dxg"];
+
+/// The devices of graphics processors in `/dev`: open to programs of stages that ask for one.
+pub fn graphics_devices() -> Vec<PathBuf> {
+    graphics_in(Path::new("/dev"))
+}
+
+fn graphics_in(devices: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(devices).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries
+        .filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            GRAPHICS.iter().any(|device| match *device {
+                // `nvidia0`, `nvidiactl`, `nvidia-uvm`, `nvidia-caps/`.
+                "nvidia" => name.starts_with("nvidia"),
+                device => name == device,
+            })
+        })
+        .map(|entry| entry.path())
+        .collect();
+    found.sort();
+    found
+}
+
+/// The variables by which a queue says which graphics processors are ours: they decide where something is computed.
+pub const GRAPHICS_VARIABLES: &[&str] = &[
+    "CUDA_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",
+    "HIP_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "ROCR_VISIBLE_DEVICES",
+    "ZE_AFFINITY_MASK",
+];
+
 /// Whether a path without links is in a folder of the system.
 pub fn in_system(path: &Path) -> bool {
     SYSTEM.iter().any(|system| path.starts_with(system))
@@ -58,6 +95,35 @@ fn around(folder: &Path, closed: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn graphics_processors_are_found_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in [
+            "nvidia0",
+            "nvidia-uvm",
+            "nvidiactl",
+            "kfd",
+            "null",
+            "sda",
+            "kvm",
+        ] {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        for folder in ["dri", "nvidia-caps", "input"] {
+            std::fs::create_dir(dir.path().join(folder)).unwrap();
+        }
+        let expected = [
+            "dri",
+            "kfd",
+            "nvidia-caps",
+            "nvidia-uvm",
+            "nvidia0",
+            "nvidiactl",
+        ];
+        let expected = expected.map(|name| dir.path().join(name));
+        assert_eq!(graphics_in(dir.path()), expected);
+    }
 
     #[test]
     fn the_pipelines_folder_stays_closed_inside_an_open_one() {

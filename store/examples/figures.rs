@@ -148,6 +148,7 @@ fn key(n: i64) -> StageKey {
         seed: None,
         files: BTreeMap::new(),
         executable: Default::default(),
+        installed: Default::default(),
         inputs: BTreeMap::new(),
     }
 }

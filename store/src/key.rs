@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
+use crate::installed::Installed;
 use crate::value::Params;
 
 /// The source files behind a code fingerprint, with their digests.
@@ -39,6 +40,9 @@ pub struct StageKey {
     /// none, so that such keys are what they were before this was known.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub executable: BTreeSet<String>,
+    /// What its program runs on, for kinds that start programs. Left out when there is nothing, for the same reason.
+    #[serde(default, skip_serializing_if = "Installed::is_empty")]
+    pub installed: Installed,
     /// Input ports with the digest of the contents that they receive.
     pub inputs: BTreeMap<String, Digest>,
 }
@@ -72,6 +76,7 @@ mod tests {
             seed: Some(7),
             files: [("plot.py".to_owned(), Digest::of(b"print()"))].into(),
             executable: BTreeSet::new(),
+            installed: Installed::default(),
             inputs: [("t".to_owned(), Digest::of(b"rows"))].into(),
         }
     }
@@ -93,6 +98,16 @@ mod tests {
         assert_ne!(run.digest(), key().digest());
         let read: StageKey = serde_json::from_str(&run.canonical()).unwrap();
         assert_eq!(read, run);
+    }
+
+    #[test]
+    fn another_interpreter_or_package_is_another_key() {
+        let mut other = key();
+        let programs = &mut other.installed.programs;
+        programs.insert("python3".to_owned(), Digest::of(b"python"));
+        assert_ne!(other.digest(), key().digest());
+        let read: StageKey = serde_json::from_str(&other.canonical()).unwrap();
+        assert_eq!(read, other);
     }
 
     #[test]

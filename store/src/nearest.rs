@@ -68,5 +68,7 @@ fn differences(a: &StageKey, b: &StageKey) -> usize {
         + usize::from(a.seed != b.seed)
         + entries(&a.params, &b.params)
         + entries(&a.files, &b.files)
+        + entries(&a.installed.programs, &b.installed.programs)
+        + entries(&a.installed.packages, &b.installed.packages)
         + entries(&a.inputs, &b.inputs)
 }

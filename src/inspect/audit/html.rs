@@ -110,6 +110,13 @@ fn step(audit: &Audit, n: usize, link: &Link, page: &mut String) {
     for (name, digest) in &step.key.files {
         html("file", &format!("{} blake3:{digest}", escape(name)));
     }
+    for (name, digest) in &step.key.installed.programs {
+        html("program", &format!("{} blake3:{digest}", escape(name)));
+    }
+    for (name, package) in &step.key.installed.packages {
+        let what = format!("{name} {}", package.version);
+        html("package", &escape(&what));
+    }
     for raw in &step.facts.raw {
         let what = format!("{} {} ({} bytes)", raw.name, raw.checksum, raw.bytes);
         html("raw data", &escape(&what));

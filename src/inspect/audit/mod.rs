@@ -218,7 +218,7 @@ impl Audit {
                 "stage": step.instance, "kind": step.key.kind, "run": step.run,
                 "execution": step.id, "key": step.key_digest, "params": step.key.params,
                 "defaults": step.facts.defaults, "seed": step.key.seed, "code": step.key.code,
-                "files": step.key.files, "raw": step.facts.raw,
+                "files": step.key.files, "installed": step.key.installed, "raw": step.facts.raw,
                 "determinism": step.facts.determinism, "sandbox": step.facts.sandbox, "resumed": step.facts.resumed.unwrap_or(0), "signer": step.facts.signer,
                 "inputs": inputs.collect::<Vec<_>>(), "outputs": outputs.collect::<Vec<_>>(),
                 "started": utc(step.started), "ms": step.wall.as_secs_f64() * 1e3,

@@ -127,6 +127,18 @@ fn step(audit: &Audit, n: usize, link: &Link, text: &mut String) {
             &format!("{name} blake3:{digest}"),
         );
     }
+    for (k, (name, digest)) in step.key.installed.programs.iter().enumerate() {
+        line(
+            if k == 0 { "programs" } else { "" },
+            &format!("{name} blake3:{digest}"),
+        );
+    }
+    for (k, (name, package)) in step.key.installed.packages.iter().enumerate() {
+        line(
+            if k == 0 { "packages" } else { "" },
+            &format!("{name} {}", package.version),
+        );
+    }
     for (k, raw) in step.facts.raw.iter().enumerate() {
         let what = format!("{} {} ({} bytes)", raw.name, raw.checksum, raw.bytes);
         line(if k == 0 { "raw" } else { "" }, &what);

@@ -38,6 +38,7 @@ use crate::contract::description::{Choice, Description, Inputs, Param, Port, Por
 use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::expected::{ExpectedInputs, ExpectedOutputs, Mismatch};
 use crate::contract::follow::Follow;
+use crate::contract::program::ProgramSpec;
 use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
 use crate::params::complete::union;
@@ -250,8 +251,12 @@ impl Stage for AttackStage {
         programs::params::environments(params)
     }
 
+    fn program(&self, params: &Params) -> Option<ProgramSpec> {
+        programs::params::program(params)
+    }
+
     fn limits(&self) -> &'static [&'static str] {
-        &["memory", "processes", "timeout"]
+        programs::params::LIMITS
     }
 
     fn replay(

@@ -17,6 +17,7 @@ use store::Params;
 
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::Determinism;
+use crate::contract::program::ProgramSpec;
 use crate::contract::role::Role;
 use crate::programs::child::{self, End};
 use crate::programs::params::{self, texts, timeout};
@@ -42,7 +43,9 @@ static DESCRIPTION: Description = Description {
             ..Param::PLAIN
         },
         params::ENV,
+        params::SECRET_ENV,
         params::ENVIRONMENT,
+        params::LOCK,
         params::NETWORK,
         params::MEMORY,
         params::PROCESSES,
@@ -75,8 +78,12 @@ impl Stage for Command {
         params::environments(params)
     }
 
+    fn program(&self, params: &Params) -> Option<ProgramSpec> {
+        params::program(params)
+    }
+
     fn limits(&self) -> &'static [&'static str] {
-        &["memory", "processes", "timeout"]
+        params::LIMITS
     }
 
     fn determinism(&self, _: &Params) -> Determinism {
@@ -90,7 +97,7 @@ impl Stage for Command {
         let limit = timeout(task.params);
         let (end, usage) = child::run(&sandbox, &found, &argv, limit, task.watch)?;
         task.watch.child(usage);
-        let printed = log::Log::read(&sandbox.log)?;
+        let printed = log::Log::read(&sandbox.log, &sandbox.secrets)?;
         printed.lines().for_each(|line| task.watch.log(line));
         let program = argv.join(" ");
         match end {

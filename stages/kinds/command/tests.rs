@@ -43,6 +43,7 @@ impl Watch for Eyes {
 struct Case {
     params: Params,
     files: Vec<(String, PathBuf, Digest)>,
+    devices: Vec<PathBuf>,
     eyes: Eyes,
 }
 
@@ -60,6 +61,7 @@ fn program(run: &[&str]) -> Case {
     Case {
         params: params.into(),
         files: Vec::new(),
+        devices: Vec::new(),
         eyes: Eyes::default(),
     }
 }
@@ -103,7 +105,10 @@ impl Case {
             seed: 7,
             files: files.collect(),
             data: &crate::DataHome::nowhere(),
-            place: &crate::Place::default(),
+            place: &crate::Place {
+                devices: self.devices.clone(),
+                ..crate::Place::default()
+            },
             watch: &self.eyes,
         })
     }
@@ -118,6 +123,29 @@ impl Case {
 }
 
 const COPY: &str = "cp $ABLATE_IN/t.parquet $ABLATE_OUT/x.parquet";
+
+/// A file stands for the device of a graphics processor, which must be opened for writing.
+#[test]
+fn a_graphics_processor_is_open_to_those_who_ask_for_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let device = folder.path().join("nvidia0");
+    std::fs::write(&device, "").unwrap();
+    let mut case = sh(&format!("echo computed > {} && {COPY}", device.display()));
+    let closed = case.run();
+    if closed.is_ok() {
+        println!("skipped: this kernel has no Landlock");
+        return;
+    }
+    case.devices = vec![device.clone()];
+    assert_eq!(case.run().unwrap()["x"], numbers());
+    assert_eq!(std::fs::read_to_string(&device).unwrap(), "computed\n");
+    // What lies beside it stays closed.
+    let beside = folder.path().join("sda");
+    std::fs::write(&beside, "").unwrap();
+    let mut case = sh(&format!("echo broken > {} && {COPY}", beside.display()));
+    case.devices = vec![device];
+    assert!(case.message().contains("Permission denied"));
+}
 
 #[test]
 fn a_program_reads_its_inputs_and_writes_its_outputs() {

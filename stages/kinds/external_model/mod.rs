@@ -17,13 +17,14 @@ use crate::contract::expected::{
     Expected, ExpectedInputs, ExpectedModel, ExpectedOutputs, ExpectedRows, Mismatch,
 };
 use crate::contract::follow::{Follow, Takes};
+use crate::contract::program::ProgramSpec;
 use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
 use crate::models;
 use crate::models::external::{self, ExternalSpec, Parts};
 use crate::models::loaded::{Loaded, accuracy, probabilities};
 use crate::params::settings::{Settings, failure, wrong};
-use crate::programs::{check, params};
+use crate::programs::{check, installed, params};
 use crate::tables::sequences::SequenceTable;
 use crate::tables::{vocabulary, weights};
 use crate::{Failure, Outputs, ParamError, Stage, Task};
@@ -50,7 +51,9 @@ static DESCRIPTION: Description = Description {
         ),
         Param::int("batch", 64, 1, "How many items are sent in one request."),
         params::ENV,
+        params::SECRET_ENV,
         params::ENVIRONMENT,
+        params::LOCK,
         params::NETWORK,
         Param {
             name: "memory",
@@ -110,6 +113,15 @@ impl Stage for ExternalModel {
 
     fn environments<'a>(&self, params: &'a Params) -> Vec<(&'static str, &'a str)> {
         params::environments(params)
+    }
+
+    fn program(&self, params: &Params) -> Option<ProgramSpec> {
+        params::program(params)
+    }
+
+    fn limits(&self) -> &'static [&'static str] {
+        // The others are in its card, with which it is started again.
+        &["secret_env"]
     }
 
     fn follows(&self, params: &Params) -> Vec<Follow> {
@@ -199,7 +211,20 @@ fn spec(task: &Task<'_>) -> Result<ExternalSpec, ParamError> {
         Some((name.to_owned(), file.digest))
     });
     let executable = files.filter(|(name, file)| file.executable && !name.ends_with('/'));
+    let program = params::program(task.params).unwrap_or_default();
+    let own = task
+        .files
+        .iter()
+        .map(|(name, file)| (name.as_str(), file.path));
+    let installed = installed::find(&program, own).map_err(|problem| ParamError {
+        param: "run",
+        message: problem.message,
+        help: Some(problem.help),
+    })?;
     Ok(ExternalSpec {
+        installed,
+        lock: program.lock,
+        secret_env: program.secrets,
         run: params::texts(task.params, "run"),
         env: env.collect(),
         environments: folders.collect(),

@@ -19,13 +19,16 @@ use nn::linear::Vectors;
 use nn::objectives::Objective;
 use nn::victim::{Gradient, Queries, Victim};
 use serde::{Deserialize, Serialize};
-use store::{Digest, Params, Value};
+use store::{Digest, Installed, Params, Value};
 
 use super::entry::{
     Data, LoadedModel, ModelEntry, ModelKind, ModelTask, Subject, Tensors, VectorUse, not_a_model,
 };
 use crate::contract::expected::ExpectedRows;
+use crate::contract::program::ProgramSpec;
 use crate::params::settings::{self, Settings};
+use crate::programs::environment::{self, Problem};
+use crate::programs::installed;
 use crate::programs::serving::{Frame, Serving};
 use crate::tables::model_card::{ModelCard, json};
 use crate::tables::vocabulary;
@@ -53,6 +56,15 @@ pub struct ExternalSpec {
     pub env: BTreeMap<String, String>,
     /// Folders that it reads in place, as the pipeline names them, with their digests.
     pub environments: BTreeMap<String, Digest>,
+    /// The lock file that says what they hold, if there is one: it is among its files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<String>,
+    /// What it runs on beside them.
+    #[serde(default, skip_serializing_if = "Installed::is_empty")]
+    pub installed: Installed,
+    /// The variables with secrets that it needs, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secret_env: Vec<String>,
     /// Which of its files may be run.
     pub executable: Vec<String>,
     /// Whether it may use the network.
@@ -192,11 +204,9 @@ impl LoadedModel for ExternalModel {
     fn start(&self, task: &Task<'_>) -> Result<(), Failure> {
         let folder = tempfile::tempdir().map_err(|e| failed("make a temporary folder", &e))?;
         let pipeline = task.place.pipeline.as_deref().unwrap_or(Path::new(""));
-        let environments = self.spec.environments.iter();
-        let environments =
-            environments.map(|(name, digest)| (format!("{name}/"), pipeline.join(name), *digest));
         let mut files = self.unpacked(folder.path())?;
-        files.extend(environments);
+        files.extend(self.environments(pipeline)?);
+        self.check_installed(&files)?;
         let files = files.iter().map(|(name, path, digest)| {
             let file = SourceFile {
                 path,
@@ -264,6 +274,32 @@ impl ExternalModel {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The folders that it reads in place, as they are called here.
+    fn environments(&self, pipeline: &Path) -> Result<Vec<(String, PathBuf, Digest)>, Failure> {
+        let names: Vec<&str> = self.spec.environments.keys().map(String::as_str).collect();
+        let found = environment::find(pipeline, &names).map_err(outside)?;
+        let each = found.into_iter().map(|one| {
+            let digest = self.spec.environments[&one.name];
+            (format!("{}/", one.name), one.path, digest)
+        });
+        Ok(each.collect())
+    }
+
+    /// It must run on what it ran on when its stage was executed, or its answers are not this model's.
+    fn check_installed(&self, files: &[(String, PathBuf, Digest)]) -> Result<(), Failure> {
+        let program = ProgramSpec {
+            run: self.spec.run.clone(),
+            lock: self.spec.lock.clone(),
+            path: self.spec.env.get("PATH").cloned(),
+            secrets: Vec::new(),
+        };
+        let own = files
+            .iter()
+            .map(|(name, path, _)| (name.as_str(), path.as_path()));
+        let now = installed::find(&program, own).map_err(outside)?;
+        installed::check(&self.spec.installed, &now)
+    }
+
     /// Writes its files to a folder. The Python side is beside them, unless there is a file of that name.
     fn unpacked(&self, folder: &Path) -> Result<Vec<(String, PathBuf, Digest)>, Failure> {
         let (name, module) = MODULE;
@@ -283,9 +319,11 @@ impl ExternalModel {
     fn params(&self) -> Params {
         let env = self.spec.env.iter();
         let env = env.map(|(name, value)| (name.clone(), Value::Text(value.clone())));
+        let secrets = self.spec.secret_env.iter().cloned().map(Value::Text);
         let mut params: Params = [
             ("env".to_owned(), Value::Table(env.collect())),
             ("network".to_owned(), Value::Bool(self.spec.network)),
+            ("secret_env".to_owned(), Value::List(secrets.collect())),
             ("processes".to_owned(), Value::Int(self.spec.processes)),
         ]
         .into();
@@ -447,6 +485,10 @@ fn class_of(item: &Example, objective: &Objective) -> nn::Result<(usize, f64)> {
             what: "gradient of this objective: external models answer those of one class",
         }),
     }
+}
+
+fn outside(problem: Problem) -> Failure {
+    Failure::new(problem.message).help(problem.help).at("run")
 }
 
 fn failed(operation: &str, error: &std::io::Error) -> Failure {

@@ -15,6 +15,7 @@ pub fn key(kind: &str, n: i64) -> StageKey {
         seed: Some(u64::MAX),
         files: Default::default(),
         executable: Default::default(),
+        installed: Default::default(),
         inputs: Default::default(),
     }
 }

@@ -125,7 +125,9 @@ impl Attack for External {
                     ..OTHER_LEXEME
                 },
                 params::ENV,
+                params::SECRET_ENV,
                 params::ENVIRONMENT,
+                params::LOCK,
                 params::NETWORK,
                 MEMORY,
                 params::PROCESSES,
