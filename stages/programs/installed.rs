@@ -14,7 +14,7 @@ use store::{Digest, Installed, Package};
 
 use super::environment::Problem;
 use super::lock::{self, normal};
-use super::program::{Search, search_path};
+use super::search::{Search, search_path};
 use crate::Failure;
 use crate::contract::program::ProgramSpec;
 

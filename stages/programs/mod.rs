@@ -15,6 +15,7 @@ pub(crate) mod log;
 pub(crate) mod params;
 pub(crate) mod program;
 pub(crate) mod sandbox;
+mod search;
 pub mod secrets;
 pub(crate) mod serving;
 mod stray;

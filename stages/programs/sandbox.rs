@@ -12,7 +12,7 @@ use store::{Digest, Value};
 
 use super::check::{is_name, stays_inside};
 use super::environment;
-use super::program::search_path;
+use super::search::search_path;
 use super::secrets::Secrets;
 use super::system;
 use crate::{Failure, SourceFile, Task};
