@@ -53,11 +53,11 @@ pub fn program(params: &Params) -> Result<(), ParamError> {
         }
     }
     secrets(params)?;
-    if let Some(lock) = params.get("lock").and_then(Value::as_text) {
-        if !stays_inside(lock) || !lock::is_known(lock) {
-            let message = format!("`{lock}` is not a lock file that can be read");
-            return Err(error("lock", message, &lock::help()));
-        }
+    if let Some(lock) = params.get("lock").and_then(Value::as_text)
+        && (!stays_inside(lock) || !lock::is_known(lock))
+    {
+        let message = format!("`{lock}` is not a lock file that can be read");
+        return Err(error("lock", message, &lock::help()));
     }
     if texts(params, "environment")
         .iter()
