@@ -2,7 +2,7 @@
 //! an undisturbed run, and the provenance says how often it was resumed.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -23,14 +23,14 @@ fn checkpoints(lab: &Lab) -> Vec<PathBuf> {
 }
 
 /// A name with a dot in front is of one that is being written.
-fn is_whole(path: &PathBuf) -> bool {
+fn is_whole(path: &Path) -> bool {
     !path.file_name().unwrap().to_string_lossy().starts_with('.')
 }
 
 /// Waits until a checkpoint is there, and has `until` done in between.
 fn wait_for_checkpoint(lab: &Lab, mut meanwhile: impl FnMut()) {
     let begun = Instant::now();
-    while !checkpoints(lab).iter().any(is_whole) {
+    while !checkpoints(lab).iter().any(|path| is_whole(path)) {
         assert!(begun.elapsed() < Duration::from_secs(120), "no checkpoint");
         std::thread::sleep(Duration::from_millis(20));
         meanwhile();
@@ -86,7 +86,7 @@ fn killed_twice(pipeline: &str, stage: &str) {
     for _ in 0..2 {
         // As often as can be: whatever the machine, most of the stage is still to come when it is killed.
         let mut child = lab.start(&["--checkpoint-every", "0"]);
-        let left = checkpoints(&lab).into_iter().filter(is_whole);
+        let left = checkpoints(&lab).into_iter().filter(|path| is_whole(path));
         left.for_each(|path| {
             // Only a checkpoint of this execution counts; the one before is read when the stage begins.
             let seen = std::fs::metadata(&path).unwrap().modified().unwrap();
