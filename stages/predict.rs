@@ -25,7 +25,7 @@ pub struct StoredModel<'a> {
     pub tokenizer: &'a Params,
     /// The vocabulary that the tokenize stage made.
     pub vocab: &'a RecordBatch,
-    /// Where a model in a program of its own runs.
+    /// Where an external model is started.
     pub place: &'a Place,
 }
 

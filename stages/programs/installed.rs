@@ -431,9 +431,9 @@ mod tests {
         );
     }
 
-    /// As many as a large environment has.
+    /// The time is printed and decides nothing.
     #[test]
-    fn a_hundred_distributions_are_read_in_milliseconds() {
+    fn every_distribution_of_a_large_environment_is_listed() {
         let machine = Machine::new();
         let line = "package/module_with_a_long_name.py,sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU,12345\n";
         for n in 0..100 {
@@ -443,8 +443,6 @@ mod tests {
         let found = machine.venv(&["python3"], None).unwrap();
         let took = clock.elapsed();
         assert_eq!(found.packages.len(), 100);
-        // About 15 ms unoptimised on a quiet core; the limit is for a busy machine.
-        assert!(took.as_millis() < 500, "{took:?}");
         println!("100 distributions: {took:?}");
     }
 }

@@ -124,6 +124,15 @@ impl Edit {
         }
     }
 
+    /// The replacements that turn one text into another of the same length.
+    pub fn replacements(old: &[u32], new: &[u32]) -> Vec<Edit> {
+        let pairs = old.iter().zip(new).enumerate();
+        let changed = pairs.filter(|(_, (old, new))| old != new);
+        changed
+            .map(|(place, (old, new))| Edit::replace(place, *old, *new))
+            .collect()
+    }
+
     /// Which word, or which step.
     pub fn position(&self) -> usize {
         match self {

@@ -1,5 +1,5 @@
-//! Whether a word may stand in the place of another, by the rules of a stage: for attacks that look at one replacement
-//! at a time. `replay` has code of its own for them.
+//! Whether a word may replace another, by the constraints of a stage: for attacks that look at one replacement at a time.
+//! `replay` does not use this code, so that a mistake here is found there.
 
 use arrow::array::{Array, StringArray};
 use nn::linear::Vectors;

@@ -138,8 +138,8 @@ impl<T: Real> Kernel<T> for Block<'_, '_, T> {
 
 /// `MR` rows times `NV` vectors of columns, held in registers.
 ///
-/// Several elements of the sum a turn, one after the other as ever: with one a turn, counting and addresses took
-/// a quarter of the time.
+/// The loop over `k` is unrolled, and terms are still added one after the other, so no bit depends on it: counting and
+/// computing addresses for every term is slower (benches/README.md has the figures).
 ///
 /// # Safety
 /// `a` must reach `(MR - 1) * a_row + (k - 1) * a_step`, `b` the last vector of its last panel, and `c` the last
@@ -165,18 +165,12 @@ unsafe fn micro<V: Lanes, const MR: usize, const NV: usize>(
     // SAFETY: promised by the caller. Strides that the compiler knows spare it the arithmetic of addresses.
     unsafe {
         match (a_row, a_step, b_step) {
-            _ if V::TURN == 1 => sum(
-                &mut acc,
-                a.as_ptr(),
-                a_row,
-                a_step,
-                b.as_ptr(),
-                b_step,
-                b_next,
-                k,
-            ),
-            (1, TILE, PANEL) => sum(&mut acc, a.as_ptr(), 1, TILE, b.as_ptr(), PANEL, b_next, k),
-            (_, 1, PANEL) => sum(&mut acc, a.as_ptr(), a_row, 1, b.as_ptr(), PANEL, b_next, k),
+            (1, TILE, PANEL) if V::TURN > 1 => {
+                sum(&mut acc, a.as_ptr(), 1, TILE, b.as_ptr(), PANEL, b_next, k)
+            }
+            (_, 1, PANEL) if V::TURN > 1 => {
+                sum(&mut acc, a.as_ptr(), a_row, 1, b.as_ptr(), PANEL, b_next, k)
+            }
             _ => sum(
                 &mut acc,
                 a.as_ptr(),

@@ -92,9 +92,6 @@ impl Prepared<'_> {
         if !self.examples.flag(examples::ATTACKED, n)? {
             return Ok(Trace::untouched(item));
         }
-        let both = tokens.iter().zip(&after).enumerate();
-        let changed = both.filter(|(_, (old, new))| old != new);
-        let edit = |(place, (old, new)): (usize, (&u32, &u32))| Edit::replace(place, *old, *new);
-        Trace::of(item, changed.map(edit).collect())
+        Trace::of(item, Edit::replacements(tokens, &after))
     }
 }

@@ -51,7 +51,7 @@ impl Judge<'_> {
                     "{now} words in place of {was}, and insert_and_delete is false"
                 )));
             }
-            false => Some(replaced(old, new)),
+            false => Some(Edit::replacements(old, new)),
         };
         let Some(edits) = edits else {
             return Ok(Err("a text that is too different to be compared".to_owned()));
@@ -116,16 +116,7 @@ impl Judge<'_> {
     }
 }
 
-/// Words in the places of others.
-fn replaced(old: &[u32], new: &[u32]) -> Vec<Edit> {
-    let pairs = old.iter().zip(new).enumerate();
-    let pairs = pairs.filter(|(_, (old, new))| old != new);
-    pairs
-        .map(|(place, (old, new))| Edit::replace(place, *old, *new))
-        .collect()
-}
-
-/// The same edit so many places further on.
+/// The same edit, shifted to the right by this many words.
 fn moved(edit: Edit, by: usize) -> Edit {
     match edit {
         Edit::Word { position, change } => Edit::Word {

@@ -70,7 +70,7 @@ impl World {
     }
 }
 
-/// Every good word is like two bad ones and the reverse, in an order of its own; other words are like the next one.
+/// Every good word has two bad words as synonyms, every bad word two good ones, and any other word its neighbours.
 fn synonyms() -> RecordBatch {
     let words = trial::vocabulary();
     let other = |word: &str, by: usize| {
