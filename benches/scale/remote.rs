@@ -14,6 +14,7 @@ pub fn measure(arguments: &Arguments, folder: &Path) {
     let Some(server) = Server::start() else {
         return;
     };
+    make_bucket(arguments, &server, &folder.join("first"));
     let small = (0..arguments.small)
         .map(|n| n.to_string())
         .collect::<Vec<_>>();
@@ -36,6 +37,21 @@ pub fn measure(arguments: &Arguments, folder: &Path) {
     }
     let sizes = format!("{} objects of {} MB", arguments.large, LARGE / 1_000_000);
     both_ways(arguments, &server, &large, &text, &sizes);
+}
+
+/// SeaweedFS makes a bucket with the first object, and look-ups in one that is not there are errors.
+fn make_bucket(arguments: &Arguments, server: &Server, folder: &Path) {
+    std::fs::create_dir_all(folder).expect("a folder");
+    let text = "[stage.one]\nkind = \"table\"\nrows = [{ x = 1 }]\n";
+    std::fs::write(folder.join("pipeline.toml"), text).expect("a pipeline");
+    for words in [
+        &["key", "new"][..],
+        &["remote", "add", "shared", "s3://bucket/first"],
+        &["run", "-q"],
+        &["push", "-q"],
+    ] {
+        timed(&mut with_keys(ablate(arguments, folder, words), server));
+    }
 }
 
 /// The same objects by `ablate` and by s5cmd.
