@@ -4,6 +4,7 @@ mod ablation_study;
 mod ahead;
 mod audit;
 mod axes;
+mod azure;
 mod browser;
 mod builds;
 mod cache;

@@ -246,7 +246,7 @@ fn results_of_commands_need_a_word_of_their_own_and_urls_have_no_credentials() {
         ),
         (
             "ftp://x",
-            "`ftp://x` is not s3://BUCKET/PREFIX or file:///FOLDER",
+            "`ftp://x` is not s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER",
         ),
         ("file://x", "`file://x` has no absolute path"),
     ] {

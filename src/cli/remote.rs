@@ -39,7 +39,7 @@ enum Action {
     Add {
         /// What to call it
         name: String,
-        /// s3://BUCKET/PREFIX or file:///FOLDER; credentials come from the environment or ~/.aws
+        /// s3://BUCKET/PREFIX, gs://…, az://CONTAINER/PREFIX or file:///FOLDER; credentials come from the environment or ~/.aws
         url: String,
     },
     /// Forget a remote; what is in it stays

@@ -8,9 +8,11 @@
 //! tags/<signer>/<name>.json    the keys that somebody has pushed under a name: what gc keeps
 //! ```
 
+mod azure;
 pub mod bucket;
 pub mod entry;
 mod folder;
+mod http;
 pub mod keys;
 pub mod known;
 pub mod lookup;
@@ -31,14 +33,16 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The remote at a URL: `s3://BUCKET[/PREFIX]` or `file:///FOLDER`.
+    /// The remote at a URL: `s3://BUCKET[/PREFIX]`, `gs://…`, `az://CONTAINER[/PREFIX]` or `file:///FOLDER`.
     pub fn open(name: &str, url: &str) -> Result<Remote, String> {
         let bucket: Box<dyn Bucket> = match url.split_once("://") {
-            Some(("s3", rest)) => Box::new(s3::S3::open(rest)?),
+            Some(("s3", rest)) => Box::new(s3::S3::open(rest, s3::Provider::Aws)?),
+            Some(("gs", rest)) => Box::new(s3::S3::open(rest, s3::Provider::Google)?),
+            Some(("az", rest)) => Box::new(azure::Azure::open(rest)?),
             Some(("file", path)) => Box::new(folder::Folder::open(path)?),
             _ => {
                 return Err(format!(
-                    "`{url}` is not s3://BUCKET/PREFIX or file:///FOLDER"
+                    "`{url}` is not s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER"
                 ));
             }
         };

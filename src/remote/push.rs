@@ -1,7 +1,8 @@
 //! Puts results into a remote: objects before the entries that name them, so that a push that was cut off shows
-//! nothing. What is there already stays, unless gc might be about to remove it.
+//! nothing. What is there already stays, unless gc might be about to remove it. Whether it is there is asked of large
+//! objects, and of those that were pushed before: for the others the question costs as much as the bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
@@ -9,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use store::{Digest, Execution, Inspected, Output, Store};
 
-use super::bucket::Body;
+use super::bucket::{Body, read_small};
 use super::entry::Statement;
 use super::keys::{PublicKey, SigningKey};
 use super::{Remote, entry_name, object_name};
@@ -17,6 +18,9 @@ use crate::engine::execute::ExecutionRecord;
 
 /// How many connections there are at once.
 pub const CONNECTIONS: usize = 16;
+
+/// Objects of fewer bytes are put there without a question, unless they were pushed before.
+const SMALL: u64 = 256 << 10;
 
 /// How old an object must be before gc may remove it.
 pub const GRACE: Duration = Duration::from_secs(14 * 86_400);
@@ -26,7 +30,7 @@ pub const GRACE: Duration = Duration::from_secs(14 * 86_400);
 pub struct Pushed {
     /// Entries that were written.
     pub entries: usize,
-    /// Objects that were not there.
+    /// Objects that were uploaded.
     pub objects: usize,
     /// Their bytes.
     pub bytes: u64,
@@ -78,8 +82,11 @@ pub fn push(
     let (new, bytes, finished) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicUsize::new(0));
     let all = objects.len() + own.len();
     let one_more = || told(finished.fetch_add(1, Ordering::Relaxed) + 1, all);
+    let name = tag_name(&key.public(), name);
+    let before = pushed_before(remote, &name);
     in_parallel(&objects, |(execution, output)| {
-        if put_object(remote, store, execution, output)? {
+        let asks = output.bytes >= SMALL || before.contains(&execution.key_digest);
+        if put_object(remote, store, (execution, output), asks)? {
             new.fetch_add(1, Ordering::Relaxed);
             bytes.fetch_add(output.bytes, Ordering::Relaxed);
         }
@@ -98,7 +105,6 @@ pub fn push(
         keys: keys.collect(),
     });
     let list = list.expect("plain values");
-    let name = tag_name(&key.public(), name);
     remote.bucket.put(&name, Body::Bytes(&list))?;
     Ok(Pushed {
         entries: own.len(),
@@ -108,15 +114,23 @@ pub fn push(
     })
 }
 
-/// Puts an object there, unless it is; whether it was put.
+/// The keys that were pushed under this name last. A list that cannot be read is as good as none: it is written anew, and
+/// a bucket that refuses says so of the first object.
+fn pushed_before(remote: &Remote, name: &str) -> BTreeSet<Digest> {
+    let list = read_small(remote.bucket.as_ref(), name).ok().flatten();
+    let list = list.and_then(|bytes| serde_json::from_slice::<Tagged>(&bytes).ok());
+    list.map_or_else(BTreeSet::new, |list| list.keys.into_iter().collect())
+}
+
+/// Puts an object there, unless it is, if that is to be asked; whether it was put.
 fn put_object(
     remote: &Remote,
     store: &Store,
-    execution: &Execution,
-    output: &Output,
+    (execution, output): (&Execution, &Output),
+    asks: bool,
 ) -> Result<bool, String> {
     let name = object_name(&output.digest);
-    if is_safe(remote, &name, output.bytes)? {
+    if asks && is_safe(remote, &name, output.bytes)? {
         return Ok(false);
     }
     // Bytes that are damaged here would be damaged there.

@@ -1,6 +1,7 @@
 //! Real servers on loopback that tests and benches start: they end with whoever started them.
 //! Knows nothing of `ablate`.
 
+pub mod azurite;
 pub mod moto;
 pub mod seaweed;
 pub mod slurm;

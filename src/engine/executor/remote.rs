@@ -195,9 +195,9 @@ impl<'a, E: Executor> RemoteExecutor<'a, E> {
 }
 
 impl<E: Executor> Executor for RemoteExecutor<'_, E> {
-    /// More may be asked about than can be executed.
+    /// More may be asked about than can be executed, and some wait for a connection, so that none of those waits for us.
     fn room(&self) -> (usize, u64) {
-        (self.inner.room().0.max(CONNECTIONS), u64::MAX)
+        (self.inner.room().0.max(4 * CONNECTIONS), u64::MAX)
     }
 
     /// A question takes a place, whatever the stage takes that nobody may have to execute.

@@ -11,9 +11,8 @@ use std::time::SystemTime;
 use ureq::http::StatusCode;
 
 use super::bucket::{Body, Bucket, Listed};
-pub use client::S3;
-use client::{FilePart, NOTHING, Payload, tag};
-use sigv4::encoded;
+use super::http::{FilePart, NOTHING, Payload, encoded, tag, text};
+pub use client::{Provider, S3};
 
 impl Bucket for S3 {
     fn get(&self, name: &str) -> Result<Option<Box<dyn Read + Send>>, String> {
@@ -33,13 +32,7 @@ impl Bucket for S3 {
         let body = match body {
             Body::Bytes(bytes) => Payload::Bytes(bytes),
             Body::File(path) => {
-                let about = std::fs::metadata(path);
-                let about = about.map_err(|error| format!("cannot read `{name}`: {error}"))?;
-                let whole = FilePart {
-                    path,
-                    from: 0,
-                    length: about.len(),
-                };
+                let whole = FilePart::whole(path)?;
                 if whole.length > parts::WHOLE {
                     return parts::put(self, name, whole);
                 }
@@ -82,12 +75,7 @@ impl Bucket for S3 {
             if !answer.status().is_success() {
                 return Err(self.refused("list", answer));
             }
-            let text = answer
-                .body_mut()
-                .with_config()
-                .limit(64 << 20)
-                .read_to_string();
-            let text = text.map_err(|error| format!("cannot read the list: {error}"))?;
+            let text = text(&mut answer, 64 << 20)?;
             found.extend(
                 text.split("<Contents>")
                     .skip(1)

@@ -74,21 +74,6 @@ fn mac(key: &[u8], bytes: &[u8]) -> Vec<u8> {
     hmac::sign(&key, bytes).as_ref().to_vec()
 }
 
-/// Letters, digits and `-._~` as they are, and `/` if it is to stay; the rest by `%`.
-pub fn encoded(text: &str, keep_slash: bool) -> String {
-    let mut encoded = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(byte as char);
-            }
-            b'/' if keep_slash => encoded.push('/'),
-            other => encoded.push_str(&format!("%{other:02X}")),
-        }
-    }
-    encoded
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,7 +108,5 @@ mod tests {
              SignedHeaders=host;range;x-amz-content-sha256;x-amz-date, \
              Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
         );
-        assert_eq!(encoded("a b/ü", true), "a%20b/%C3%BC");
-        assert_eq!(encoded("a/b", false), "a%2Fb");
     }
 }

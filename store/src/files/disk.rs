@@ -131,6 +131,12 @@ pub(crate) fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
+/// Waits until the bytes of an open file are on the disk.
+pub(crate) fn sync_data(file: &File) -> io::Result<()> {
+    pass("sync")?;
+    file.sync_data()
+}
+
 /// An operation that somebody else does: a library, or the database.
 pub(crate) fn pass(name: &'static str) -> io::Result<()> {
     match fault(name) {

@@ -58,6 +58,11 @@ impl Spool {
         Ok((digest, self.length, Spooled::File(self.path)))
     }
 
+    /// Lets the disk have what was written so far, so that the sync before a commit finds little to do.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.as_ref().map_or(Ok(()), disk::sync_data)
+    }
+
     fn write_out(&mut self) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
