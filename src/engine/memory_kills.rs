@@ -1,9 +1,23 @@
 //! How often the kernel has killed a process of this one's control group because its memory was used up. A queue that
 //! limits memory so may kill a process that the worker has started, and let the worker live, which must not call that the
-//! stage's failure. Programs of the user have groups of their own, and are not counted. Knows nothing of queues.
+//! stage's failure. Programs of the user have groups of their own, which tell whether their own limit killed or that of the
+//! job around them. Knows nothing of queues.
 
 use std::fs;
 use std::path::Path;
+
+use stages::programs::{UsedUp, used_up};
+
+/// Whether a process that worked for the stage was killed because the memory of the job was used up, where `before` is the
+/// count from before the stage began.
+pub fn job_ran_out(before: Option<u64>) -> bool {
+    match used_up() {
+        Some(UsedUp::LimitAround) => true,
+        // Version 2 of control groups counts it here, too; more memory for the job would not help.
+        Some(UsedUp::OwnLimit) => false,
+        None => memory_kills() > before,
+    }
+}
 
 /// The count so far; none where nobody counts.
 pub fn memory_kills() -> Option<u64> {

@@ -15,7 +15,7 @@ use super::execute::{ExecutionContext, ExecutionError, ExecutionReport, execute}
 use super::executor::FindKind;
 use super::handover::{self, Done, Handover, Outcome, QueueTask, Started};
 use super::inputs::TablesAtHand;
-use super::memory_kills::memory_kills;
+use super::memory_kills::{job_ran_out, memory_kills};
 use crate::environment;
 use crate::huge_pages;
 
@@ -58,7 +58,7 @@ pub fn work(folder: &Path, kinds: FindKind, signals: &Signals) -> io::Result<()>
     if handover.is_abandoned() {
         return Err(io::Error::other("nobody waits for this task any more"));
     }
-    let short = is_failure(&report) && memory_kills() > killed;
+    let short = is_failure(&report) && job_ran_out(killed);
     let mut done = done(&task, report, here);
     if short {
         done.outcome = Outcome::OutOfMemory;

@@ -3,9 +3,35 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
+
+/// Whether the kernel has killed a process of some program because memory was used up, and whose: the program's by its
+/// own limit, or that of a group around it, such as a job's of a queue.
+static OWN_LIMIT: AtomicBool = AtomicBool::new(false);
+static LIMIT_AROUND: AtomicBool = AtomicBool::new(false);
+
+/// Which memory was used up when the kernel killed a process of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsedUp {
+    /// The program's own, as its stage sets it.
+    OwnLimit,
+    /// That of a group around the program's.
+    LimitAround,
+}
+
+/// Whether the kernel has killed a program of this process so far for memory.
+pub fn used_up() -> Option<UsedUp> {
+    match (
+        LIMIT_AROUND.load(Ordering::Relaxed),
+        OWN_LIMIT.load(Ordering::Relaxed),
+    ) {
+        (true, _) => Some(UsedUp::LimitAround),
+        (_, true) => Some(UsedUp::OwnLimit),
+        _ => None,
+    }
+}
 
 /// The groups of one program: one, or one for each limit. Removed when dropped.
 #[derive(Default)]
@@ -62,6 +88,17 @@ impl Groups {
             .collect()
     }
 
+    /// Notes whether the kernel killed one of its processes for memory. The groups must still be there.
+    pub fn note_kills(&self) {
+        for used_up in self.0.iter().filter_map(|group| kills_of(group)) {
+            let noted = match used_up {
+                UsedUp::OwnLimit => &OWN_LIMIT,
+                UsedUp::LimitAround => &LIMIT_AROUND,
+            };
+            noted.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Kills whatever is left in the groups, again and again, because a process may start another
     /// before it dies.
     pub fn kill(&self) {
@@ -100,6 +137,32 @@ fn sweep(place: &Path) {
             let _ = fs::remove_dir(entry.path());
         }
     }
+}
+
+/// What was used up when the kernel killed a process of this group. A group counts the times that its own limit was
+/// reached; if it never was, the limit of one around it killed.
+fn kills_of(group: &Path) -> Option<UsedUp> {
+    let read = |file: &str| fs::read_to_string(group.join(file)).unwrap_or_default();
+    let named = |text: &str, name: &str| {
+        let mut lines = text.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok())
+    };
+    // Version 2, then version 1.
+    let (killed, reached) = match group.join("memory.events").exists() {
+        true => (
+            named(&read("memory.events"), "oom_kill "),
+            named(&read("memory.events.local"), "max "),
+        ),
+        false => (
+            named(&read("memory.oom_control"), "oom_kill "),
+            read("memory.failcnt").trim().parse().ok(),
+        ),
+    };
+    killed.filter(|times| *times > 0)?;
+    Some(match reached {
+        Some(0) => UsedUp::LimitAround,
+        _ => UsedUp::OwnLimit,
+    })
 }
 
 fn processes(group: &Path) -> Vec<Pid> {
@@ -150,6 +213,27 @@ mod tests {
         assert!(made.iter().all(|group| group.join("cgroup.procs").exists()));
         drop(groups);
         assert!(made.iter().all(|group| !group.exists()));
+    }
+
+    #[test]
+    fn a_kill_by_its_own_limit_is_told_from_one_around_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let group = folder.path();
+        let write = |file: &str, text: &str| fs::write(group.join(file), text).unwrap();
+        assert_eq!(kills_of(group), None, "a group that counts nothing");
+        let version_1 = "oom_kill_disable 0\nunder_oom 0\noom_kill ";
+        write("memory.oom_control", &format!("{version_1}0\n"));
+        write("memory.failcnt", "7\n");
+        assert_eq!(kills_of(group), None, "reached, and something was freed");
+        write("memory.oom_control", &format!("{version_1}1\n"));
+        assert_eq!(kills_of(group), Some(UsedUp::OwnLimit));
+        write("memory.failcnt", "0\n");
+        assert_eq!(kills_of(group), Some(UsedUp::LimitAround));
+        write("memory.events", "low 0\nmax 3\noom 1\noom_kill 1\n");
+        write("memory.events.local", "low 0\nmax 3\noom 1\noom_kill 1\n");
+        assert_eq!(kills_of(group), Some(UsedUp::OwnLimit));
+        write("memory.events.local", "low 0\nmax 0\noom 0\noom_kill 1\n");
+        assert_eq!(kills_of(group), Some(UsedUp::LimitAround));
     }
 
     #[test]

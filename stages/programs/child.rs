@@ -221,6 +221,7 @@ impl Group {
         running().remove(&self.pid.as_raw_nonzero().get());
         let ended = leader.wait4();
         let ended = ended.map_err(|e| Failure::new(format!("cannot wait for the program: {e}")))?;
+        self.groups.note_kills();
         self.groups.kill();
         // A killed descendant may be in the middle of a write: outputs are read after its end.
         // It stays as a zombie where nothing adopts orphans, hence the limit.

@@ -21,6 +21,7 @@ pub(crate) mod serving;
 mod stray;
 mod system;
 
+pub use cgroup::{UsedUp, used_up};
 pub use child::kill_all;
 pub use confine::disable_sandbox;
 pub use serving::stop_asking;

@@ -162,6 +162,42 @@ fn a_job_that_runs_out_of_memory_gets_more() {
     let said = &ran.printed.stdout;
     assert!(said.contains("ran out of memory on "), "{said}");
     assert!(said.contains(": set `resources.memory`"), "{said}");
+    a_program_runs_out_of_memory(&cluster);
+}
+
+/// A program has a control group inside its job's. More memory for the job helps if the job's was used up, and not if the
+/// program reached the limit that its stage sets.
+fn a_program_runs_out_of_memory(cluster: &Cluster) {
+    let lab = Lab::loose();
+    // What has no end of line is kept until there is one.
+    lab.write(
+        "pipeline.toml",
+        "[stage.one]\nkind = \"table\"\nrows = [{ x = 1 }]\n\n\
+         [stage.hungry]\nkind = \"command\"\ninputs = { t = \"one\" }\noutputs = [\"o\"]\n\
+         resources = { memory = \"200MB\" }\n\
+         run = [\"sh\", \"-c\", \"head -c 300000000 /dev/zero | tail > shown && cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet\"]\n\n\
+         [executor.slurm]\ngrace = \"5s\"\npoll_every = \"1s\"\nretries = 3\n",
+    );
+    let ran = run(cluster, &lab);
+    let notes = ran.notes().join("\n");
+    assert!(notes.contains("`hungry` ran out of memory on "), "{notes}");
+    assert!(
+        notes.contains("with 200.0 MiB, and gets 400.0 MiB: it is submitted again"),
+        "{notes}"
+    );
+    assert_eq!(ran.printed.code, 0, "{:?}", ran.printed);
+
+    let own = "resources = { memory = \"2GB\" }\nmemory = 0.1\n";
+    lab.edit("resources = { memory = \"200MB\" }\n", own);
+    lab.edit("> shown", "> shown.txt");
+    let ran = run(cluster, &lab);
+    assert_eq!(ran.printed.code, 1, "{:?}", ran.printed);
+    let said = format!("{}{}", ran.printed.stdout, ran.printed.stderr);
+    assert!(!said.contains("submitted again"), "{said}");
+    assert!(
+        said.contains("its limit is 0.1 GB; raise `memory`"),
+        "{said}"
+    );
 }
 
 /// Thirty stages in arrays of four, of jobs that are forgotten after two seconds.

@@ -159,7 +159,8 @@ fn advice(status: ExitStatus, printed: &str, program: &Program, limits: &Limits)
         "cannot allocate",
         "out of memory",
     ];
-    let killed = status.signal() == Some(9);
+    // A shell says so of the last program that it ran.
+    let killed = status.signal() == Some(9) || status.code() == Some(128 + 9);
     if says(MEMORY) || killed {
         let gigabytes = limits.memory as f64 / 1e9;
         let why = if killed {
