@@ -15,6 +15,9 @@ const LONG: &str = include_str!("pipelines/long_training.toml");
 /// The same of an attack.
 const ATTACK: &str = include_str!("pipelines/long_attack.toml");
 
+/// The same of a test generation in which each input depends on what those before it cover.
+const RNN_TEST: &str = include_str!("pipelines/long_rnn_test.toml");
+
 /// The checkpoints of a store.
 fn checkpoints(lab: &Lab) -> Vec<PathBuf> {
     let folder = lab.path(".ablate/checkpoints");
@@ -77,6 +80,11 @@ fn so_does_an_attack_that_is_killed_twice() {
     killed_twice(ATTACK, "jsma");
 }
 
+#[test]
+fn so_does_a_test_generation_that_is_killed_twice() {
+    killed_twice(RNN_TEST, "covered");
+}
+
 fn killed_twice(pipeline: &str, stage: &str) {
     let lab = Lab::new(pipeline);
     // The checkpoints of this stage alone: what it reads is there already.
@@ -111,6 +119,11 @@ fn it_saves_when_it_is_asked_to_and_when_it_is_stopped() {
 #[test]
 fn so_does_an_attack_that_is_asked_and_stopped() {
     saves_when_asked(ATTACK, "jsma", "model");
+}
+
+#[test]
+fn so_does_a_test_generation_that_is_asked_and_stopped() {
+    saves_when_asked(RNN_TEST, "covered", "model");
 }
 
 fn saves_when_asked(pipeline: &str, stage: &str, before: &str) {

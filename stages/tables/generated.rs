@@ -8,6 +8,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{Float32Type, Float64Type, Int32Type, Int64Type, Metadata};
 use arrow::record_batch::RecordBatch;
+use serde::{Deserialize, Serialize};
 
 use super::schema::table;
 use super::weights::with_metadata;
@@ -46,7 +47,7 @@ table!("generated", "rnn-test", "A row for each input that was tried, in their o
 });
 
 /// Who chose the new token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum By {
     /// The nearest embedding along the gradient.
     Gradient,
@@ -68,7 +69,7 @@ impl By {
 }
 
 /// One row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GeneratedRow {
     /// What names the input.
     pub id: String,
@@ -101,7 +102,7 @@ pub struct GeneratedRow {
 }
 
 /// What a sequence-to-sequence model makes of an input, beside the target.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PredictionRow {
     /// The tokens.
     pub tokens: Vec<u32>,

@@ -17,6 +17,7 @@ use rayon::prelude::*;
 
 use super::nearest::{Embeddings, Found};
 use super::objective::{Guide, add_direct, objective};
+use super::resumable::{Resumed, save};
 use super::settings::{FallBack, Orientation, Scales, TestSettings};
 use crate::models::entry::ModelTask;
 use crate::models::failure;
@@ -100,11 +101,27 @@ impl Generator<'_> {
             rows: Vec::with_capacity(items.len()),
             coverage: Vec::with_capacity(items.len()),
         };
+        let resumed = Resumed::read(items, watch);
+        let mut known = resumed.rows.chunks(group);
         for items_of_group in items.chunks(group) {
+            let news = made.rows.len() > resumed.rows.len();
             if watch.stopped() {
+                if news {
+                    save(watch, resumed.times, &made.rows);
+                }
                 return Err(Failure::stopped());
             }
-            self.group(items_of_group, &mut covered, &mut made)?;
+            if news && watch.checkpoint_due() {
+                save(watch, resumed.times, &made.rows);
+            }
+            // Rows are saved after whole groups.
+            match known
+                .next()
+                .filter(|rows| rows.len() == items_of_group.len())
+            {
+                Some(rows) => self.recall(items_of_group, rows, &mut covered, &mut made)?,
+                None => self.group(items_of_group, &mut covered, &mut made)?,
+            }
             watch.progress(made.rows.len() as u64, items.len() as u64);
         }
         watch.work("inputs", items.len() as u64);
@@ -135,6 +152,20 @@ impl Generator<'_> {
             .zip(changes)
             .map(|((item, before), change)| self.row(item, before, change))
             .collect();
+        self.observe_changed(items, &mut rows, covered, &mut made.coverage)?;
+        made.rows.extend(rows);
+        Ok(())
+    }
+
+    /// Adds rows that are known already, and what they cover.
+    fn recall(
+        &self,
+        items: &[Item],
+        known: &[GeneratedRow],
+        covered: &mut Coverage,
+        made: &mut Made,
+    ) -> Result<(), Failure> {
+        let mut rows = known.to_vec();
         self.observe_changed(items, &mut rows, covered, &mut made.coverage)?;
         made.rows.extend(rows);
         Ok(())

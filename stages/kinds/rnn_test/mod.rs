@@ -9,6 +9,7 @@ mod generate;
 mod nearest;
 mod objective;
 mod replay;
+mod resumable;
 mod settings;
 mod spelling;
 mod tested;
