@@ -100,6 +100,8 @@ fn both_ways(arguments: &Arguments, server: &Server, folder: &Path, pipeline: &s
 
     let (push, _) = timed(&mut own(&["push", "-q"]));
     timed(&mut reader("new", &["remote", "add", "shared", &url]));
+    // What the server has written is not ours to wait for.
+    timed(Command::new("sync").arg("-f").arg(folder));
     let (pull, _) = timed(&mut reader("new", &["pull", "-q"]));
     let (again, _) = timed(&mut own(&["push", "-q"]));
     println!("{what}: push {push:.2?}, push again {again:.2?}, pull {pull:.2?}");
@@ -119,18 +121,32 @@ fn both_ways(arguments: &Arguments, server: &Server, folder: &Path, pipeline: &s
         .map(|m| m.len())
         .sum();
     assert_eq!(pulled, bytes, "all of it was pulled");
-    let Some((up, down)) = plain(arguments, server, folder, &files, &name) else {
+    let Some(plain) = plain(arguments, server, folder, &files, &name) else {
         return;
     };
     let share = |theirs: Duration, ours: Duration| theirs.as_secs_f64() / ours.as_secs_f64();
-    for (which, theirs, ours) in [("push", up, push), ("pull", down, pull)] {
+    let synced = plain.down + plain.sync;
+    for (which, theirs, ours) in [
+        ("push: s5cmd", plain.up, push),
+        ("pull: s5cmd", plain.down, pull),
+        // What was pulled is on the disk, and what s5cmd copied is not yet.
+        ("pull: s5cmd and sync", synced, pull),
+    ] {
         let share = share(theirs, ours);
         println!(
-            "{what}, {which}: {:.0}% of s5cmd's rate ({theirs:.2?}; goal 70%: {})",
+            "{what}, {which} {theirs:.2?}, ours {:.0}% of its rate (goal 70%: {})",
             share * 100.0,
             met(share >= 0.7)
         );
     }
+}
+
+/// How long s5cmd took.
+struct Plain {
+    up: Duration,
+    down: Duration,
+    /// How long the disk took for what came down.
+    sync: Duration,
 }
 
 fn with_keys(mut command: Command, server: &Server) -> Command {
@@ -149,7 +165,7 @@ fn plain(
     folder: &Path,
     files: &[PathBuf],
     name: &str,
-) -> Option<(Duration, Duration)> {
+) -> Option<Plain> {
     let s5cmd = |words: &[&str]| {
         let mut command = with_keys(Command::new(&arguments.s5cmd), server);
         command
@@ -172,10 +188,13 @@ fn plain(
     }
     let there = format!("s3://bucket/plain-{name}/");
     let (up, _) = timed(&mut s5cmd(&["cp", &format!("{}/", from.display()), &there]));
+    // What was written before is not this copy's to wait for.
+    timed(Command::new("sync").arg("-f").arg(&from));
     let all = format!("{there}*");
     let (down, _) = timed(&mut s5cmd(&["cp", &all, &format!("{}/", back.display())]));
+    let (sync, _) = timed(Command::new("sync").arg("-f").arg(&back));
     assert_eq!(objects(&back).len(), files.len(), "all of it was copied");
-    Some((up, down))
+    Some(Plain { up, down, sync })
 }
 
 /// All Parquet files below a folder.

@@ -74,7 +74,7 @@ impl Store {
     /// Takes in an object that somebody else made, from its bytes: those of this digest, or nothing. Readable at once
     /// by this process, by others after the commit.
     pub fn take(&self, digest: &Digest, bytes: &mut dyn io::Read) -> Result<(), Error> {
-        let mut spool = Spool::new(self.temporary()?);
+        let mut spool = Spool::of_many(self.temporary()?);
         let path = spool.path().to_owned();
         let copied = copy(bytes, &mut spool).and_then(|()| spool.finish());
         let copied = copied.at("write", &path);

@@ -25,6 +25,8 @@ pub(crate) enum Spooled {
 pub(crate) struct Spool {
     path: PathBuf,
     piece: Vec<u8>,
+    /// The most bytes that stay in memory.
+    most: usize,
     file: Option<File>,
     hasher: blake3::Hasher,
     length: u64,
@@ -36,9 +38,18 @@ impl Spool {
         Spool {
             path,
             piece: Vec::new(),
+            most: PIECE,
             file: None,
             hasher: blake3::Hasher::new(),
             length: 0,
+        }
+    }
+
+    /// A spool for one of many streams at once: what it holds fits a processor's cache, and all of them little memory.
+    pub fn of_many(path: PathBuf) -> Spool {
+        Spool {
+            most: PIECE / 8,
+            ..Spool::new(path)
         }
     }
 
@@ -79,7 +90,7 @@ impl Spool {
 impl Write for Spool {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.piece.extend_from_slice(bytes);
-        if self.piece.len() > PIECE {
+        if self.piece.len() > self.most {
             self.write_out()?;
         }
         Ok(bytes.len())
@@ -102,18 +113,25 @@ mod tests {
             .enumerate()
         {
             let bytes: Vec<u8> = (0..size).map(|at| (at * 31 % 251) as u8).collect();
-            let mut spool = Spool::new(dir.path().join(n.to_string()));
-            bytes
-                .chunks(70_001)
-                .for_each(|part| spool.write_all(part).unwrap());
-            let (digest, length, place) = spool.finish().unwrap();
-            assert_eq!((digest, length), (Digest::of(&bytes), size as u64));
-            let found = match place {
-                Spooled::Memory(found) => found,
-                Spooled::File(path) => std::fs::read(path).unwrap(),
-            };
-            assert!(found == bytes, "{size} bytes");
-            assert_eq!(dir.path().join(n.to_string()).exists(), size > PIECE);
+            for (make, most, name) in [
+                (Spool::new as fn(PathBuf) -> Spool, PIECE, "one"),
+                (Spool::of_many, PIECE / 8, "many"),
+            ] {
+                let path = dir.path().join(format!("{name}{n}"));
+                let mut spool = make(path.clone());
+                bytes
+                    .chunks(70_001)
+                    .for_each(|part| spool.write_all(part).unwrap());
+                spool.sync().unwrap();
+                let (digest, length, place) = spool.finish().unwrap();
+                assert_eq!((digest, length), (Digest::of(&bytes), size as u64));
+                let found = match place {
+                    Spooled::Memory(found) => found,
+                    Spooled::File(path) => std::fs::read(path).unwrap(),
+                };
+                assert!(found == bytes, "{size} bytes");
+                assert_eq!(path.exists(), size > most);
+            }
         }
     }
 }
