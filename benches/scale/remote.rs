@@ -121,7 +121,7 @@ fn both_ways(arguments: &Arguments, server: &Server, folder: &Path, pipeline: &s
         .map(|m| m.len())
         .sum();
     assert_eq!(pulled, bytes, "all of it was pulled");
-    let Some(plain) = plain(arguments, server, folder, &files, &name) else {
+    let Some(plain) = plain(arguments, server, folder, &name) else {
         return;
     };
     let share = |theirs: Duration, ours: Duration| theirs.as_secs_f64() / ours.as_secs_f64();
@@ -134,7 +134,8 @@ fn both_ways(arguments: &Arguments, server: &Server, folder: &Path, pipeline: &s
     ] {
         let share = share(theirs, ours);
         println!(
-            "{what}, {which} {theirs:.2?}, ours {:.0}% of its rate (goal 70%: {})",
+            "{what}, {which} {theirs:.2?} for the same {} files, ours {:.0}% of its rate (goal 70%: {})",
+            plain.files,
             share * 100.0,
             met(share >= 0.7)
         );
@@ -143,6 +144,7 @@ fn both_ways(arguments: &Arguments, server: &Server, folder: &Path, pipeline: &s
 
 /// How long s5cmd took.
 struct Plain {
+    files: usize,
     up: Duration,
     down: Duration,
     /// How long the disk took for what came down.
@@ -158,14 +160,8 @@ fn with_keys(mut command: Command, server: &Server) -> Command {
     command
 }
 
-/// Uploads and downloads the same files with s5cmd.
-fn plain(
-    arguments: &Arguments,
-    server: &Server,
-    folder: &Path,
-    files: &[PathBuf],
-    name: &str,
-) -> Option<Plain> {
+/// Uploads and downloads with s5cmd what the remote has.
+fn plain(arguments: &Arguments, server: &Server, folder: &Path, name: &str) -> Option<Plain> {
     let s5cmd = |words: &[&str]| {
         let mut command = with_keys(Command::new(&arguments.s5cmd), server);
         command
@@ -181,11 +177,13 @@ fn plain(
         return None;
     }
     let (from, back) = (folder.join("plain"), folder.join("back"));
-    std::fs::create_dir_all(&from).expect("a folder");
-    for file in files {
-        let to = from.join(file.file_name().expect("a name"));
-        std::fs::copy(file, to).expect("a copy");
-    }
+    // The same files as are in the remote: a result is an object and an entry.
+    let pushed = format!("s3://bucket/{name}/*");
+    timed(&mut s5cmd(&[
+        "cp",
+        &pushed,
+        &format!("{}/", from.display()),
+    ]));
     let there = format!("s3://bucket/plain-{name}/");
     let (up, _) = timed(&mut s5cmd(&["cp", &format!("{}/", from.display()), &there]));
     // What was written before is not this copy's to wait for.
@@ -193,22 +191,31 @@ fn plain(
     let all = format!("{there}*");
     let (down, _) = timed(&mut s5cmd(&["cp", &all, &format!("{}/", back.display())]));
     let (sync, _) = timed(Command::new("sync").arg("-f").arg(&back));
-    assert_eq!(objects(&back).len(), files.len(), "all of it was copied");
-    Some(Plain { up, down, sync })
+    let files = files_below(&from).len();
+    assert_eq!(files_below(&back).len(), files, "all of it was copied");
+    Some(Plain {
+        files,
+        up,
+        down,
+        sync,
+    })
 }
 
-/// All Parquet files below a folder.
+/// The Parquet files below a folder.
 fn objects(folder: &Path) -> Vec<PathBuf> {
+    let mut found = files_below(folder);
+    found.retain(|path| path.extension().is_some_and(|end| end == "parquet"));
+    found
+}
+
+/// All files below a folder.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         match path.is_dir() {
-            true => found.extend(objects(&path)),
-            false => found.extend(
-                path.extension()
-                    .is_some_and(|end| end == "parquet")
-                    .then_some(path),
-            ),
+            true => found.extend(files_below(&path)),
+            false => found.push(path),
         }
     }
     found
