@@ -296,6 +296,45 @@ fn a_lock_of_something_else_is_refused_before_anything_runs() {
     );
 }
 
+/// A record's word for bytes was signed, and confirmed, although they were others.
+fn damaged_results_are_not_certified(
+    lab: &Lab,
+    ablate: &dyn Fn(&[&str]) -> crate::lab::CommandOutput,
+) {
+    let digest = lab.digests()["summary.rows"].clone();
+    let object = lab.path(&format!(
+        ".ablate/objects/{}/{}.parquet",
+        &digest[..2],
+        &digest[2..]
+    ));
+    let whole = std::fs::read(&object).unwrap();
+    let mut bytes = whole.clone();
+    *bytes.last_mut().unwrap() ^= 1;
+    let put = |bytes: &[u8]| {
+        std::fs::remove_file(&object).unwrap();
+        std::fs::write(&object, bytes).unwrap();
+    };
+    put(&bytes);
+    let signed = ablate(&["certify", "-o", "damaged.json"]);
+    assert_eq!(signed.code, 1);
+    assert_eq!(
+        signed.stderr,
+        "error: the stored result `summary.rows` is damaged, and cannot be certified\n |\n \
+         = help: ablate fsck --repair, then ablate run\n"
+    );
+    let told = ablate(&["certify", "--check", "certificate.json"]);
+    assert_eq!(told.code, 1);
+    assert!(
+        told.stdout.ends_with(
+            "damaged here: summary.rows\n\
+         ablate: 4 outputs are the same here, 0 different, 1 damaged, 0 not here\n"
+        ),
+        "{}",
+        told.stdout
+    );
+    put(&whole);
+}
+
 /// A certificate says what was found, and is believed only with its own signature.
 #[test]
 fn a_certificate_is_checked_by_others() {
@@ -326,8 +365,9 @@ fn a_certificate_is_checked_by_others() {
     assert_eq!(lines[3], "beside results.lock: 5 bit-identical");
     assert_eq!(
         lines[5],
-        "ablate: 5 outputs are the same here, 0 different, 0 not here"
+        "ablate: 5 outputs are the same here, 0 different, 0 damaged, 0 not here"
     );
+    damaged_results_are_not_certified(&lab, &ablate);
     let page = || {
         ablate(&["report", "-q"]).good();
         let html = std::fs::read_to_string(lab.path("report.html")).unwrap();

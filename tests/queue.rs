@@ -273,6 +273,10 @@ fn a_queue_that_is_described_wrongly_is_refused_before_anything_runs() {
             "[executor.command]\nsubmit = [\"qsub\"]\n",
             "`submit` of [executor.command] must be a list with {task}",
         ),
+        (
+            "[executor.command]\nsubmit = [\"qsub\", \"{task}\", \"{memory}\"]\n",
+            "`submit` of [executor.command] has the unknown {memory}",
+        ),
         ("[executor.slurm]\ngrace = 3\n", "`grace` must be a time"),
         (
             "[executor.slurm]\nqueue = \"x\"\n",
@@ -284,6 +288,17 @@ fn a_queue_that_is_described_wrongly_is_refused_before_anything_runs() {
         assert_eq!(printed.code, 2, "{wrong}");
         assert!(printed.stderr.contains(why), "{wrong}: {}", printed.stderr);
     }
+    // A run that waits for a program that is not there would wait for ever.
+    let queue = "[executor.command]\nsubmit = [\"echo\", \"{task}\"]\npoll = [\"no-such-program\", \"{id}\"]\n\
+                 cancel = [\"awk\", \"{print $1}\", \"{id}\"]\n";
+    lab.write("pipeline.toml", &format!("{}\n{queue}", crate::lab::DEMO));
+    let printed = lab.ablate(&["run", "--executor", "command"]);
+    assert_eq!(printed.code, 1);
+    assert_eq!(
+        printed.stderr,
+        "error: [executor.command]: `poll` runs `no-such-program`, which was not found\n |\n \
+         = help: docs/scale.md has examples\n"
+    );
     lab.write("pipeline.toml", crate::lab::DEMO);
     lab.edit(
         "kind = \"table\"",

@@ -289,6 +289,95 @@ fn gc_keeps_what_somebody_has_pushed_and_what_is_young() {
     assert_eq!(files(&lab, "ac").len(), 5);
 }
 
+/// A list of some stages took the place of the list of all, and gc removed the rest.
+#[test]
+fn gc_keeps_the_others_when_some_stages_are_pushed() {
+    let lab = Lab::demo();
+    let ada = person(&lab, "ada");
+    ada.set_up(&folder(&lab));
+    ada.run(&["--remote", "shared"]);
+    for some in [
+        &["push", "numbers"][..],
+        &["run", "numbers", "--remote", "shared"],
+    ] {
+        ada.ablate(some).good();
+        let removed = ada.ablate(&["remote", "gc", "--grace", "0"]).good().stdout;
+        assert!(removed.contains(": 0 entries and 0 objects"), "{removed}");
+    }
+}
+
+/// What a revoked key has signed is not taken, what was taken before is doubted, and one's own signs nothing more.
+#[test]
+fn a_revoked_key_is_doubted_everywhere() {
+    let lab = Lab::demo();
+    let (ada, bob) = (person(&lab, "ada"), person(&lab, "bob"));
+    let key = ada.set_up(&folder(&lab));
+    ada.run(&["--remote", "shared"]);
+    ada.ablate(&["certify", "-o", "ada.json"]).good();
+    bob.set_up(&folder(&lab));
+    bob.trusts(&key, "ada");
+    bob.ablate(&["pull"]).good();
+    let check = ["certify", "--check", "ada.json"];
+    let told = bob.ablate(&check).good().stdout;
+    assert!(told.contains(&format!("signed by ada ({key})\n")), "{told}");
+    bob.ablate(&["key", "revoke", "ada"]).good();
+    let audit = bob.ablate(&["audit", "summary"]);
+    let doubt = "summary: taken from a remote, and you have revoked the key that signed it";
+    assert!(audit.stdout.contains(doubt), "{audit:?}");
+    let told = bob.ablate(&check);
+    assert_eq!(told.code, 1);
+    let signed = format!("signed by ada ({key}), whose key you have revoked\n");
+    assert!(told.stdout.contains(&signed), "{}", told.stdout);
+
+    ada.ablate(&["key", "revoke", &key]).good();
+    for signs in [&["push"][..], &["certify"]] {
+        let refused = ada.ablate(signs);
+        assert_eq!(refused.code, 1);
+        assert_eq!(
+            refused.stderr,
+            "error: your key is revoked: `ablate key new` makes another one\n"
+        );
+    }
+    let other = ada.ablate(&["key", "new"]).good().stdout;
+    assert_ne!(other.trim(), key);
+    ada.ablate(&["push"]).good();
+}
+
+/// A disk that is not mounted was a remote without results, and a push wrote below its place.
+#[test]
+fn a_folder_that_is_gone_is_an_error() {
+    let lab = Lab::demo();
+    let ada = person(&lab, "ada");
+    ada.set_up(&folder(&lab));
+    ada.run(&["--remote", "shared"]);
+    std::fs::remove_dir_all(lab.path("remote")).unwrap();
+    for command in [&["pull"][..], &["push"], &["remote", "fsck"]] {
+        let printed = ada.ablate(command);
+        assert_eq!(printed.code, 1, "{command:?}");
+        let why = "does not exist: is its disk mounted?";
+        assert!(printed.stderr.contains(why), "{}", printed.stderr);
+    }
+    assert!(!lab.path("remote").exists());
+}
+
+/// An object without an end would fill the disk: it is read as far as its entry says and no further.
+#[test]
+fn an_object_is_read_no_further_than_its_entry_says() {
+    let lab = Lab::demo();
+    let (ada, bob) = (person(&lab, "ada"), person(&lab, "bob"));
+    let key = ada.set_up(&folder(&lab));
+    ada.run(&["--remote", "shared"]);
+    for object in files(&lab, "cas") {
+        let file = std::fs::OpenOptions::new().write(true).open(object);
+        file.unwrap().set_len(1 << 43).unwrap();
+    }
+    bob.set_up(&folder(&lab));
+    bob.trusts(&key, "ada");
+    let pulled = bob.ablate(&["pull"]);
+    assert_eq!(pulled.code, 1, "{pulled:?}");
+    assert!(bob.digests().is_empty());
+}
+
 /// The objects in somebody's store.
 fn objects(lab: &Lab, who: &str) -> usize {
     let folders = std::fs::read_dir(lab.path(who).join("objects")).into_iter();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use store::{Digest, Store};
+use store::{Digest, Inspected, Store};
 
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
@@ -17,7 +17,7 @@ use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan::{self, Plan};
 use crate::publish;
 use crate::publish::certificate::{Certificate, Predicate, Subject};
-use crate::remote::keys::Keys;
+use crate::remote::keys::{Keys, PublicKey};
 
 /// What `certify` takes.
 #[derive(Args)]
@@ -44,6 +44,8 @@ struct Held {
     keys: BTreeMap<String, String>,
     taken: BTreeMap<String, String>,
     missing: Vec<String>,
+    /// Outputs whose stored bytes are not those that were recorded.
+    damaged: Vec<String>,
 }
 
 fn held(plan: &Plan<'_>, store: &Store) -> Result<Held, Exit> {
@@ -53,6 +55,7 @@ fn held(plan: &Plan<'_>, store: &Store) -> Result<Held, Exit> {
         keys: BTreeMap::new(),
         taken: BTreeMap::new(),
         missing: Vec::new(),
+        damaged: Vec::new(),
     };
     for (n, status) in instance_statuses(plan, &all, Some(store))
         .iter()
@@ -70,6 +73,11 @@ fn held(plan: &Plan<'_>, store: &Store) -> Result<Held, Exit> {
         held.keys.insert(label.clone(), key.to_string());
         for output in &execution.outputs {
             let name = format!("{label}.{}", output.name);
+            // What a record says of bytes is not what they are.
+            if matches!(store.inspect(&output.digest), Inspected::Damaged(_)) {
+                held.damaged.push(name);
+                continue;
+            }
             held.subject.insert(name, output.digest);
         }
         held.taken
@@ -80,7 +88,7 @@ fn held(plan: &Plan<'_>, store: &Store) -> Result<Held, Exit> {
 
 fn write(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let keys = Keys::open().map_err(failed)?;
-    let key = keys.own().map_err(failed)?.ok_or_else(|| {
+    let key = keys.signing().map_err(failed)?.ok_or_else(|| {
         let what = "a certificate is signed, and you have no key";
         Exit::Failed(Diagnostic::new(what).help("ablate key new"))
     })?;
@@ -94,6 +102,11 @@ fn write(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         return Err(Exit::Failed(
             Diagnostic::new(what).help(global.command("run")),
         ));
+    }
+    if let Some(first) = held.damaged.first() {
+        let what = format!("the stored result `{first}` is damaged, and cannot be certified");
+        let help = "ablate fsck --repair, then ablate run";
+        return Err(Exit::Failed(Diagnostic::new(what).help(help)));
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let machine = environment::capture(&global.file, cores);
@@ -176,21 +189,24 @@ fn check(global: &Global, path: &Path) -> Result<(), Exit> {
     let (certificate, signers) =
         Certificate::read(&text).map_err(|why| failed(format!("`{name}` {why}")))?;
     let keys = Keys::open().map_err(failed)?;
+    let revoked = |signer: &PublicKey| keys.is_revoked(&signer.to_string());
+    let is_revoked = signers.iter().any(revoked);
     let signers: Vec<String> = signers
         .iter()
         .map(|signer| {
             let known = keys.name_of(&signer.to_string());
-            format!(
-                "{} ({signer})",
-                known.as_deref().unwrap_or("somebody unknown")
-            )
+            let known = known.as_deref().unwrap_or("somebody whom you do not trust");
+            match revoked(signer) {
+                true => format!("{known} ({signer}), whose key you have revoked"),
+                false => format!("{known} ({signer})"),
+            }
         })
         .collect();
     let here = beside(global, &certificate)?;
     if global.json {
         out!(
             "{}",
-            json!({ "file": name.to_string(), "signers": signers, "same": here.same, "different": here.different, "absent": here.absent, "certificate": certificate })
+            json!({ "file": name.to_string(), "signers": signers, "same": here.same, "different": here.different, "damaged": here.damaged, "revoked": is_revoked, "absent": here.absent, "certificate": certificate })
         );
     } else {
         out!("{name}: signed by {}", signers.join(" and "));
@@ -198,14 +214,23 @@ fn check(global: &Global, path: &Path) -> Result<(), Exit> {
         for different in &here.different {
             out!("different here: {different}");
         }
+        for damaged in &here.damaged {
+            out!("damaged here: {damaged}");
+        }
         out!(
-            "ablate: {} outputs are the same here, {} different, {} not here",
+            "ablate: {} outputs are the same here, {} different, {} damaged, {} not here{}",
             here.same,
             here.different.len(),
-            here.absent
+            here.damaged.len(),
+            here.absent,
+            if here.same + here.different.len() + here.damaged.len() == 0 {
+                ": only the signature was checked"
+            } else {
+                ""
+            }
         );
     }
-    match here.different.is_empty() {
+    match here.different.is_empty() && here.damaged.is_empty() && !is_revoked {
         true => Ok(()),
         false => Err(Exit::Code(1)),
     }
@@ -215,6 +240,7 @@ fn check(global: &Global, path: &Path) -> Result<(), Exit> {
 struct Beside {
     same: usize,
     different: Vec<String>,
+    damaged: Vec<String>,
     absent: usize,
 }
 
@@ -226,6 +252,7 @@ fn beside(global: &Global, certificate: &Certificate) -> Result<Beside, Exit> {
     let mut beside = Beside {
         same: 0,
         different: Vec::new(),
+        damaged: Vec::new(),
         absent: 0,
     };
     let (store, there) = (global.existing_store()?, global.file.exists());
@@ -233,13 +260,16 @@ fn beside(global: &Global, certificate: &Certificate) -> Result<Beside, Exit> {
         (Some(store), true) => {
             let pipeline = global.pipeline()?;
             let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
-            held(&plan, store)?.subject
+            let held = held(&plan, store)?;
+            beside.damaged = held.damaged;
+            held.subject
         }
         _ => BTreeMap::new(),
     };
     for one in &certificate.subject {
         let says = one.digest.get("blake3");
         match known.get(&one.name).map(Digest::to_string) {
+            None if beside.damaged.contains(&one.name) => {}
             None => beside.absent += 1,
             Some(here) if Some(&here) == says => beside.same += 1,
             Some(_) => beside.different.push(one.name.clone()),

@@ -108,9 +108,16 @@ fn list(global: &Global, keys: &Keys) -> Result<(), Exit> {
         .own()
         .map_err(failed)?
         .map(|own| own.public().to_string());
-    let revoked = |key: &str| keys.signers.iter().any(|it| it.key == key && it.revoked);
     if let Some(own) = &own {
-        line("you", own, if revoked(own) { "revoked" } else { "all" })?;
+        line(
+            "you",
+            own,
+            if keys.is_revoked(own) {
+                "revoked"
+            } else {
+                "all"
+            },
+        )?;
     }
     for signer in keys
         .signers

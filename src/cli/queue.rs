@@ -71,7 +71,11 @@ impl ExecutorOptions {
                     return Err(problem.help(help).into());
                 };
                 let patience = settings.patience;
-                (Box::new(CommandQueue::new(settings, ablate()?)), patience)
+                let queue = CommandQueue::new(settings, ablate()?).map_err(|why| {
+                    let problem = Diagnostic::new(format!("[executor.command]: {why}"));
+                    Exit::Failed(problem.help("docs/scale.md has examples"))
+                })?;
+                (Box::new(queue), patience)
             }
         };
         Ok(Some(ChosenQueue { queue, patience }))

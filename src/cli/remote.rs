@@ -108,7 +108,7 @@ impl RemoteOptions {
         let trusted = keys.trusted().map_err(failed)?;
         if trusted.is_empty() {
             note!(
-                "ablate: you trust nobody yet, so nothing of `{name}` is taken: ablate key trust KEY"
+                "ablate: you trust nobody, so nothing of `{name}` is taken: ablate key trust KEY --name NAME"
             );
         }
         let remote = Arc::new(remote);
@@ -137,10 +137,14 @@ impl RemoteOptions {
         }
         let key = signing_key(&Keys::open().map_err(failed)?)?;
         let executions = executions(plan, wanted, store)?;
-        let name = tag_of(global, plan);
+        let request = PushRequest {
+            executions: &executions,
+            name: &tag_of(global, plan),
+            all: wanted.iter().all(|wanted| *wanted),
+        };
         let bar = bar(global);
         let told = |done, all| follow(&bar, done, all);
-        let pushed = push(remote, store, &key, &executions, &name, &told);
+        let pushed = push(remote, store, &key, &request, &told);
         bar.finish_and_clear();
         pushed.map(drop).map_err(failed)
     }
@@ -179,7 +183,7 @@ fn add(global: &Global, name: &str, url: &str) -> Result<(), Exit> {
         Exit::from(Diagnostic::new(why).help(help))
     })?;
     // Before it is written down: a misspelt URL is an error now.
-    Remote::open(name, url).map_err(|why| Exit::from(Diagnostic::new(why)))?;
+    Remote::create(name, url).map_err(|why| Exit::from(Diagnostic::new(why)))?;
     let store = Store::open(&global.store_path())?;
     let mut all: BTreeMap<String, String> = known::read(store.root()).map_err(failed)?;
     all.insert(name.to_owned(), url.to_owned());
@@ -256,10 +260,14 @@ pub fn push_results(global: &Global, arguments: &PushArguments) -> Result<(), Ex
         let what = Diagnostic::new("there are no results to push");
         return Err(Exit::Failed(what.help(global.command("run"))));
     }
-    let name = tag_of(global, &plan);
+    let request = PushRequest {
+        executions: &executions,
+        name: &tag_of(global, &plan),
+        all: wanted.iter().all(|wanted| *wanted),
+    };
     let bar = bar(global);
     let told = |done, all| follow(&bar, done, all);
-    let pushed = push(&remote, &store, &key, &executions, &name, &told);
+    let pushed = push(&remote, &store, &key, &request, &told);
     bar.finish_and_clear();
     tell(global, &remote, &pushed.map_err(failed)?)
 }
@@ -338,7 +346,7 @@ pub fn opened(global: &Global, name: Option<&str>) -> Result<Remote, Exit> {
 }
 
 fn signing_key(keys: &Keys) -> Result<SigningKey, Exit> {
-    keys.own().map_err(failed)?.ok_or_else(|| {
+    keys.signing().map_err(failed)?.ok_or_else(|| {
         let what = "what is pushed is signed, and you have no key";
         Exit::Failed(Diagnostic::new(what).help("ablate key new"))
     })

@@ -116,12 +116,20 @@ fn command(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<CommandQueueS
             }
         }
     }
+    const SUBMIT: &[&str] = &["task", "ablate", "cpus", "memory_mb", "seconds", "gpus"];
     let needed = [
-        ("submit", &settings.submit, "{task}"),
-        ("poll", &settings.poll, "{id}"),
-        ("cancel", &settings.cancel, "{id}"),
+        ("submit", &settings.submit, "{task}", SUBMIT),
+        ("poll", &settings.poll, "{id}", &["id"]),
+        ("cancel", &settings.cancel, "{id}", &["id"]),
     ];
-    for (name, list, placeholder) in needed {
+    for (name, list, placeholder, known) in needed {
+        let mut named = list.iter().flat_map(|argument| placeholders(argument));
+        if let Some(unknown) = named.find(|name| !known.contains(name)) {
+            let what = format!("`{name}` of [executor.command] has the unknown {{{unknown}}}");
+            let known: Vec<String> = known.iter().map(|name| format!("{{{name}}}")).collect();
+            let help = format!("it knows {}", known.join(", "));
+            problems.push(Diagnostic::new(what).at(span, "").help(help));
+        }
         if !list.iter().any(|argument| argument.contains(placeholder)) {
             let what = format!("`{name}` of [executor.command] must be a list with {placeholder}");
             problems.push(
@@ -132,6 +140,17 @@ fn command(entry: Entry, problems: &mut Vec<Diagnostic>) -> Option<CommandQueueS
         }
     }
     Some(settings)
+}
+
+/// The words in braces of an argument. Braces around anything else, as in programs of awk, are left alone.
+fn placeholders(argument: &str) -> Vec<&str> {
+    let is_word = |text: &str| {
+        let plain = |c: char| c.is_ascii_lowercase() || c == '_';
+        !text.is_empty() && text.chars().all(plain)
+    };
+    let after = argument.split('{').skip(1);
+    let words = after.filter_map(|rest| Some(rest.split_once('}')?.0));
+    words.filter(|word| is_word(word)).collect()
 }
 
 /// Whether the key is one of those that every queue has.

@@ -11,8 +11,27 @@ use super::bucket::{Body, Bucket, Listed};
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// The folder at an absolute path. It is made when something is put there.
+    /// The folder at an absolute path, which must be there: one that is gone is a disk that is not mounted, not a remote
+    /// without results.
     pub fn open(path: &str) -> Result<Folder, String> {
+        let folder = Folder::named(path)?;
+        match folder.0.is_dir() {
+            true => Ok(folder),
+            false => Err(format!(
+                "the folder `{path}` does not exist: is its disk mounted?"
+            )),
+        }
+    }
+
+    /// The same for a remote that is added: the folder is made.
+    pub fn create(path: &str) -> Result<Folder, String> {
+        let folder = Folder::named(path)?;
+        let made = fs::create_dir_all(&folder.0);
+        made.map_err(|error| format!("cannot make the folder `{path}`: {error}"))?;
+        Ok(folder)
+    }
+
+    fn named(path: &str) -> Result<Folder, String> {
         match path.starts_with('/') {
             true => Ok(Folder(path.into())),
             false => Err(format!(

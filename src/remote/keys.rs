@@ -138,8 +138,32 @@ impl Keys {
         }
     }
 
-    /// A new key of the user's own; there must be none.
+    /// The user's own key to sign with: one that was revoked is refused.
+    pub fn signing(&self) -> Result<Option<SigningKey>, String> {
+        let own = self.own()?;
+        match own {
+            Some(own) if self.is_revoked(&own.public().to_string()) => {
+                Err("your key is revoked: `ablate key new` makes another one".to_owned())
+            }
+            own => Ok(own),
+        }
+    }
+
+    /// Whether nothing is believed that this key has signed.
+    pub fn is_revoked(&self, key: &str) -> bool {
+        let mut same = self.signers.iter().filter(|signer| signer.key == key);
+        same.any(|signer| signer.revoked)
+    }
+
+    /// A new key of the user's own; there must be none, or one that was revoked, which is put aside.
     pub fn create(&self) -> Result<SigningKey, String> {
+        if let Some(own) = self.own()?
+            && self.is_revoked(&own.public().to_string())
+        {
+            let aside = format!("private-key.revoked-{}", &own.public().hex()[..16]);
+            let moved = fs::rename(self.private(), self.folder.join(aside));
+            moved.map_err(|error| format!("cannot put the revoked key aside: {error}"))?;
+        }
         let mut seed = [0; 32];
         let random = SystemRandom::new().fill(&mut seed);
         random.map_err(|_| "the system has no random numbers".to_owned())?;
@@ -184,13 +208,11 @@ impl Keys {
                 commands: signer.commands,
             })
         });
-        let revoked = |key: &PublicKey| {
-            let mut same = self.signers.iter().filter(|it| it.key == key.to_string());
-            same.any(|it| it.revoked)
-        };
         let mut all: Vec<Trusted> = Vec::new();
         for one in own.into_iter().chain(others) {
-            if !revoked(&one.key) && all.iter().all(|known| known.key != one.key) {
+            if !self.is_revoked(&one.key.to_string())
+                && all.iter().all(|known| known.key != one.key)
+            {
                 all.push(one);
             }
         }

@@ -2,6 +2,7 @@
 //! listing. Whatever is wrong is a miss that is told of, and never a result.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -54,7 +55,7 @@ impl ResultSource for TrustedRemote {
     fn fetch(&self, digests: &[Digest], store: &Store) -> Result<(), String> {
         let (mut taken, mut wrong) = (BTreeSet::new(), None);
         for digest in digests {
-            match take(&self.remote, store, digest) {
+            match take(&self.remote, store, digest, UNKNOWN) {
                 Ok(()) => drop(taken.insert(*digest)),
                 Err(why) => wrong = Some(why),
             }
@@ -102,9 +103,9 @@ impl TrustedRemote {
             );
             return Answer::Miss(Some(why));
         }
-        let mut digests = statement.outputs.iter().map(|output| output.digest);
         let fetched = into.map_or(Ok(()), |store| {
-            digests.try_for_each(|digest| take(remote, store, &digest))
+            let mut outputs = statement.outputs.iter();
+            outputs.try_for_each(|output| take(remote, store, &output.digest, output.bytes))
         });
         match fetched {
             Ok(()) => {
@@ -146,14 +147,20 @@ impl TrustedRemote {
     }
 }
 
-/// Takes an object, unless the store has it.
-fn take(remote: &Remote, store: &Store, digest: &Digest) -> Result<(), String> {
+/// The length of an object that only its digest is known of.
+const UNKNOWN: u64 = u64::MAX - 1;
+
+/// Takes an object, unless the store has it. One that is longer than its entry says is not read to its end, which it may
+/// not have.
+fn take(remote: &Remote, store: &Store, digest: &Digest, bytes: u64) -> Result<(), String> {
     if matches!(store.inspect(digest), Inspected::Whole(_)) {
         return Ok(());
     }
     let name = object_name(digest);
-    let taken = remote.bucket.get(&name).and_then(|bytes| match bytes {
-        Some(mut bytes) => store.take(digest, &mut bytes).map_err(|it| it.to_string()),
+    let taken = remote.bucket.get(&name).and_then(|found| match found {
+        Some(found) => store
+            .take(digest, &mut found.take(bytes + 1))
+            .map_err(|it| it.to_string()),
         None => Err(format!("`{name}` is not there")),
     });
     taken.map_err(|why| format!("cannot be taken from `{}`: {why}", remote.name))

@@ -35,11 +35,24 @@ pub struct Remote {
 impl Remote {
     /// The remote at a URL: `s3://BUCKET[/PREFIX]`, `gs://…`, `az://CONTAINER[/PREFIX]` or `file:///FOLDER`.
     pub fn open(name: &str, url: &str) -> Result<Remote, String> {
+        Remote::with(name, url, folder::Folder::open)
+    }
+
+    /// The same for the first time: a folder is made.
+    pub fn create(name: &str, url: &str) -> Result<Remote, String> {
+        Remote::with(name, url, folder::Folder::create)
+    }
+
+    fn with(
+        name: &str,
+        url: &str,
+        folder: fn(&str) -> Result<folder::Folder, String>,
+    ) -> Result<Remote, String> {
         let bucket: Box<dyn Bucket> = match url.split_once("://") {
             Some(("s3", rest)) => Box::new(s3::S3::open(rest, s3::Provider::Aws)?),
             Some(("gs", rest)) => Box::new(s3::S3::open(rest, s3::Provider::Google)?),
             Some(("az", rest)) => Box::new(azure::Azure::open(rest)?),
-            Some(("file", path)) => Box::new(folder::Folder::open(path)?),
+            Some(("file", path)) => Box::new(folder(path)?),
             _ => {
                 return Err(format!(
                     "`{url}` is not s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER"

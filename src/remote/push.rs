@@ -59,15 +59,25 @@ pub fn tag_name(signer: &PublicKey, name: &str) -> String {
     format!("tags/{}/{name}.json", signer.hex())
 }
 
+/// What is pushed, and under which name it is kept.
+pub struct PushRequest<'a> {
+    /// The results.
+    pub executions: &'a [Execution],
+    /// What the list of them is called: gc keeps what is in it.
+    pub name: &'a str,
+    /// Whether these are all results under that name; those of some stages are added to the list.
+    pub all: bool,
+}
+
 /// Pushes executions and then the list of all of them under a name. `told` hears how many steps of how many are done.
 pub fn push(
     remote: &Remote,
     store: &Store,
     key: &SigningKey,
-    executions: &[Execution],
-    name: &str,
+    request: &PushRequest<'_>,
     told: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Pushed, String> {
+    let executions = request.executions;
     let own: Vec<&Execution> = executions
         .iter()
         .filter(|execution| execution.facts.signer.is_none())
@@ -82,7 +92,7 @@ pub fn push(
     let (new, bytes, finished) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicUsize::new(0));
     let all = objects.len() + own.len();
     let one_more = || told(finished.fetch_add(1, Ordering::Relaxed) + 1, all);
-    let name = tag_name(&key.public(), name);
+    let name = tag_name(&key.public(), request.name);
     let before = pushed_before(remote, &name);
     in_parallel(&objects, |(execution, output)| {
         let asks = output.bytes >= SMALL || before.contains(&execution.key_digest);
@@ -100,9 +110,13 @@ pub fn push(
         one_more();
         Ok(())
     })?;
-    let keys = executions.iter().map(|execution| execution.key_digest);
+    let mut keys = match request.all {
+        true => BTreeSet::new(),
+        false => before,
+    };
+    keys.extend(executions.iter().map(|execution| execution.key_digest));
     let list = serde_json::to_vec(&Tagged {
-        keys: keys.collect(),
+        keys: keys.into_iter().collect(),
     });
     let list = list.expect("plain values");
     remote.bucket.put(&name, Body::Bytes(&list))?;

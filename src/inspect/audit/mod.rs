@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use store::{Acceptance, Digest, Environment, Execution, Inspected, Lineage, Store};
 
 use crate::environment::utc;
+use crate::remote::keys::Keys;
 use crate::results::cell::{Cell, CellFilter};
 
 /// The derivation of a result.
@@ -118,6 +119,7 @@ impl Audit {
     /// What stands against believing the result, a line each.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
+        let keys = Keys::open().ok();
         let altered = self.altered.iter();
         doubts.extend(altered.map(|what| format!("the store's record: {what}")));
         for (n, link) in self.lineage.links.iter().enumerate() {
@@ -173,6 +175,14 @@ impl Audit {
             {
                 doubts.push(format!(
                     "{}: its program was not isolated from other programs: sandbox {how}",
+                    step.instance
+                ));
+            }
+            if let Some(signer) = step.facts.signer.as_deref()
+                && keys.as_ref().is_some_and(|keys| keys.is_revoked(signer))
+            {
+                doubts.push(format!(
+                    "{}: taken from a remote, and you have revoked the key that signed it",
                     step.instance
                 ));
             }

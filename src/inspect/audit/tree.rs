@@ -168,11 +168,18 @@ fn step(audit: &Audit, n: usize, link: &Link, text: &mut String) {
         line("resumed", &format!("{times} times from a checkpoint"));
     }
     if let Some(signer) = &step.facts.signer {
-        let name = Keys::open().ok().and_then(|keys| keys.name_of(signer));
+        let keys = Keys::open().ok();
+        let name = keys.as_ref().and_then(|keys| keys.name_of(signer));
         let name = name.unwrap_or_else(|| "somebody unknown".to_owned());
+        let revoked = keys.is_some_and(|keys| keys.is_revoked(signer));
+        let revoked = if revoked {
+            ", which you have revoked"
+        } else {
+            ""
+        };
         line(
             "signed by",
-            &format!("{name}, {signer}: taken from a remote"),
+            &format!("{name}, {signer}{revoked}: taken from a remote"),
         );
     }
     if let Some(sandbox) = &step.facts.sandbox {

@@ -17,8 +17,19 @@ pub struct CommandQueue {
 
 impl CommandQueue {
     /// The queue that the pipeline describes.
-    pub fn new(settings: CommandQueueSettings, ablate: String) -> CommandQueue {
-        CommandQueue { settings, ablate }
+    /// An error if one of its programs cannot be started: nobody would hear of jobs that end.
+    pub fn new(settings: CommandQueueSettings, ablate: String) -> Result<CommandQueue, String> {
+        for (name, arguments) in [
+            ("submit", &settings.submit),
+            ("poll", &settings.poll),
+            ("cancel", &settings.cancel),
+        ] {
+            let program = arguments.first().map_or("", String::as_str);
+            if !program.starts_with('{') && !is_there(program) {
+                return Err(format!("`{name}` runs `{program}`, which was not found"));
+            }
+        }
+        Ok(CommandQueue { settings, ablate })
     }
 
     fn submit_one(&self, task: &Submission<'_>) -> Result<String, String> {
@@ -80,6 +91,15 @@ impl Queue for CommandQueue {
             // It may have ended by itself.
             let _ = run(&arguments);
         }
+    }
+}
+
+/// Whether a program can be found, by its path or in PATH.
+fn is_there(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    match program.contains('/') {
+        true => std::path::Path::new(program).is_file(),
+        false => std::env::split_paths(&path).any(|folder| folder.join(program).is_file()),
     }
 }
 
