@@ -129,7 +129,7 @@ impl Serving {
             let problem = match self.answers.recv_timeout(Duration::from_millis(100)) {
                 Ok(Ok(Some(frame))) => return Ok(frame),
                 Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => self.ended(),
-                Ok(Err(_)) => "answered with something that is not a frame".to_owned(),
+                Ok(Err(error)) => not_a_frame(&error),
                 Err(RecvTimeoutError::Timeout) if STOPPING.load(Ordering::Relaxed) => {
                     return Err(Failure::stopped());
                 }
@@ -180,6 +180,17 @@ impl Serving {
             .lines()
             .for_each(|line| watch.log(line));
         Ok(())
+    }
+}
+
+/// What is wrong with an answer that cannot be read.
+fn not_a_frame(error: &io::Error) -> String {
+    let inner = error.get_ref();
+    match inner.and_then(|inner| inner.downcast_ref::<serde_json::Error>()) {
+        Some(error) => {
+            format!("answered with a header that is not JSON, which has no NaN: {error}")
+        }
+        None => "answered with something that is not a frame".to_owned(),
     }
 }
 
