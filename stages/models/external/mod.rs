@@ -13,18 +13,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use ndarray::Array2;
-use nn::batch::{Example, Sequence, Target};
+use ndarray::{Array2, Array3};
+use nn::batch::{Example, Sequence, Side, Target};
 use nn::linear::Vectors;
 use nn::objectives::Objective;
-use nn::victim::{Gradient, Queries, Victim};
+use nn::victim::{Gradient, LayerAttention, Queries, Victim};
 use serde::{Deserialize, Serialize};
 use store::{Digest, Installed, Params, Value};
 
 use super::entry::{
     Data, LoadedModel, ModelEntry, ModelKind, ModelTask, Subject, Tensors, VectorUse, not_a_model,
 };
-use crate::contract::expected::ExpectedRows;
+use crate::contract::expected::{EXTERNAL, ExpectedRows};
 use crate::contract::program::ProgramSpec;
 use crate::params::settings::{self, Settings};
 use crate::programs::environment::{self, Problem};
@@ -34,10 +34,10 @@ use crate::tables::model_card::{ModelCard, json};
 use crate::tables::vocabulary;
 use crate::tables::weights::{Numbers, Tensor};
 use crate::{Failure, ParamError, SourceFile, Task, Watch};
-use wire::{Format, Items};
+use wire::{Answers, Format, Items};
 
 /// The name of such models: no `train` stage makes one.
-pub const NAME: &str = "external";
+pub const NAME: &str = EXTERNAL;
 
 /// The Python side, of models and of attacks.
 pub const MODULE: (&str, &str) = ("ablate.py", include_str!("ablate.py"));
@@ -79,6 +79,9 @@ pub struct ExternalSpec {
     pub texts: bool,
     /// Whether it answers gradients.
     pub gradients: bool,
+    /// Whether it answers how much it attends to each token.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub attention: bool,
     /// The dimension of its vectors, once they are known.
     pub dim: Option<usize>,
     /// The classes that it predicts.
@@ -233,7 +236,11 @@ impl LoadedModel for ExternalModel {
                 false => failure,
             }
         })?;
-        let format = wire::greeted(&hello, self.spec.gradients);
+        let needed = Answers {
+            gradients: self.spec.gradients,
+            attention: self.spec.attention,
+        };
+        let format = wire::greeted(&hello, needed);
         let format = format.map_err(|why| serving.failure(&why))?;
         *self.running() = Some((serving, format));
         Ok(())
@@ -413,6 +420,31 @@ impl Victim for ExternalModel {
 
     fn has_gradients(&self) -> bool {
         self.spec.gradients
+    }
+
+    /// As attention that pools a sequence: one layer, one head, one row.
+    fn attention(&self, items: &[&Example]) -> nn::Result<Vec<Vec<LayerAttention>>> {
+        if !self.spec.attention {
+            return Err(nn::Error::Missing { what: "attention" });
+        }
+        let mut all = Vec::with_capacity(items.len());
+        for batch in items.chunks(self.spec.batch.max(1)) {
+            let rows: Vec<&Sequence> = batch.iter().map(|item| &item.input).collect();
+            let steps: Vec<usize> = rows.iter().map(|row| row.len()).collect();
+            let items = self.items(&rows)?;
+            let weights = self.ask(
+                |format| wire::for_attention(&items, format),
+                |frame| wire::attention(frame, &steps),
+            )?;
+            let layer = |row: Vec<f32>| LayerAttention {
+                queries: Side::Source,
+                keys: Side::Source,
+                weights: Array3::from_shape_vec((1, 1, row.len()), row).expect("one row"),
+            };
+            all.extend(weights.into_iter().map(|row| vec![layer(row)]));
+        }
+        self.passes.fetch_add(items.len() as u64, Ordering::Relaxed);
+        Ok(all)
     }
 
     /// Its logits are the logarithms of its probabilities.
