@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import time
 
@@ -28,11 +29,13 @@ def predict(texts):
     """Answers, and writes down when and for how long, by the clock and by CPU time."""
     begun = time.perf_counter(), time.process_time()
     if not told:
-        told.update(first=begun, busy=[0.0, 0.0], items=0, requests=0)
+        told.update(first=begun, busy=[0.0, 0.0], items=0, requests=0, ahead=0)
     answer = answered(texts)
     ended = time.perf_counter(), time.process_time()
     told["busy"] = [busy + b - a for busy, a, b in zip(told["busy"], begun, ended)]
     told.update(last=ended, items=told["items"] + len(texts), requests=told["requests"] + 1)
+    if "ALONE" not in os.environ:
+        told["ahead"] += bool(select.select([ablate._REQUESTS.fileno()], [], [], 0)[0])
     return answer
 
 
