@@ -8,7 +8,7 @@ use crate::report::{data, report};
 const PIPELINE: &str = include_str!("pipelines/characters.toml");
 
 /// Texts whose class shows in some words.
-fn texts() -> String {
+pub fn texts() -> String {
     const CLASSES: [[&str; 4]; 2] = [
         ["bad", "awful", "poor", "dull"],
         ["good", "great", "fine", "happy"],

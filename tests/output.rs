@@ -113,3 +113,36 @@ fn a_reader_that_goes_away_is_no_error() {
         .unwrap();
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
 }
+
+/// Names with many axes are long: the other columns begin at one place all the same.
+#[test]
+fn ls_aligns_long_names() {
+    let value = "x".repeat(70);
+    let lab = Lab::new(&format!(
+        "[axes]\na_long_name_of_an_axis = [\"{value}\", \"y\"]\n\n\
+         [stage.short]\nkind = \"table\"\nrows = [{{ x = 1 }}]\n\n\
+         [stage.long]\nkind = \"sql\"\ninputs = {{ t = \"short\" }}\n\
+         query = \"SELECT '${{a_long_name_of_an_axis}}' AS name FROM t\"\n"
+    ));
+    let places = |printed: &str| -> Vec<[usize; 2]> {
+        let lines = printed.lines();
+        let place = |line: &str| {
+            let kind = line.find(" table ").or(line.find(" sql ")).unwrap();
+            let state = line
+                .find(" rows ")
+                .or(line.find(" has not been run"))
+                .unwrap();
+            [kind, state]
+        };
+        lines.map(place).collect()
+    };
+    for run in [false, true] {
+        if run {
+            lab.run();
+        }
+        let printed = lab.ablate(&["ls"]).good().stdout;
+        let places = places(&printed);
+        assert_eq!(places.len(), 3, "{printed}");
+        assert!(places.iter().all(|place| *place == places[0]), "{printed}");
+    }
+}

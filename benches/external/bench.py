@@ -1,16 +1,15 @@
-"""How fast a model in a program of the user is asked: beside the same program asked by itself, in the same batches.
+"""How fast a model in a program of the user is asked: beside its own rate with the same requests.
 
     python benches/external/bench.py --ablate target/release/ablate --python VENV/bin/python
 
 Needs nothing but the standard library here; the Python that is named needs torch, and has pyarrow if answers are to
-travel as Arrow. A round runs the model alone and attacked, one after the other, so that whatever else the machine does
-falls on both. The model itself writes down when it was first asked and when it last answered: starting Python is not
-counted on either side. A slow figure never fails this program.
+travel as Arrow. The model itself writes down when it was first asked, when it last answered, and for how long it computed:
+what it computes in a second is its own rate with the same requests, and the rest of its time it waits for `ablate` or
+reads and writes; it looks whether the next request was there when an answer was ready. Starting Python is not counted. Beside it, full batches of the same texts, in a process of their own. A
+slow figure never fails this program.
 """
 
 import argparse
-import csv
-import io
 import json
 import os
 import pathlib
@@ -53,7 +52,7 @@ inputs = {{ victim = "mine" }}
 
 ATTACKS = {
     "all rows at once": 'attack = "none"',
-    "replace-word, 100 candidates a row": 'attack = "replace-word"\nplace = "random"\nmax_candidates = 100\nitems = 40',
+    "replace-word, 100 candidates a row": 'attack = "replace-word"\nplace = "random"\nmax_candidates = 100\nitems = 160',
 }
 
 
@@ -65,7 +64,12 @@ def folders(python: str) -> list:
 
 
 def rate(told: dict) -> float:
-    return told["items"] / (told["last"] - told["first"])
+    return told["items"] / (told["last"][0] - told["first"][0])
+
+
+def share(told: dict, clock: int) -> float:
+    """How much of its time, from the first question to the last answer, the model computes."""
+    return told["busy"][clock] / (told["last"][clock] - told["first"][clock])
 
 
 def attacked(arguments: argparse.Namespace, folder: str, attack: str, size: int, n: int) -> dict:
@@ -87,10 +91,10 @@ def attacked(arguments: argparse.Namespace, folder: str, attack: str, size: int,
 
 def alone(arguments: argparse.Namespace, folder: str, size: int, count: int) -> dict:
     """The same program, asking itself about as many of the same texts in full batches."""
-    rows = subprocess.run(
-        [arguments.ablate, "-C", folder, "export", "reviews", "--csv"], check=True, capture_output=True, text=True
-    ).stdout
-    texts = [row["text"] for row in csv.DictReader(io.StringIO(rows)) if row["split"] == "test"]
+    show = [arguments.ablate, "-C", folder, "show", "--json", "-n", "1000000"]
+    table = lambda name: json.loads(subprocess.run([*show, name], check=True, capture_output=True).stdout)["head"]
+    words = [row["token"] for row in table("tokens.vocab")]
+    texts = [" ".join(words[n] for n in row["ids"]) for row in table("tokens.tokens") if row["split"] == "test"]
     texts = (texts * (1 + count // len(texts)))[:count]
     pathlib.Path(folder, "texts.json").write_text(json.dumps(texts))
     environment = {**os.environ, "SIZE": str(size), "ALONE": "texts.json", "BATCH": str(arguments.batch)}
@@ -105,26 +109,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--ablate", default="ablate")
     parser.add_argument("--python", default="python3", help="one with torch")
-    parser.add_argument("--items", type=int, default=4096)
+    parser.add_argument("--items", type=int, default=16384)
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=5)
     arguments = parser.parse_args()
     arguments.ablate = str(pathlib.Path(arguments.ablate).resolve()) if "/" in arguments.ablate else arguments.ablate
-    print("| attack | units | asked by ablate | alone, batches of 64 | share | of its time it computes |")
-    print("|---|---|---|---|---|---|")
+    print("| attack | units | items in a request | asked by ablate | the same requests alone | share | by CPU time | next request was there | full batches alone |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for attack in ATTACKS:
         for size in (32, 256):
-            ours, theirs, busy = [], [], []
+            asked, full = [], []
             for n in range(arguments.rounds):
                 with tempfile.TemporaryDirectory() as folder:
-                    told = attacked(arguments, folder, attack, size, n)
-                    theirs.append(rate(alone(arguments, folder, size, told["items"])))
-                ours.append(rate(told))
-                busy.append(told["busy"] / (told["last"] - told["first"]))
-            share = statistics.median(a / b for a, b in zip(ours, theirs))
+                    asked.append(attacked(arguments, folder, attack, size, n))
+                    full.append(alone(arguments, folder, size, asked[-1]["items"]))
+            median = lambda values: statistics.median(list(values))
             print(
-                f"| {attack} | {size} | {statistics.median(ours):.0f} items/s | {statistics.median(theirs):.0f} items/s "
-                f"| {share:.0%} | {statistics.median(busy):.0%} |", flush=True,
+                f"| {attack} | {size} | {median(told['items'] / told['requests'] for told in asked):.0f} "
+                f"| {median(map(rate, asked)):.0f} items/s | {median(told['items'] / told['busy'][0] for told in asked):.0f} items/s "
+                f"| {median(share(told, 0) for told in asked):.0%} | {median(share(told, 1) for told in asked):.0%} "
+                f"| {median(told['ahead'] / told['requests'] for told in asked):.0%} | {median(map(rate, full)):.0f} items/s |",
+                flush=True,
             )
 
 

@@ -57,7 +57,7 @@ pub fn ls(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     Ok(())
 }
 
-/// How wide the first column is: names of many axes are long, and one that is longer than a line is not waited for.
+/// How wide the first column is: as the longest name, which may have many axes.
 fn widest(plan: &plan::Plan<'_>, listed: &[usize]) -> usize {
     let labels = listed.iter().flat_map(|n| {
         let outputs = 0..plan.instances[*n].outputs.len();
@@ -69,7 +69,7 @@ fn widest(plan: &plan::Plan<'_>, listed: &[usize]) -> usize {
             plan.source_label(source).chars().count()
         })
     });
-    labels.max().unwrap_or_default().clamp(32, 80)
+    labels.max().unwrap_or_default().max(32)
 }
 
 /// What an instance has in the store.

@@ -82,7 +82,10 @@ impl ExpectedRows {
     }
 }
 
-/// A model that will be trained.
+/// The name of models in programs of the user.
+pub const EXTERNAL: &str = "external";
+
+/// A model that will be trained, or that lives in a program of the user.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ExpectedModel {
     /// Its name, as after `model =`.
@@ -99,6 +102,16 @@ pub struct ExpectedModel {
     pub classes: Option<usize>,
     /// The stage that it comes from, once that is known.
     pub stage: Option<String>,
+}
+
+impl ExpectedModel {
+    /// What messages call it: all models in programs of the user have one name, which is not theirs.
+    pub fn called(&self) -> &str {
+        match &self.stage {
+            Some(stage) if self.name == EXTERNAL => stage,
+            _ => &self.name,
+        }
+    }
 }
 
 /// Tables that do not fit a stage, or each other.

@@ -9,7 +9,7 @@
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -41,7 +41,8 @@ pub struct Frame {
 const LARGEST: (u32, u64) = (16 << 20, 4 << 30);
 
 impl Frame {
-    fn bytes(&self) -> Vec<u8> {
+    /// As it is sent.
+    pub fn bytes(&self) -> Vec<u8> {
         let header = self.header.to_string();
         let lengths = (header.len() as u32, self.body.len() as u64);
         let mut bytes = lengths.0.to_le_bytes().to_vec();
@@ -65,6 +66,9 @@ impl Frame {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let text = exactly(from, u64::from(header))?;
+        if !text.starts_with(b"{") {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
         Ok(Some(Frame {
             header: serde_json::from_slice(&text)?,
             body: exactly(from, body)?,
@@ -89,7 +93,7 @@ pub struct Serving {
     /// As it was started, for messages.
     name: String,
     timeout: Duration,
-    requests: SyncSender<Vec<u8>>,
+    requests: Sender<Vec<u8>>,
     answers: Receiver<io::Result<Option<Frame>>>,
 }
 
@@ -123,13 +127,19 @@ impl Serving {
         self.answer()
     }
 
-    fn answer(&mut self) -> Result<Frame, Failure> {
+    /// Where requests go that are sent before the answer to the last one has come.
+    pub fn requests(&self) -> Sender<Vec<u8>> {
+        self.requests.clone()
+    }
+
+    /// The answer to the first request that has none yet.
+    pub fn answer(&mut self) -> Result<Frame, Failure> {
         let asked = Instant::now();
         loop {
             let problem = match self.answers.recv_timeout(Duration::from_millis(100)) {
                 Ok(Ok(Some(frame))) => return Ok(frame),
                 Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => self.ended(),
-                Ok(Err(_)) => "answered with something that is not a frame".to_owned(),
+                Ok(Err(error)) => not_a_frame(&error),
                 Err(RecvTimeoutError::Timeout) if STOPPING.load(Ordering::Relaxed) => {
                     return Err(Failure::stopped());
                 }
@@ -183,9 +193,20 @@ impl Serving {
     }
 }
 
+/// What is wrong with an answer that cannot be read.
+fn not_a_frame(error: &io::Error) -> String {
+    let inner = error.get_ref();
+    match inner.and_then(|inner| inner.downcast_ref::<serde_json::Error>()) {
+        Some(error) => {
+            format!("answered with a header that is not JSON, which has no NaN: {error}")
+        }
+        None => "answered with something that is not a frame".to_owned(),
+    }
+}
+
 /// Writes requests beside us: a program that does not read must not stop us.
-fn writer(mut to: impl Write + Send + 'static) -> SyncSender<Vec<u8>> {
-    let (send, requests) = sync_channel::<Vec<u8>>(1);
+fn writer(mut to: impl Write + Send + 'static) -> Sender<Vec<u8>> {
+    let (send, requests) = channel::<Vec<u8>>();
     std::thread::spawn(move || {
         for request in requests {
             if to.write_all(&request).and_then(|()| to.flush()).is_err() {

@@ -34,7 +34,7 @@ table!("examples", "attack", "A row for each attacked item.", {
     P_AFTER = "p_after": "list of float32", "The model's probabilities after the attack.";
     FORWARD = "forward": "int64", "Forward passes through the model.";
     BACKWARD = "backward": "int64", "Backward passes through the model.";
-    QUERIES = "queries": "int64", "How many candidates were tried, up to and including the one that succeeded.", only "replace-word and external";
+    QUERIES = "queries": "int64", "How many texts the attack asked the model about; of replace-word, how many candidates it tried, up to and including the one that succeeded.", only "replace-word, textfooler, pwws, genetic, deepwordbug and external";
     REJECTED = "rejected": "int64", "1 if what the program gave back broke the budget or a constraint, so that the row stayed as it was.", only "external";
     OPERATIONS = "operations": "list of string", "`replace`, `insert` or `delete`, for each edit.", only "attacks that insert, delete or change characters";
     SLOTS = "slots": "list of int32", "The character of the word for each edit; 0 for whole words.", only "attacks that insert, delete or change characters";

@@ -57,7 +57,7 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
     inputs.same_texts(known_words::PORT)?;
     classes(params, inputs)?;
     if let Some(bayes) = model(inputs, "bayes").filter(|model| model.name != "naive-bayes") {
-        let message = format!("the input `bayes` is the model `{}`", bayes.name);
+        let message = format!("the input `bayes` is the model `{}`", bayes.called());
         let help = "connect a train stage with model = \"naive-bayes\"";
         return Err(Mismatch::new(
             Blamed::Input("bayes".to_owned()),
@@ -87,11 +87,7 @@ fn attackable(
     inputs: &ExpectedInputs<'_>,
 ) -> Result<(), Mismatch> {
     let name = attack.entry().name;
-    // All models in programs of the user have one name, which is not theirs.
-    let model = match victim.name.as_str() {
-        external::NAME => victim.stage.as_deref().unwrap_or(external::NAME),
-        model => model,
-    };
+    let model = victim.called();
     let blamed = || Blamed::Input("victim".to_owned());
     let recurrent = || {
         format!(
@@ -175,7 +171,7 @@ pub fn check_traces(inputs: &ExpectedInputs<'_>) -> Result<(), Mismatch> {
     }
     match model(inputs, "victim").filter(|model| !model.steps) {
         Some(model) => {
-            let name = &model.name;
+            let name = model.called();
             let message = format!(
                 "`traces` follow a recurrent network step by step, and this `{name}` has no steps"
             );

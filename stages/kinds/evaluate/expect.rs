@@ -174,7 +174,7 @@ pub fn neighbours(inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismat
         .of("victim")
         .and_then(|weights| weights.model.as_ref());
     if let Some(other) = victim.filter(|model| model.name != "char-cnn") {
-        let message = format!("the input `victim` is the model `{}`", other.name);
+        let message = format!("the input `victim` is the model `{}`", other.called());
         let help = "connect a train stage with model = \"char-cnn\"";
         let at = Blamed::Input("victim".to_owned());
         return Err(Mismatch::new(at, message, help));
@@ -227,7 +227,7 @@ pub fn words(inputs: &ExpectedInputs<'_>) -> Result<ExpectedOutputs, Mismatch> {
         .of("bayes")
         .and_then(|weights| weights.model.as_ref());
     if let Some(other) = bayes.filter(|model| model.name != "naive-bayes") {
-        let message = format!("the input `bayes` is the model `{}`", other.name);
+        let message = format!("the input `bayes` is the model `{}`", other.called());
         let help = "connect a train stage with model = \"naive-bayes\"";
         return Err(Mismatch::new(
             Blamed::Input("bayes".to_owned()),
@@ -248,7 +248,7 @@ pub fn coverage(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<Expected
     if let Some(other) = victim.filter(|model| !recurrent.contains(&model.name.as_str())) {
         let message = format!(
             "the model `{}` has no recurrent states to cover",
-            other.name
+            other.called()
         );
         let help = format!("connect a train stage with one of {}", recurrent.join(", "));
         let at = Blamed::Input("victim".to_owned());
@@ -267,7 +267,7 @@ pub fn perplexity(
         .of("victim")
         .and_then(|weights| weights.model.as_ref());
     if let Some(other) = victim.filter(|model| model.name != "lstm-lm") {
-        let message = format!("the model `{}` is not a language model", other.name);
+        let message = format!("the model `{}` is not a language model", other.called());
         let help = "connect a train stage with model = \"lstm-lm\"";
         let at = Blamed::Input("victim".to_owned());
         return Err(Mismatch::new(at, message, help));

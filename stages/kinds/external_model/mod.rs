@@ -49,6 +49,11 @@ static DESCRIPTION: Description = Description {
             false,
             "Whether it answers gradients by the vectors of its tokens, for attacks that follow them; with reads = \"tokens\".",
         ),
+        Param::flag(
+            "attention",
+            false,
+            "Whether it answers how much it attends to each token, for attacks that place by it; with reads = \"tokens\".",
+        ),
         Param::int("batch", 64, 1, "How many items are sent in one request."),
         params::ENV,
         params::SECRET_ENV,
@@ -103,10 +108,18 @@ impl Stage for ExternalModel {
     fn check(&self, params: &Params) -> Result<(), ParamError> {
         check::program(params)?;
         let settings = Settings(params);
-        if settings.flag("gradients")? && settings.text("reads") != Some("tokens") {
-            let message = "`gradients` are by the vectors of tokens, and the model reads texts";
-            let help = "set reads = \"tokens\", or leave `gradients` out";
-            return Err(wrong("gradients", message.to_owned(), help));
+        if settings.text("reads") == Some("tokens") {
+            return Ok(());
+        }
+        for (param, what) in [
+            ("gradients", "`gradients` are by the vectors of tokens"),
+            ("attention", "`attention` is to tokens"),
+        ] {
+            if settings.flag(param)? {
+                let message = format!("{what}, and the model reads texts");
+                let help = format!("set reads = \"tokens\", or leave `{param}` out");
+                return Err(wrong(param, message, help));
+            }
         }
         Ok(())
     }
@@ -235,6 +248,7 @@ fn spec(task: &Task<'_>) -> Result<ExternalSpec, ParamError> {
         timeout: settings.float("timeout")?,
         texts: settings.text("reads") != Some("tokens"),
         gradients: settings.flag("gradients")?,
+        attention: settings.flag("attention")?,
         dim: None,
         classes: settings.int("classes")?,
         batch: settings.int("batch")?,

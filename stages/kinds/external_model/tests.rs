@@ -211,7 +211,11 @@ fn a_program_that_misbehaves_is_a_failure_with_its_last_words() {
         ),
         (
             format!("{hello} asked(); frame('{{\"probabilities\":[[0.5,0.5]]}}'); sleep 60;"),
-            "answered with 1 rows, and was asked about 7 items\nit printed nothing",
+            "answered with 1 row, and was asked about 7 items\nit printed nothing",
+        ),
+        (
+            format!("{hello} asked(); frame('{{\"probabilities\":[[NaN,0.5]]}}'); sleep 60;"),
+            "answered with a header that is not JSON, which has no NaN: expected value at line 1 column 20\nit printed nothing",
         ),
         (
             format!("{hello} asked(); frame('{{\"error\":\"no such word\"}}'); sleep 60;"),

@@ -157,8 +157,10 @@ fn tested_model(params: &Params, victim: &ExpectedModel) -> Result<(), Mismatch>
     let name = &victim.name;
     let task = models::find(name).map(|model| model.entry().task);
     if !["lstm-lm", "seq2seq"].contains(&name.as_str()) {
-        let message =
-            format!("`rnn-test` is for recurrent models of sequences, and `victim` is `{name}`");
+        let message = format!(
+            "`rnn-test` is for recurrent models of sequences, and `victim` is `{}`",
+            victim.called()
+        );
         let help = "connect a train stage with model = \"lstm-lm\" or \"seq2seq\"";
         return Err(Mismatch::new(
             Blamed::Input("victim".to_owned()),

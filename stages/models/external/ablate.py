@@ -12,7 +12,8 @@ A PyTorch model under attacks that follow gradients:
 probabilities of the classes: one row for each item, as lists or as a NumPy array, or as a tensor of PyTorch.
 `gradient` gets lists of token ids and a class for each, and returns for each item the gradient of the logarithm of that
 class's probability with respect to the vectors of its tokens: as many rows as tokens. `vectors` are those of all tokens
-of the vocabulary, in the order of their ids.
+of the vocabulary, in the order of their ids. `attention` gets lists of token ids, and returns for each item how much the
+model attends to each of its tokens: weights that add up to 1.
 
 An attack:
 
@@ -56,6 +57,7 @@ sys.stdout.reconfigure(line_buffering=True)
 Items = Union[List[str], List[List[int]]]
 Predict = Callable[[Items], Sequence[Sequence[float]]]
 Gradient = Callable[[List[List[int]], List[int]], Sequence[Sequence[Sequence[float]]]]
+Attention = Callable[[List[List[int]]], Sequence[Sequence[float]]]
 Row = Union[str, Sequence[str], Sequence[int]]
 
 # For attacks: the words of the model by their ids, and how many classes it predicts.
@@ -63,20 +65,26 @@ vocabulary: List[str] = []
 classes = 0
 
 
-def serve(predict: Predict, gradient: Optional[Gradient] = None, vectors: Any = None) -> None:
+def serve(
+    predict: Predict,
+    gradient: Optional[Gradient] = None,
+    vectors: Any = None,
+    attention: Optional[Attention] = None,
+) -> None:
     """Answers until there are no more requests. Call it last: it returns when the attack is over."""
     if (gradient is None) != (vectors is None):
         raise ValueError("gradient and vectors go together")
     answers = _ANSWERS
     requests = _REQUESTS
     form = "json" if pyarrow is None else "arrow"
-    _send(answers, {"ablate": PROTOCOL, "format": form, "gradients": gradient is not None})
+    more = {"gradients": gradient is not None, "attention": attention is not None}
+    _send(answers, {"ablate": PROTOCOL, "format": form, **more})
     while True:
         frame = _receive(requests)
         if frame is None:
             return
         try:
-            columns = _answer(*frame, predict, gradient, vectors)
+            columns = _answer(*frame, predict, gradient, vectors, attention)
             if pyarrow is None:
                 _send(answers, columns)
             else:
@@ -195,11 +203,20 @@ def _row(row: Any) -> Optional[Union[str, list]]:
     return [token if isinstance(token, str) else int(token) for token in row]
 
 
-def _answer(header: dict, body: bytes, predict: Predict, gradient: Optional[Gradient], vectors: Any) -> dict:
+def _answer(
+    header: dict,
+    body: bytes,
+    predict: Predict,
+    gradient: Optional[Gradient],
+    vectors: Any,
+    attention: Optional[Attention],
+) -> dict:
     if header["ask"] == "vectors":
         return {"vectors": _lists(vectors)}
     asked = _columns(header, body)
     items = asked["items"]
+    if header["ask"] == "attention":
+        return {"attention": _lists(attention(items))}
     columns = {"probabilities": _lists(predict(items))}
     if header["ask"] == "gradients":
         found = gradient(items, asked["classes"])

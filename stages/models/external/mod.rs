@@ -5,26 +5,27 @@
 //! those of the logarithm of a class's probability, with respect to the vectors of its words. [`wire`] has the format of
 //! requests and answers; `ablate.py` is the other side.
 
+mod line;
 mod wire;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ndarray::Array2;
-use nn::batch::{Example, Sequence, Target};
+use ndarray::{Array2, Array3};
+use nn::batch::{Example, Sequence, Side, Target};
 use nn::linear::Vectors;
 use nn::objectives::Objective;
-use nn::victim::{Gradient, Queries, Victim};
+use nn::victim::{Gradient, LayerAttention, Queries, Victim};
 use serde::{Deserialize, Serialize};
 use store::{Digest, Installed, Params, Value};
 
 use super::entry::{
     Data, LoadedModel, ModelEntry, ModelKind, ModelTask, Subject, Tensors, VectorUse, not_a_model,
 };
-use crate::contract::expected::ExpectedRows;
+use crate::contract::expected::{EXTERNAL, ExpectedRows};
 use crate::contract::program::ProgramSpec;
 use crate::params::settings::{self, Settings};
 use crate::programs::environment::{self, Problem};
@@ -34,10 +35,11 @@ use crate::tables::model_card::{ModelCard, json};
 use crate::tables::vocabulary;
 use crate::tables::weights::{Numbers, Tensor};
 use crate::{Failure, ParamError, SourceFile, Task, Watch};
-use wire::{Format, Items};
+use line::{Asked, Line};
+use wire::{Answers, Format, Items};
 
 /// The name of such models: no `train` stage makes one.
-pub const NAME: &str = "external";
+pub const NAME: &str = EXTERNAL;
 
 /// The Python side, of models and of attacks.
 pub const MODULE: (&str, &str) = ("ablate.py", include_str!("ablate.py"));
@@ -79,6 +81,9 @@ pub struct ExternalSpec {
     pub texts: bool,
     /// Whether it answers gradients.
     pub gradients: bool,
+    /// Whether it answers how much it attends to each token.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub attention: bool,
     /// The dimension of its vectors, once they are known.
     pub dim: Option<usize>,
     /// The classes that it predicts.
@@ -195,7 +200,7 @@ struct ExternalModel {
     files: BTreeMap<String, Vec<u8>>,
     words: Option<Vec<String>>,
     vectors: Option<Vectors>,
-    running: Mutex<Option<(Serving, Format)>>,
+    running: Mutex<Option<(Arc<Line>, Format)>>,
     passes: AtomicU64,
     backwards: AtomicU64,
 }
@@ -233,9 +238,13 @@ impl LoadedModel for ExternalModel {
                 false => failure,
             }
         })?;
-        let format = wire::greeted(&hello, self.spec.gradients);
+        let needed = Answers {
+            gradients: self.spec.gradients,
+            attention: self.spec.attention,
+        };
+        let format = wire::greeted(&hello, needed);
         let format = format.map_err(|why| serving.failure(&why))?;
-        *self.running() = Some((serving, format));
+        *self.running() = Some((Arc::new(Line::new(serving)), format));
         Ok(())
     }
 
@@ -247,13 +256,15 @@ impl LoadedModel for ExternalModel {
         if !self.spec.gradients {
             return Ok(None);
         }
-        let asked = self.ask(wire::for_vectors(), wire::vectors);
+        let asked = self.ask(wire::for_vectors());
+        let asked = asked.and_then(|asked| self.answer(asked, wire::vectors));
         asked.map(Some).map_err(super::failure)
     }
 
     fn finish(&self, watch: &dyn Watch) -> Result<(), Failure> {
-        match self.running().take() {
-            Some((serving, _)) => serving.finish(watch),
+        let line = self.running().take();
+        match line.and_then(|(line, _)| Arc::into_inner(line)) {
+            Some(line) => line.into_inner().finish(watch),
             None => Ok(()),
         }
     }
@@ -270,7 +281,7 @@ impl LoadedModel for ExternalModel {
 }
 
 impl ExternalModel {
-    fn running(&self) -> std::sync::MutexGuard<'_, Option<(Serving, Format)>> {
+    fn running(&self) -> std::sync::MutexGuard<'_, Option<(Arc<Line>, Format)>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -356,28 +367,61 @@ impl ExternalModel {
         Ok(Items::Texts(rows.into_iter().map(text).collect()))
     }
 
-    /// What the program answers, read by `read`; or what is wrong.
-    fn ask<R>(
-        &self,
-        request: impl FnOnce(Format) -> Frame,
-        read: impl FnOnce(&Frame) -> Result<R, String>,
-    ) -> nn::Result<R> {
-        let mut running = self.running();
-        let outside = |failure: Failure| nn::Error::Outside {
-            why: failure.message,
-        };
-        let Some((serving, format)) = running.as_mut() else {
+    /// Sends a question.
+    fn ask(&self, request: impl FnOnce(Format) -> Frame) -> nn::Result<Question> {
+        let running = self.running().clone();
+        let Some((line, format)) = running else {
             let why = "the program of the model has ended".to_owned();
             return Err(nn::Error::Outside { why });
         };
-        let answer = serving.ask(&request(*format));
-        let answer = answer.and_then(|frame| read(&frame).map_err(|why| serving.failure(&why)));
-        if answer.is_err() {
-            // It is not asked again: what it would answer belongs to another question.
-            *running = None;
-        }
-        answer.map_err(outside)
+        let asked = line.ask(&request(format));
+        Ok(Question { line, asked })
     }
+
+    /// Its answer, read by `read`; or what is wrong.
+    fn answer<R>(
+        &self,
+        question: Question,
+        read: impl FnOnce(&Frame) -> Result<R, String>,
+    ) -> nn::Result<R> {
+        let answer = question.line.answer(question.asked, read);
+        if answer.is_err() {
+            *self.running() = None;
+        }
+        answer.map_err(|failure| nn::Error::Outside {
+            why: failure.message,
+        })
+    }
+
+    /// What the program answers to batches of rows. The next one is on its way while it computes.
+    fn each_batch<R>(
+        &self,
+        batches: &[&[&Sequence]],
+        request: impl Fn(&Items, Format) -> Frame,
+        read: impl Fn(usize, &Frame) -> Result<R, String>,
+    ) -> nn::Result<Vec<R>> {
+        let items = batches.iter().map(|batch| self.items(batch));
+        let items: Vec<Items> = items.collect::<nn::Result<_>>()?;
+        let mut answers = Vec::with_capacity(items.len());
+        let mut last = None;
+        for (n, items) in items.iter().enumerate() {
+            let next = self.ask(|format| request(items, format))?;
+            if let Some(question) = last.replace(next) {
+                answers.push(self.answer(question, |frame| read(n - 1, frame))?);
+            }
+        }
+        if let Some(question) = last {
+            let n = answers.len();
+            answers.push(self.answer(question, |frame| read(n, frame))?);
+        }
+        Ok(answers)
+    }
+}
+
+/// A question that was sent to a program.
+struct Question {
+    line: Arc<Line>,
+    asked: Asked,
 }
 
 impl Victim for ExternalModel {
@@ -390,16 +434,12 @@ impl Victim for ExternalModel {
     }
 
     fn probabilities(&self, items: &[&Sequence]) -> nn::Result<Vec<Array2<f32>>> {
-        let mut all = Vec::with_capacity(items.len());
-        for batch in items.chunks(self.spec.batch.max(1)) {
-            let items = self.items(batch)?;
-            let rows = self.ask(
-                |format| wire::for_probabilities(&items, format),
-                |frame| wire::probabilities(frame, batch.len(), self.spec.classes),
-            )?;
-            let row = |p: Vec<f32>| Array2::from_shape_vec((1, p.len()), p).expect("one row");
-            all.extend(rows.into_iter().map(row));
-        }
+        let batches: Vec<&[&Sequence]> = items.chunks(self.spec.batch.max(1)).collect();
+        let answers = self.each_batch(&batches, wire::for_probabilities, |n, frame| {
+            wire::probabilities(frame, batches[n].len(), self.spec.classes)
+        })?;
+        let row = |p: Vec<f32>| Array2::from_shape_vec((1, p.len()), p).expect("one row");
+        let all = answers.into_iter().flatten().map(row).collect();
         self.passes.fetch_add(items.len() as u64, Ordering::Relaxed);
         Ok(all)
     }
@@ -413,6 +453,29 @@ impl Victim for ExternalModel {
 
     fn has_gradients(&self) -> bool {
         self.spec.gradients
+    }
+
+    /// As attention that pools a sequence: one layer, one head, one row.
+    fn attention(&self, items: &[&Example]) -> nn::Result<Vec<Vec<LayerAttention>>> {
+        if !self.spec.attention {
+            return Err(nn::Error::Missing { what: "attention" });
+        }
+        let mut all = Vec::with_capacity(items.len());
+        for batch in items.chunks(self.spec.batch.max(1)) {
+            let rows: Vec<&Sequence> = batch.iter().map(|item| &item.input).collect();
+            let steps: Vec<usize> = rows.iter().map(|row| row.len()).collect();
+            let items = self.items(&rows)?;
+            let asked = self.ask(|format| wire::for_attention(&items, format))?;
+            let weights = self.answer(asked, |frame| wire::attention(frame, &steps))?;
+            let layer = |row: Vec<f32>| LayerAttention {
+                queries: Side::Source,
+                keys: Side::Source,
+                weights: Array3::from_shape_vec((1, 1, row.len()), row).expect("one row"),
+            };
+            all.extend(weights.into_iter().map(|row| vec![layer(row)]));
+        }
+        self.passes.fetch_add(items.len() as u64, Ordering::Relaxed);
+        Ok(all)
     }
 
     /// Its logits are the logarithms of its probabilities.
@@ -448,10 +511,10 @@ impl ExternalModel {
         let classes: Vec<usize> = asked.iter().map(|(class, _)| *class).collect();
         let steps: Vec<usize> = rows.iter().map(|row| row.len()).collect();
         let dim = self.spec.dim.unwrap_or_default();
-        let answers = self.ask(
-            |format| wire::for_gradients(&items, &classes, format),
-            |frame| wire::gradients(frame, &steps, dim, self.spec.classes),
-        )?;
+        let question = self.ask(|format| wire::for_gradients(&items, &classes, format))?;
+        let answers = self.answer(question, |frame| {
+            wire::gradients(frame, &steps, dim, self.spec.classes)
+        })?;
         let answers = answers.into_iter().zip(asked).zip(steps);
         let gradient =
             |((answer, (class, factor)), steps): ((wire::Answered, &(usize, f64)), usize)| {

@@ -1,13 +1,16 @@
 //! Requests to a model and its answers, as Arrow streams or as JSON: the program chooses when it starts.
 //!
 //! ```text
-//! it starts:   {"ablate": "model/1", "format": "arrow" or "json", "gradients": true or false}
+//! it starts:   {"ablate": "model/1", "format": "arrow" or "json", "gradients": true or false,
+//!               "attention": true or false}
 //! we ask:      {"ask": "probabilities"} and a table with the column `items`, or "items" in the header
 //! it answers:  a table with the column `probabilities`, or likewise in the header; {"error": "…"} if it cannot
 //! we ask:      {"ask": "gradients"}, `items` and `classes`
 //! it answers:  `probabilities` and `gradients`: of log p[class] by the vector of each token, one after the other
 //! we ask:      {"ask": "vectors"}
 //! it answers:  `vectors`: one for each token of the vocabulary
+//! we ask:      {"ask": "attention"} and `items`
+//! it answers:  `attention`: a weight for each token, which add up to 1
 //! ```
 
 use std::sync::Arc;
@@ -48,8 +51,17 @@ const PROTOCOL: &str = "model/1";
 /// How far probabilities may be from adding up to 1.
 const ROUNDING: f64 = 1e-3;
 
-/// What a program chose, by its first frame. `gradients`: whether it must answer them.
-pub fn greeted(frame: &Frame, gradients: bool) -> Result<Format, String> {
+/// What a model answers beside probabilities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// Gradients by the vectors of its tokens, and those vectors.
+    pub gradients: bool,
+    /// How much it attends to each token.
+    pub attention: bool,
+}
+
+/// What a program chose, by its first frame. `needed`: what it must answer.
+pub fn greeted(frame: &Frame, needed: Answers) -> Result<Format, String> {
     let said = |name: &str| frame.header.get(name).and_then(Value::as_str);
     let format = match (said("ablate"), said("format")) {
         (Some(PROTOCOL), Some("arrow")) => Format::Arrow,
@@ -67,21 +79,35 @@ pub fn greeted(frame: &Frame, gradients: bool) -> Result<Format, String> {
         }
         _ => return Err("does not greet as a model: call ablate.serve(predict=…)".to_owned()),
     };
-    match gradients && frame.header.get("gradients") != Some(&Value::Bool(true)) {
-        true => Err(
-            "does not answer gradients, and `gradients` is true: call ablate.serve(predict=…, gradient=…, vectors=…)"
-                .to_owned(),
-        ),
-        false => Ok(format),
+    let all = [
+        (needed.gradients, "gradients", "gradient=…, vectors=…"),
+        (needed.attention, "attention", "attention=…"),
+    ];
+    for (_, what, how) in all.into_iter().filter(|(needed, ..)| *needed) {
+        if frame.header.get(what) != Some(&Value::Bool(true)) {
+            return Err(format!(
+                "does not answer {what}, and `{what}` is true: call ablate.serve(predict=…, {how})"
+            ));
+        }
     }
+    Ok(format)
 }
 
 /// The question for the probabilities of items.
 pub fn for_probabilities(items: &Items, format: Format) -> Frame {
+    about("probabilities", items, format)
+}
+
+/// The question for the attention to the tokens of items.
+pub fn for_attention(items: &Items, format: Format) -> Frame {
+    about("attention", items, format)
+}
+
+fn about(what: &str, items: &Items, format: Format) -> Frame {
     match format {
-        Format::Json => plain(json!({ "ask": "probabilities", "items": listed(items) })),
+        Format::Json => plain(json!({ "ask": what, "items": listed(items) })),
         Format::Arrow => Frame {
-            header: json!({ "ask": "probabilities" }),
+            header: json!({ "ask": what }),
             body: stream(vec![("items", column(items))]),
         },
     }
@@ -173,16 +199,16 @@ pub fn gradients(
     let predicted = probabilities(frame, steps.len(), classes)?;
     let rows = lists(frame, "gradients")?;
     if rows.len() != steps.len() {
-        let (got, asked) = (rows.len(), steps.len());
+        let (got, asked) = (counted(rows.len(), "item"), steps.len());
         return Err(format!(
-            "answered with gradients of {got} items, and was asked about {asked}"
+            "answered with gradients of {got}, and was asked about {asked}"
         ));
     }
     for (n, (row, steps)) in rows.iter().zip(steps).enumerate() {
         if row.len() != steps * dim {
-            let got = row.len();
+            let (got, steps) = (counted(row.len(), "number"), counted(*steps, "token"));
             return Err(format!(
-                "answered with a gradient of which row {n} has {got} numbers, and {steps} tokens of {dim} were asked about"
+                "answered with a gradient of which row {n} has {got}, and was asked about {steps} with vectors of {dim}"
             ));
         }
         if row.iter().any(|g| !g.is_finite()) {
@@ -214,6 +240,38 @@ pub fn vectors(frame: &Frame) -> Result<Vectors, String> {
         dim,
         data: rows.into_iter().flat_map(single).collect(),
     })
+}
+
+/// How much is attended to each token of items of so many; or what is wrong with the answer.
+pub fn attention(frame: &Frame, steps: &[usize]) -> Result<Vec<Vec<f32>>, String> {
+    let rows = lists(frame, "attention")?;
+    if rows.len() != steps.len() {
+        let (got, asked) = (counted(rows.len(), "item"), steps.len());
+        return Err(format!(
+            "answered with the attention of {got}, and was asked about {asked}"
+        ));
+    }
+    for (n, (row, steps)) in rows.iter().zip(steps).enumerate() {
+        let sum: f64 = row.iter().sum();
+        let problem = match () {
+            () if row.len() != *steps => {
+                let (got, tokens) = (counted(row.len(), "number"), counted(*steps, "token"));
+                format!("has {got}, and was asked about {tokens}")
+            }
+            // Also what is not finite.
+            () if !row.iter().all(|w| (0.0..=1.0 + ROUNDING).contains(w)) => {
+                "has a number that is not between 0 and 1".to_owned()
+            }
+            () if *steps > 0 && (sum - 1.0).abs() > ROUNDING => {
+                format!("adds up to {sum:.4}, not to 1")
+            }
+            () => continue,
+        };
+        return Err(format!(
+            "answered with attention of which row {n} {problem}"
+        ));
+    }
+    Ok(rows.into_iter().map(single).collect())
 }
 
 fn single(row: Vec<f64>) -> Vec<f32> {
@@ -287,20 +345,27 @@ fn numbers(list: &dyn Array) -> Option<Vec<f64>> {
     single.or_else(|| list.as_primitive_opt::<Float64Type>().and_then(all))
 }
 
+/// "1 row", "2 rows".
+fn counted(n: usize, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {one}s"),
+    }
+}
+
 /// Refuses what are not probabilities of the classes.
 fn check(rows: &[Vec<f64>], items: usize, classes: usize) -> Result<(), String> {
     if rows.len() != items {
-        let got = rows.len();
-        return Err(format!(
-            "answered with {got} rows, and was asked about {items} items"
-        ));
+        let (got, items) = (counted(rows.len(), "row"), counted(items, "item"));
+        return Err(format!("answered with {got}, and was asked about {items}"));
     }
     for (n, row) in rows.iter().enumerate() {
         let sum: f64 = row.iter().sum();
         let within = row.iter().all(|p| (-ROUNDING..=1.0 + ROUNDING).contains(p));
         let problem = match () {
             () if row.len() != classes => {
-                format!("has {} numbers, and `classes` is {classes}", row.len())
+                let got = counted(row.len(), "number");
+                format!("has {got}, and `classes` is {classes}")
             }
             () if row.iter().any(|p| !p.is_finite()) => {
                 "has a number that is not finite".to_owned()
@@ -330,19 +395,31 @@ mod tests {
     #[test]
     fn a_program_says_what_it_speaks() {
         let arrow = said(json!({ "ablate": "model/1", "format": "arrow" }));
-        assert_eq!(greeted(&arrow, false), Ok(Format::Arrow));
-        assert!(
-            greeted(&arrow, true)
-                .unwrap_err()
-                .contains("does not answer gradients")
+        let none = Answers::default();
+        assert_eq!(greeted(&arrow, none), Ok(Format::Arrow));
+        let gradients = Answers {
+            gradients: true,
+            ..none
+        };
+        assert_eq!(
+            greeted(&arrow, gradients).unwrap_err(),
+            "does not answer gradients, and `gradients` is true: call ablate.serve(predict=…, gradient=…, vectors=…)"
+        );
+        let attention = Answers {
+            attention: true,
+            ..none
+        };
+        assert_eq!(
+            greeted(&arrow, attention).unwrap_err(),
+            "does not answer attention, and `attention` is true: call ablate.serve(predict=…, attention=…)"
         );
         let later = said(json!({ "ablate": "model/2", "format": "arrow" }));
         assert_eq!(
-            greeted(&later, false).unwrap_err(),
+            greeted(&later, none).unwrap_err(),
             "speaks the protocol model/2, and this version of ablate model/1"
         );
         assert!(
-            greeted(&said(json!({})), false)
+            greeted(&said(json!({})), none)
                 .unwrap_err()
                 .contains("ablate.serve")
         );
@@ -355,9 +432,9 @@ mod tests {
         let wrong = [
             (
                 json!([]),
-                "answered with 0 rows, and was asked about 1 items",
+                "answered with 0 rows, and was asked about 1 item",
             ),
-            (json!([[1.0]]), "row 0 has 1 numbers, and `classes` is 2"),
+            (json!([[1.0]]), "row 0 has 1 number, and `classes` is 2"),
             (json!([[0.5, 0.6]]), "row 0 adds up to 1.1000, not to 1"),
             (
                 json!([[-1.0, 2.0]]),
@@ -407,6 +484,36 @@ mod tests {
     }
 
     #[test]
+    fn attention_is_a_weight_for_each_token() {
+        let said = |rows: Value| attention(&said(json!({ "attention": rows })), &[2, 0]);
+        assert_eq!(
+            said(json!([[0.25, 0.75], []])),
+            Ok(vec![vec![0.25, 0.75], vec![]])
+        );
+        let wrong = [
+            (
+                json!([[0.25, 0.75]]),
+                "answered with the attention of 1 item, and was asked about 2",
+            ),
+            (
+                json!([[1.0], []]),
+                "answered with attention of which row 0 has 1 number, and was asked about 2 tokens",
+            ),
+            (
+                json!([[0.5, 0.6], []]),
+                "answered with attention of which row 0 adds up to 1.1000, not to 1",
+            ),
+            (
+                json!([[-0.5, 1.5], []]),
+                "answered with attention of which row 0 has a number that is not between 0 and 1",
+            ),
+        ];
+        for (given, expected) in wrong {
+            assert_eq!(said(given).unwrap_err(), expected);
+        }
+    }
+
+    #[test]
     fn gradients_have_the_shape_of_what_was_asked() {
         let said = |gradients: Value| {
             let header = json!({ "probabilities": [[0.5, 0.5]], "gradients": gradients });
@@ -423,7 +530,7 @@ mod tests {
         assert_eq!(nested[0].gradient, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!(
             said(json!([[1.0]])).unwrap_err(),
-            "answered with a gradient of which row 0 has 1 numbers, and 2 tokens of 3 were asked about"
+            "answered with a gradient of which row 0 has 1 number, and was asked about 2 tokens with vectors of 3"
         );
         assert!(
             said(json!([]))

@@ -8,6 +8,7 @@ mod constraints;
 mod edits;
 mod legality;
 mod row;
+mod synonyms;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ use nn::numeric::argmax;
 use crate::kinds::attack::attacks::find;
 use crate::kinds::attack::entry::Budget;
 use crate::models::entry::Subject;
+use crate::models::external;
 use crate::models::loaded::{Loaded, probabilities};
 use crate::params::settings::Settings;
 use crate::tables::by_confidence::{self, CONFIDENCE};
@@ -39,9 +41,17 @@ use crate::{Disagreement, Failure, Outputs, Replayed, Task};
 use constraints::Rules;
 use legality::Legality;
 use row::{Report, Row};
+use synonyms::Listed;
 
-/// Recomputes what `examples`, `by_confidence` and `summary` say. `exact`: probabilities must have the same bits,
-/// because they were computed on the same instruction sets.
+/// How far a probability may be off on other instruction sets.
+const ROUNDING: f32 = 1e-2;
+
+/// How far that of a program of the user may be off where nothing else differs: libraries such as PyTorch round by what
+/// else is in a batch, and batches are others here. A prediction that changes is a mismatch however little it takes.
+const BATCHES: f32 = 1e-4;
+
+/// Recomputes what `examples`, `by_confidence` and `summary` say. `exact`: it was computed on the same instruction sets,
+/// so that probabilities of models of ours must have the same bits.
 pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replayed, Failure> {
     let table = Examples::read(&outputs["examples"])?;
     let connected = task.inputs.get("vectors").map(vectors::read).transpose()?;
@@ -69,8 +79,16 @@ pub fn replay(task: &Task<'_>, outputs: &Outputs, exact: bool) -> Result<Replaye
         }),
         legality: Legality::new(task, &rows)?,
         rules: rules.transpose()?,
+        listed: match attack {
+            Some(attack) => Listed::new(&attack.entry(), task)?,
+            None => None,
+        },
         connected: connected.as_ref(),
-        exact,
+        rounding: match (exact, loaded.card.model() == external::NAME) {
+            (true, false) => None,
+            (true, true) => Some(BATCHES),
+            (false, _) => Some(ROUNDING),
+        },
     };
     let mut report = Report::default();
     let listed = task.inputs.get("ids").map(sequences::ids).transpose()?;
@@ -111,8 +129,10 @@ struct Replay<'a> {
     budget: Budget,
     legality: Option<Legality>,
     rules: Option<Rules>,
+    listed: Option<Listed>,
     connected: Option<&'a Vectors>,
-    exact: bool,
+    /// How far probabilities may be off; none if they must have the same bits.
+    rounding: Option<f32>,
 }
 
 /// A row of the table, the row that it names, and what the attack left of it.
@@ -230,8 +250,8 @@ impl Replay<'_> {
         least: f64,
         tally: &mut Tally,
     ) -> Result<(), Failure> {
-        one.probabilities(P_BEFORE, before, self.exact);
-        one.probabilities(P_AFTER, after, self.exact);
+        one.probabilities(P_BEFORE, before, self.rounding);
+        one.probabilities(P_AFTER, after, self.rounding);
         let label = one.table.int(LABEL, *n)?;
         let said = [argmax(before) as i64, argmax(after) as i64];
         one.number(PREDICTED_BEFORE, said[0])?;
@@ -277,6 +297,9 @@ impl Replay<'_> {
         }
         if let Some(rules) = &self.rules {
             rules.check(one, pad, original, adversarial);
+        }
+        if let Some(listed) = &self.listed {
+            listed.check(one, original, adversarial);
         }
         tally.count(right, said[1] == label, success, attacked, changed[0]);
         Ok(())

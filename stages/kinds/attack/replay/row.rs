@@ -14,9 +14,6 @@ use crate::tables::sequences::Form;
 use crate::tables::vocabulary;
 use crate::{Disagreement, Failure, Task};
 
-/// How far a probability may be off on other instruction sets.
-const ROUNDING: f32 = 1e-2;
-
 /// What differs.
 #[derive(Default)]
 pub struct Report {
@@ -57,11 +54,11 @@ impl Row<'_> {
         Ok(())
     }
 
-    pub fn probabilities(&mut self, column: &str, found: &[f32], exact: bool) {
+    pub fn probabilities(&mut self, column: &str, found: &[f32], rounding: Option<f32>) {
         let stored = self.table.floats(column, self.n).unwrap_or_default();
-        let near = |(a, b): (&f32, &f32)| match exact {
-            true => a.to_bits() == b.to_bits(),
-            false => (a - b).abs() <= ROUNDING,
+        let near = |(a, b): (&f32, &f32)| match rounding {
+            None => a.to_bits() == b.to_bits(),
+            Some(most) => (a - b).abs() <= most,
         };
         if stored.len() != found.len() || !stored.iter().zip(found).all(near) {
             let (stored, found) = (format!("{stored:?}"), format!("{found:?}"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, AsArray, BooleanArray, Float32Builder, Float64Array, Int32Builder, Int64Array,
-    ListBuilder,
+    ListBuilder, StringArray,
 };
 use arrow::datatypes::{Float32Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
@@ -226,4 +226,51 @@ fn changes_that_are_not_listed_and_budgets_that_are_not_kept_are_found() {
         .collect();
     let lies = world.with("examples", "label", Arc::new(Int64Array::from(lie)));
     assert_eq!((lies[0].row, lies[0].column.as_str()), (Some(5), "label"));
+}
+
+/// Synonyms of words for a class: those of the other class with the same number.
+fn opposites() -> RecordBatch {
+    let pairs = (0..10).flat_map(|k| [("bad", "good", k), ("good", "bad", k)]);
+    let pairs: Vec<(String, String)> = pairs
+        .map(|(a, b, k)| (format!("{a}{k}"), format!("{b}{k}")))
+        .collect();
+    let column = |of: fn(&(String, String)) -> &String| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(pairs.iter().map(of)))
+    };
+    RecordBatch::try_from_iter([("source", column(|p| &p.0)), ("target", column(|p| &p.1))])
+        .unwrap()
+}
+
+#[test]
+fn words_that_are_no_synonyms_are_found() {
+    let world = swapped();
+    let mut inputs = world.inputs;
+    inputs.retain(|(port, _)| *port != "bayes");
+    inputs.push(("synonyms", opposites()));
+    let given = vec![("attack", text("pwws")), ("split", text("test"))];
+    let connected: Vec<(&str, &RecordBatch)> = inputs.iter().map(|(n, t)| (*n, t)).collect();
+    let outputs = run(&AttackStage, &connected, &given, 9).unwrap();
+    let mut world = World {
+        inputs,
+        given,
+        outputs,
+    };
+    let truth = world.replay(&world.outputs);
+    assert_eq!(truth.disagreements, []);
+    assert!(truth.successes > 0, "nothing was replaced");
+    // The same rows, where the words have other synonyms.
+    let turned = opposites();
+    let turned = RecordBatch::try_from_iter([
+        ("source", turned["source"].slice(2, 18)),
+        ("target", turned["target"].slice(0, 18)),
+    ]);
+    world.inputs.last_mut().unwrap().1 = turned.unwrap();
+    let lies = world.replay(&world.outputs).disagreements;
+    let changed = world.outputs["examples"]["words_changed"].as_primitive::<Int64Type>();
+    let changed = changed.values().iter().filter(|words| **words > 0).count();
+    assert_eq!(lies.len(), changed, "{lies:?}");
+    for lie in lies {
+        let (rule, found) = (lie.column.as_str(), lie.found.as_str());
+        assert_eq!((rule, found), ("constraints", "a synonym of the word"));
+    }
 }
