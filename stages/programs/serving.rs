@@ -197,10 +197,11 @@ impl Serving {
 fn not_a_frame(error: &io::Error) -> String {
     let inner = error.get_ref();
     match inner.and_then(|inner| inner.downcast_ref::<serde_json::Error>()) {
-        Some(error) => {
+        // What does not even begin as JSON is something else.
+        Some(error) if error.column() > 1 => {
             format!("answered with a header that is not JSON, which has no NaN: {error}")
         }
-        None => "answered with something that is not a frame".to_owned(),
+        _ => "answered with something that is not a frame".to_owned(),
     }
 }
 

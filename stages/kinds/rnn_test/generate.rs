@@ -101,7 +101,11 @@ impl Generator<'_> {
             rows: Vec::with_capacity(items.len()),
             coverage: Vec::with_capacity(items.len()),
         };
-        let resumed = Resumed::read(items, watch);
+        let resumed = Resumed::read(watch, |n, row| {
+            items.get(n).is_some_and(|item| {
+                row.id == item.id && row.original == item.input && row.target == item.target
+            })
+        });
         let mut known = resumed.rows.chunks(group);
         for items_of_group in items.chunks(group) {
             let news = made.rows.len() > resumed.rows.len();

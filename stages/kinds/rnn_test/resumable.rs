@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::generate::Item;
 use crate::Watch;
 use crate::tables::generated::GeneratedRow;
 
@@ -26,17 +25,13 @@ struct Saved {
 const RECORD: &str = "rnn-test-checkpoint/1";
 
 impl Resumed {
-    /// What was saved, if it is of these inputs; the search starts from the beginning otherwise.
-    pub fn read(items: &[Item], watch: &dyn Watch) -> Resumed {
+    /// What was saved, if each row is of the input in its place; the search starts from the beginning otherwise.
+    pub fn read(watch: &dyn Watch, is_of: impl Fn(usize, &GeneratedRow) -> bool) -> Resumed {
         let saved = watch.checkpoint();
         let saved = saved.and_then(|bytes| rmp_serde::from_slice::<Saved>(&bytes).ok());
         let of_these = |saved: &Saved| {
-            let same = |(row, item): (&GeneratedRow, &Item)| {
-                row.id == item.id && row.original == item.input && row.target == item.target
-            };
-            saved.record == RECORD
-                && saved.rows.len() <= items.len()
-                && saved.rows.iter().zip(items).all(same)
+            let mut rows = saved.rows.iter().enumerate();
+            saved.record == RECORD && rows.all(|(n, row)| is_of(n, row))
         };
         let Some(saved) = saved.filter(of_these) else {
             return Resumed::default();
