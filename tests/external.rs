@@ -448,12 +448,10 @@ fn messages_name_the_stage_of_an_external_model() {
 /// Looks whether the next request is there when an answer is ready.
 const LOOKS: &str = r#"
 import select
-import time
 import ablate
 
 def predict(texts):
-    time.sleep(0.02)
-    ahead = select.select([ablate._REQUESTS.fileno()], [], [], 0)[0]
+    ahead = select.select([ablate._REQUESTS.fileno()], [], [], 2)[0]
     print("next request is", "there" if ahead else "missing")
     return [[0.4, 0.6] if len(text) % 2 else [0.6, 0.4] for text in texts]
 
@@ -465,7 +463,8 @@ fn a_program_does_not_wait_for_its_next_request() {
     let Some(lab) = lab() else { return };
     lab.write("model.py", LOOKS);
     lab.edit("classes = 2\n", "classes = 2\nbatch = 4\n");
-    // 40 rows before and 40 after, in tens; a machine that is very busy may be late now and then.
+    // 40 rows before and 40 after, in tens: after the last of each nothing is asked. It waits for as long as a very busy
+    // machine may take.
     lab.run();
     let log = lab.ablate(&["show", "attacked", "--log"]).good().stdout;
     let count = |what: &str| {

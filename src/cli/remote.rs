@@ -20,7 +20,7 @@ use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan::{self, Plan};
 use crate::remote::keys::{Keys, SigningKey};
 use crate::remote::lookup::TrustedRemote;
-use crate::remote::push::{GRACE, Pushed, push};
+use crate::remote::push::{GRACE, PushRequest, Pushed, push};
 use crate::remote::{self, Remote, known, tidy};
 use crate::results::find;
 use crate::results::recall::Fault;
