@@ -69,6 +69,5 @@ mod terminal;
 mod text;
 mod trust;
 mod unsafe_code;
-mod verdicts;
 mod verify;
 mod which;
