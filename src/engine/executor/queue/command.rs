@@ -40,7 +40,10 @@ impl CommandQueue {
             ("{cpus}", resources.cpus.to_string()),
             ("{gpus}", resources.gpus.to_string()),
             // Of 2^20 bytes, as `resources` and schedulers count them.
-            ("{memory_mb}", resources.memory.div_ceil(1 << 20).to_string()),
+            (
+                "{memory_mb}",
+                resources.memory.div_ceil(1 << 20).to_string(),
+            ),
             ("{seconds}", resources.time.to_string()),
         ];
         let arguments = filled(&self.settings.submit, &values);
