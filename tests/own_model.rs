@@ -201,7 +201,7 @@ fn a_model_of_pytorch_is_attacked_along_its_gradients() {
     assert!(won_by[1] > by_chance, "{won_by:?}, by chance {by_chance}");
     replayed(&lab);
     lab.run().ran([]);
-    // The wrong way along the gradient is no way.
+    // Along the gradient the wrong way, few attacks succeed.
     let model = std::fs::read_to_string(lab.path("model_torch.py")).unwrap();
     let turned = model.replace("[vectors.grad[n,", "[-vectors.grad[n,");
     assert_ne!(turned, model);

@@ -59,7 +59,7 @@ impl<'a> FilePart<'a> {
         })
     }
 
-    /// Consecutive parts: of so many bytes, or of more if there would be more parts than that.
+    /// Consecutive parts of `each` bytes, or of more bytes if there would be more than `most` parts.
     pub fn cut(self, each: u64, most: u64) -> Vec<FilePart<'a>> {
         let each = each.max(self.length.div_ceil(most));
         let starts = (0..self.length.div_ceil(each)).map(|n| n * each);
