@@ -242,7 +242,7 @@ pub fn vectors(frame: &Frame) -> Result<Vectors, String> {
     })
 }
 
-/// How much is attended to each token of items of so many; or what is wrong with the answer.
+/// The attention weight of each token, for items with these numbers of tokens; or what is wrong with the answer.
 pub fn attention(frame: &Frame, steps: &[usize]) -> Result<Vec<Vec<f32>>, String> {
     let rows = lists(frame, "attention")?;
     if rows.len() != steps.len() {

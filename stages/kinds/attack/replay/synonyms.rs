@@ -42,7 +42,7 @@ impl Listed {
         }))
     }
 
-    /// The first word that is no synonym of what was there is told.
+    /// Reports the first new word that is not a listed synonym of the word it replaces.
     pub fn check(&self, row: &mut Row<'_>, old: &Sequence, new: &Sequence) {
         let (Sequence::Tokens(old), Sequence::Tokens(new)) = (old, new) else {
             return;
