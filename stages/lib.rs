@@ -20,6 +20,7 @@ pub mod tables;
 #[cfg(test)]
 mod tests;
 mod training;
+pub mod values_read;
 
 pub use collect::collect;
 pub use contract::data_home::DataHome;

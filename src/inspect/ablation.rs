@@ -76,7 +76,7 @@ pub fn compared_before(
     let sources = variants.sources();
     let made = |source: &Source| stored.outputs[source.instance].is_some();
     sources.iter().all(made).then_some(())?;
-    let outline = outline(plan, store, stored, &sources);
+    let outline = outline(plan, store, stored, &sources, &|_| None);
     kept::find(store.root(), &key(&outline.digest, variants, draws))
 }
 
@@ -197,7 +197,7 @@ pub fn compare(
     progress: impl Fn(u64, u64) + Sync,
 ) -> Result<Ablation, store::Error> {
     let sources = variants.sources();
-    let outline = outline(plan, store, stored, &sources);
+    let outline = outline(plan, store, stored, &sources, &|_| None);
     let key = key(&outline.digest, variants, draws);
     if let Some(known) = kept::find(store.root(), &key) {
         return Ok(known);

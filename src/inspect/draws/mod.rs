@@ -3,7 +3,7 @@
 //!
 //! A draw resamples items, once for all tables that hold them, and recomputes what `sql` and `evaluate` make of them
 //! ([`items`]); it adds to the rows of `results` a term for the seeds ([`seeds`]). [`outline`] finds what must be
-//! recomputed, [`prepare`] loads it, [`executions`] knows which seeds are executions of their own.
+//! recomputed, [`unread`] leaves out what nobody reads, [`prepare`] loads it, [`executions`] knows which seeds are executions of their own.
 
 mod columns;
 mod executions;
@@ -13,6 +13,7 @@ mod outline;
 mod prepare;
 mod recompute;
 mod seeds;
+mod unread;
 
 pub use executions::ExecutedSeeds;
 pub use outline::{Outline, outline};

@@ -1,12 +1,13 @@
 //! What draws of some outputs are about, and the digest of all that decides them: found in the plan, with nothing loaded.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use stages::Role;
-use store::{Digest, Store};
+use store::{Digest, Params, Store};
 
 use super::executions::seeded;
 use super::graph::{Graph, Key, Reached, graph};
+use super::unread::{TablesRead, leave_out_unread};
 use crate::inspect::stored::Stored;
 use crate::plan::{Plan, Source};
 
@@ -15,6 +16,8 @@ pub struct Outline<'a> {
     pub(super) plan: &'a Plan<'a>,
     pub(super) graph: Graph,
     pub(super) reached: Reached,
+    /// The parameters of evaluations whose lines are not all read.
+    pub(super) shorter: BTreeMap<usize, Params>,
     /// For each instance of the plan, whether another seed might have given something else.
     pub(super) seeded: Vec<bool>,
     /// Of everything that decides a draw.
@@ -22,23 +25,27 @@ pub struct Outline<'a> {
 }
 
 /// The version of what a draw is: another one makes kept draws void.
-const VERSION: &str = "draws/3";
+const VERSION: &str = "draws/4";
 
-/// Finds what must be recomputed to draw these outputs, which are all stored.
+/// Finds what must be recomputed to draw these outputs, which are all stored; of evaluations among them only the tables that
+/// are read.
 pub fn outline<'a>(
     plan: &'a Plan<'a>,
     store: &Store,
     stored: &Stored,
     targets: &[Source],
+    read: TablesRead<'_>,
 ) -> Outline<'a> {
     let targets: BTreeSet<Key> = targets.iter().map(|s| (s.instance, s.output)).collect();
     let digest = |key: Key| stored.outputs[key.0].as_ref()?.get(key.1).copied();
-    let graph = graph(plan, store, stored, &targets);
+    let mut graph = graph(plan, store, stored, &targets);
+    let shorter = leave_out_unread(plan, &mut graph, &targets, read);
     let reached = Reached::new(plan, &graph, &targets, digest);
     let mut outline = Outline {
         plan,
         graph,
         reached,
+        shorter,
         seeded: seeded(plan),
         digest: Digest::of(b""),
     };
@@ -59,7 +66,8 @@ impl Outline<'_> {
         for (n, inputs) in &self.graph {
             let instance = &self.plan.instances[*n];
             let (name, code) = (&instance.label, self.plan.code(*n).digest);
-            lines.push(format!("stage {name} {code} {:?}", instance.params));
+            let params = self.shorter.get(n).unwrap_or(&instance.params);
+            lines.push(format!("stage {name} {code} {params:?}"));
             for (port, input) in inputs {
                 let read = input
                     .keys()

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use arrow::record_batch::RecordBatch;
 use stages::Role;
 use stages::item_local::row_filter;
-use store::{Digest, Store, Value};
+use store::{Digest, Params, Store, Value};
 
 use super::columns::columns_read;
 use super::executions::{AxisTexts, keys_behind, representatives};
@@ -31,6 +31,7 @@ pub struct Node {
 pub struct Prepared<'a> {
     pub(super) plan: &'a Plan<'a>,
     pub(super) graph: Graph,
+    shorter: BTreeMap<usize, Params>,
     /// Stages to recompute, readers after what they read.
     pub(super) nodes: Vec<Node>,
     /// Tables as they are stored.
@@ -54,11 +55,12 @@ pub fn prepare<'a>(
         plan,
         graph,
         reached,
+        shorter,
         seeded,
         ..
     } = outline;
     let digest = |key: Key| stored.outputs[key.0].as_ref()?.get(key.1).copied();
-    let (items, populations, rest) = load_items(plan, store, &graph, &reached, digest)?;
+    let (items, populations, rest) = load_items(plan, store, &graph, &shorter, &reached, digest)?;
     let mut fixed: HashMap<Key, RecordBatch> = rest.into_iter().collect();
     for key in &reached.tables {
         if let Some(digest) = digest(*key) {
@@ -68,6 +70,7 @@ pub fn prepare<'a>(
     let mut prepared = Prepared {
         plan,
         graph,
+        shorter,
         nodes: Vec::new(),
         fixed,
         items,
@@ -90,13 +93,14 @@ fn load_items(
     plan: &Plan<'_>,
     store: &Store,
     graph: &Graph,
+    shorter: &BTreeMap<usize, Params>,
     reached: &Reached,
     digest: impl Fn(Key) -> Option<Digest>,
 ) -> Result<Loaded, store::Error> {
     let mut loaded: Vec<(Key, &str, bool, RecordBatch)> = Vec::new();
     for (key, data) in &reached.items {
         let Some(digest) = digest(*key) else { continue };
-        let wanted = wanted(plan, graph, reached, *key);
+        let wanted = wanted(plan, graph, shorter, reached, *key);
         let ids = wanted.as_ref().is_none_or(|names| names.contains(ID));
         let table = match &wanted {
             None => store.peek(&digest)?,
@@ -160,7 +164,13 @@ fn read_rows(
 }
 
 /// The columns that the readers of a table want; none for all.
-fn wanted(plan: &Plan<'_>, graph: &Graph, reached: &Reached, key: Key) -> Option<BTreeSet<String>> {
+fn wanted(
+    plan: &Plan<'_>,
+    graph: &Graph,
+    shorter: &BTreeMap<usize, Params>,
+    reached: &Reached,
+    key: Key,
+) -> Option<BTreeSet<String>> {
     if reached.targets.contains(&key) {
         return None;
     }
@@ -172,7 +182,7 @@ fn wanted(plan: &Plan<'_>, graph: &Graph, reached: &Reached, key: Key) -> Option
         {
             all.extend(columns_read(
                 plan.decl(*n).kind.role(),
-                &plan.instances[*n].params,
+                shorter.get(n).unwrap_or(&plan.instances[*n].params),
             )?);
         }
     }
@@ -205,7 +215,7 @@ impl Prepared<'_> {
             // A term is added once: an evaluation of evaluations has it from those.
             let own = self.plan.decl(*n).kind.role() == Role::Results && !seeds_behind;
             let table = self.fixed.get(&(*n, 0)).filter(|_| own);
-            let params = &self.plan.instances[*n].params;
+            let params = self.params(*n);
             let cells = table.and_then(|table| ResultCells::read(table, params, behind));
             let binomial = cells.as_ref().is_some_and(ResultCells::any_binomial);
             let found = (items_behind || binomial, seeds_behind || cells.is_some());
@@ -222,6 +232,13 @@ impl Prepared<'_> {
                 by_seeds,
             });
         self.nodes = nodes.collect();
+    }
+
+    /// The parameters that an instance is recomputed with.
+    pub(super) fn params(&self, n: usize) -> &Params {
+        self.shorter
+            .get(&n)
+            .unwrap_or(&self.plan.instances[n].params)
     }
 
     /// Whether another seed might have given another output.

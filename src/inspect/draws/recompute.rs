@@ -135,7 +135,7 @@ impl Prepared<'_> {
         }
         let task = Task {
             inputs,
-            params: &instance.params,
+            params: self.params(n),
             seed: instance.seed.unwrap_or(0),
             files: BTreeMap::new(),
             data: &DataHome::nowhere(),

@@ -1,5 +1,9 @@
 //! Verdicts with how sure they are: from kept evidence, or from draws.
 
+use std::collections::BTreeSet;
+
+use stages::tables::results::TABLE;
+use stages::values_read::values_read;
 use store::{Digest, Store};
 
 use super::evidence::Evidence;
@@ -114,8 +118,22 @@ fn about<'a>(
     let outputs = claims.tables.iter().flat_map(|table| &table.outputs);
     let stored = outputs.filter(|source| results.stored.outputs[source.instance].is_some());
     let targets: Vec<Source> = stored.copied().collect();
-    let outline = outline(results.plan, store, results.stored, &targets);
+    let read = |source: Source| tables_read(claims, source);
+    let outline = outline(results.plan, store, results.stored, &targets, &read);
     Some((store, outline))
+}
+
+/// The tables of a paper that claims ask about in an output; none for all of them.
+fn tables_read(claims: &Claims, source: Source) -> Option<BTreeSet<String>> {
+    let mut all = BTreeSet::new();
+    for (at, table) in claims.tables.iter().enumerate() {
+        if table.outputs.contains(&source) {
+            for claim in claims.list.iter().filter(|claim| claim.reads.contains(&at)) {
+                all.extend(values_read(&claim.query, &table.name, TABLE)?);
+            }
+        }
+    }
+    Some(all)
 }
 
 /// Whether there is anything to grade: what was not run has nothing.

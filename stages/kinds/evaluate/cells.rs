@@ -6,12 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type};
 use arrow::record_batch::RecordBatch;
 use store::{Params, Value};
 
+use super::coded::Coded;
 use super::metrics;
 use super::metrics::entry::Number;
 use super::metrics::option::MetricOption;
@@ -321,35 +322,45 @@ type Group = (BTreeMap<String, String>, Vec<usize>);
 fn meant(cell: &Cell, table: &RecordBatch) -> Result<Vec<usize>, Failure> {
     let mut rows: Vec<usize> = (0..table.num_rows()).collect();
     for (name, values) in &cell.only {
-        let column = printed(&table[name.as_str()]).ok_or_else(|| not_a_name(name))?;
-        rows.retain(|row| values.contains(&column[*row]));
+        let column = Coded::new(&table[name.as_str()]).ok_or_else(|| not_a_name(name))?;
+        let wanted = column.texts.iter().map(|text| values.contains(text));
+        let wanted: Vec<bool> = wanted.collect();
+        rows.retain(|row| wanted[column.codes[*row]]);
     }
     Ok(rows)
 }
 
-/// Rows with equal values in some columns, in the order in which the values first appear.
+/// Rows with equal values in some columns, in the order in which the values first appear. Collected tables have long
+/// runs of equal values, and draws group millions of rows: a row like the one before is not looked up.
 fn groups(table: &RecordBatch, rows: &[usize], by: &[&str]) -> Result<Vec<Group>, Failure> {
-    let columns: Vec<(&str, Vec<String>)> = by
-        .iter()
-        .map(|name| {
-            Ok((
-                *name,
-                printed(&table[name]).ok_or_else(|| not_a_name(name))?,
-            ))
-        })
-        .collect::<Result<_, Failure>>()?;
+    let coded = by.iter().map(|name| {
+        let column = Coded::new(&table[name]).ok_or_else(|| not_a_name(name))?;
+        Ok((*name, column))
+    });
+    let columns: Vec<(&str, Coded)> = coded.collect::<Result<_, Failure>>()?;
     let mut groups: Vec<Group> = Vec::new();
-    let mut known: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+    let mut known: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
+    let mut last: Option<(usize, usize)> = None;
     for &row in rows {
-        let key: Vec<&str> = columns.iter().map(|(_, v)| v[row].as_str()).collect();
-        let place = *known.entry(key).or_insert_with(|| {
-            let values = columns
-                .iter()
-                .map(|(name, v)| ((*name).to_owned(), v[row].clone()));
-            groups.push((values.collect(), Vec::new()));
-            groups.len() - 1
-        });
+        let like = |other: usize| {
+            let mut codes = columns.iter().map(|(_, column)| &column.codes);
+            codes.all(|codes| codes[row] == codes[other])
+        };
+        let place = match last {
+            Some((other, place)) if like(other) => place,
+            _ => {
+                let key = columns.iter().map(|(_, column)| column.codes[row]);
+                *known.entry(key.collect()).or_insert_with(|| {
+                    let values = columns
+                        .iter()
+                        .map(|(name, column)| ((*name).to_owned(), column.text(row).to_owned()));
+                    groups.push((values.collect(), Vec::new()));
+                    groups.len() - 1
+                })
+            }
+        };
         groups[place].1.push(row);
+        last = Some((row, place));
     }
     Ok(groups)
 }
@@ -358,29 +369,6 @@ fn not_a_name(name: &str) -> Failure {
     Failure::new(format!(
         "the column `{name}` has nulls, or is neither strings nor numbers"
     ))
-}
-
-/// A column's values as texts.
-fn printed(column: &ArrayRef) -> Option<Vec<String>> {
-    if column.null_count() > 0 {
-        return None;
-    }
-    let rows = 0..column.len();
-    Some(match column.data_type() {
-        DataType::Utf8 => rows
-            .map(|i| column.as_string::<i32>().value(i).to_owned())
-            .collect(),
-        DataType::Boolean => rows
-            .map(|i| column.as_boolean().value(i).to_string())
-            .collect(),
-        DataType::Int64 => rows
-            .map(|i| column.as_primitive::<Int64Type>().value(i).to_string())
-            .collect(),
-        DataType::Float64 => rows
-            .map(|i| column.as_primitive::<Float64Type>().value(i).to_string())
-            .collect(),
-        _ => return None,
-    })
 }
 
 /// A number that a table has already: one row for each group, or it would have to be mixed. A column `n`
@@ -453,9 +441,9 @@ fn counted(table: &RecordBatch, row: usize) -> Result<Option<u64>, Failure> {
 /// The paper's own numbers: `table, row, col, value`.
 fn paper_values(table: &RecordBatch) -> Result<PaperValues, Failure> {
     let wrong = || Failure::new("the input `paper` has no columns table, row, col and value");
-    let text = |name: &str| -> Result<Vec<String>, Failure> {
+    let text = |name: &str| -> Result<Coded, Failure> {
         let column = table.column_by_name(name).ok_or_else(wrong)?;
-        printed(column).ok_or_else(wrong)
+        Coded::new(column).ok_or_else(wrong)
     };
     let names = [text(TABLE)?, text(ROW)?, text(COL)?];
     let values = table.column_by_name(VALUE).ok_or_else(wrong)?;
@@ -464,7 +452,7 @@ fn paper_values(table: &RecordBatch) -> Result<PaperValues, Failure> {
         .filter(|_| values.data_type().is_numeric())
         .ok_or_else(|| wrong().help("values are numbers"))?;
     let values = values.as_primitive::<Float64Type>();
-    let key = |row: usize| [0, 1, 2].map(|k: usize| names[k][row].clone());
+    let key = |row: usize| [0, 1, 2].map(|k: usize| names[k].text(row).to_owned());
     Ok((0..table.num_rows())
         .map(|row| (key(row), values.value(row)))
         .collect())

@@ -12,6 +12,7 @@ mod attention_bound;
 mod bleu;
 mod cells;
 mod changes;
+mod coded;
 mod components;
 mod coverage;
 mod expect;
