@@ -159,3 +159,30 @@ fn every_metric_can_be_drawn() {
         assert_eq!(claim["failed_draws"], Value::Null, "{claim}");
     }
 }
+
+/// Lines of an evaluation that no claim reads are left out of draws, and change nothing.
+#[test]
+fn what_no_claim_reads_changes_no_draw() {
+    let (pipeline, _) = PIPELINE.split_once("[stage.means]").unwrap();
+    let claim = CLAIMS
+        .split("\n\n")
+        .find(|text| text.starts_with("[claim.three-hurt-more]"));
+    let claims = format!(
+        "[claims]\ntables = {{ results = \"results\" }}\n\n{}\n",
+        claim.unwrap()
+    );
+    // The same rows, by a condition of which nobody can say which values it lets through.
+    let all = claims.replace(r#""table" = 't'"#, r#""table" LIKE 't'"#);
+    assert_ne!(claims, all);
+    let lab = Lab::new(pipeline);
+    lab.write("claims.toml", &claims);
+    lab.run();
+    let some = judged(&lab, "60");
+    lab.write("claims.toml", &all);
+    assert_eq!(judged(&lab, "60"), some);
+    assert!(
+        some[0]["draws"]["holds"].as_u64().is_some_and(|n| n > 0),
+        "{}",
+        some[0]
+    );
+}

@@ -69,5 +69,6 @@ mod terminal;
 mod text;
 mod trust;
 mod unsafe_code;
+mod verdicts;
 mod verify;
 mod which;

@@ -112,6 +112,7 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             claims: &path,
             profile: profile.as_deref(),
             draws: arguments.draws,
+            set: &global.set,
         };
         let each = judged.iter();
         let each = each.map(|one| for_programs(one, one.notes.clone()));
@@ -226,7 +227,8 @@ fn note_worlds(global: &Global, judged: &mut [Judged<'_>]) -> Result<(), Exit> {
         return Ok(());
     };
     for (one, across) in judged.iter_mut().zip(across) {
-        if across.run < 2 {
+        // Compared are verdicts of as many draws as worlds are judged by: this one may not be known.
+        if across.run < 2 || across.worlds.first().is_none_or(|own| !own.run) {
             continue;
         }
         let turns = match across.turns_with.is_empty() {

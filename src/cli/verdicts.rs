@@ -22,6 +22,8 @@ pub struct JudgedBy<'a> {
     pub profile: Option<&'a str>,
     /// How many draws.
     pub draws: u64,
+    /// What `--set` changed.
+    pub set: &'a [String],
 }
 
 /// Writes the file. `verdicts` are as `ablate claims --json` prints them.
@@ -35,7 +37,7 @@ pub fn write(path: &Path, by: &JudgedBy<'_>, verdicts: &[Value]) -> Result<(), E
     let file = json!({
         "record": RECORD,
         "pipeline": digest(by.pipeline.as_bytes()), "claims": digest(&claims),
-        "profile": by.profile, "draws": by.draws, "verdicts": verdicts,
+        "profile": by.profile, "draws": by.draws, "set": by.set, "verdicts": verdicts,
     });
     let text = serde_json::to_string_pretty(&file).expect("plain data") + "\n";
     std::fs::write(path, text).map_err(|error| failed("write", path, error))

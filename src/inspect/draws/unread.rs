@@ -95,3 +95,19 @@ fn behind(graph: &Graph, targets: &BTreeSet<Key>) -> BTreeSet<usize> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_left_out_only_if_its_table_is_written_out_and_not_read() {
+        let cell =
+            |table: &str| Value::Table([(TABLE.to_owned(), Value::Text(table.to_owned()))].into());
+        let names = ["fig8".to_owned()].into();
+        assert!(may_be_in(&cell("fig8"), &names));
+        assert!(may_be_in(&cell("steps to {level}"), &names));
+        assert!(!may_be_in(&cell("search"), &names));
+        assert!(may_be_in(&Value::Table(BTreeMap::new()), &names));
+    }
+}
