@@ -34,6 +34,15 @@ pub fn counted(counts: &BTreeMap<&'static str, usize>) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
+/// `1 row`, `2 rows`; `1 entry`, `2 entries`.
+pub fn plural(count: usize, noun: &str) -> String {
+    match (count, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
 /// `1,000`.
 pub fn thousands(count: usize) -> String {
     let digits = count.to_string();
@@ -49,7 +58,15 @@ pub fn thousands(count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::thousands;
+    use super::{plural, thousands};
+
+    #[test]
+    fn one_is_not_a_plural() {
+        let shown = [0, 1, 2].map(|count| plural(count, "object"));
+        assert_eq!(shown, ["0 objects", "1 object", "2 objects"]);
+        let shown = [0, 1, 2].map(|count| plural(count, "entry"));
+        assert_eq!(shown, ["0 entries", "1 entry", "2 entries"]);
+    }
 
     #[test]
     fn digits_stand_in_threes() {

@@ -72,7 +72,7 @@ cell     total = 6 (row 1)
     outputs  rows [digest] (3 rows, "#;
     assert!(shown.contains(last), "{shown}");
     assert!(printed.contains("stages/kinds/sql/mod.rs "), "{printed}");
-    let end = "\nmachine A: [machine]\nablate: 5 steps, 1 machines, 0 doubts";
+    let end = "\nmachine A: [machine]\nablate: 5 steps, 1 machine, 0 doubts";
     assert!(shown.ends_with(end), "{shown}");
 }
 

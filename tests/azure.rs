@@ -68,7 +68,7 @@ timeout = 120
     );
     let examined = ada(&["remote", "fsck"]).good().stdout;
     assert!(
-        examined.contains(" 9 entries are whole, 0 things are wrong"),
+        examined.contains(" 9 entries are intact, 0 problems found"),
         "{examined}"
     );
     let expected = digests_of(&ada(&["runs", "last", "--json"]).good().stdout);

@@ -153,8 +153,11 @@ fn saves_when_asked(pipeline: &str, stage: &str, before: &str) {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let last = std::fs::read(&checkpoints(&lab)[0]).unwrap();
     assert!(first != last, "the interrupt saves where it stopped");
+    let plan = lab.ablate(&["plan"]).good().stdout;
+    let goes_on = format!("will run  {stage}: interrupted, continues from its checkpoint");
+    assert!(plan.contains(&goes_on), "{plan}");
     let shown = lab.ablate(&["gc", "--dry-run"]).good().stdout;
-    assert!(shown.contains("would remove 1 checkpoints"), "{shown}");
+    assert!(shown.contains("would remove 1 checkpoint "), "{shown}");
     ends_the_same(&lab, pipeline, stage, 1);
 }
 

@@ -74,7 +74,7 @@ fn a_lock_is_confirmed_by_another_store_and_does_not_change() {
             "bit-identical     scaled[scale=2]",
             "bit-identical     scaled[scale=3]",
             "bit-identical     summary",
-            "results.lock: 5 bit-identical, 0 within tolerance, 0 different, 0 not in the lock, 0 missing",
+            "results.lock: 5 bit-identical, 0 within tolerance, 0 different, 0 damaged, 0 not in the lock, 0 missing",
         ]
     );
     lab.ablate(&["lock", "--store", "other"]).good();
@@ -102,7 +102,7 @@ fn outputs_are_compared_and_another_key_is_only_said() {
     );
     assert_eq!(
         lines[5],
-        "results.lock: 5 bit-identical, 0 within tolerance, 0 different, 0 not in the lock, 0 missing; \
+        "results.lock: 5 bit-identical, 0 within tolerance, 0 different, 0 damaged, 0 not in the lock, 0 missing; \
          3 have another key"
     );
     // Other rows, a stage more, an axis value less.
@@ -134,7 +134,7 @@ fn outputs_are_compared_and_another_key_is_only_said() {
                 "summary",
                 "row 0, column total: 3 -> 5 (promised: within-tolerance)"
             ),
-            "results.lock: 0 bit-identical, 0 within tolerance, 4 different, 1 not in the lock, 1 missing; \
+            "results.lock: 0 bit-identical, 0 within tolerance, 4 different, 0 damaged, 1 not in the lock, 1 missing; \
              4 have another key",
         ]
     );
@@ -222,7 +222,7 @@ fn damage_and_outside_programs_are_noticed() {
     let (code, lines) = locked(&lab, &["challenge", "results.lock"]);
     assert_eq!(code, 1);
     assert!(
-        lines[0].starts_with("different         a[k=0].rows: the stored result is damaged"),
+        lines[0].starts_with("damaged           a[k=0].rows: the stored result is damaged"),
         "{lines:?}"
     );
     std::fs::write(&object, &whole).unwrap();
@@ -327,7 +327,7 @@ fn damaged_results_are_not_certified(
     assert!(
         told.stdout.ends_with(
             "damaged here: summary.rows\n\
-         ablate: 4 outputs are the same here, 0 different, 1 damaged, 0 not here\n"
+         ablate: 4 outputs identical here, 0 different, 1 damaged, 0 not here\n"
         ),
         "{}",
         told.stdout
@@ -365,7 +365,7 @@ fn a_certificate_is_checked_by_others() {
     assert_eq!(lines[3], "beside results.lock: 5 bit-identical");
     assert_eq!(
         lines[5],
-        "ablate: 5 outputs are the same here, 0 different, 0 damaged, 0 not here"
+        "ablate: 5 outputs identical here, 0 different, 0 damaged, 0 not here"
     );
     damaged_results_are_not_certified(&lab, &ablate);
     let page = || {

@@ -106,12 +106,21 @@ fn what_one_pushes_another_takes_if_it_is_trusted() {
 
     bob.set_up(&folder(&lab));
     let pulled = bob.ablate(&["pull"]).good();
-    assert!(
-        pulled.stdout.contains("5 skipped") || pulled.stderr.contains("5 skipped"),
-        "results of strangers are misses: {pulled:?}"
+    let lines: Vec<&str> = pulled.stdout.lines().collect();
+    let strangers = "results of strangers are misses";
+    assert_eq!(
+        lines[0], "skip numbers: nobody you trust has pushed it",
+        "{strangers}: {pulled:?}"
     );
+    let reader = "skip scaled[scale=1]: reads `numbers`, which was skipped";
+    assert!(lines.contains(&reader), "{pulled:?}");
+    assert!(lines[5].starts_with("ablate: 5 skipped in "), "{pulled:?}");
     bob.trusts(&key, "ada");
-    bob.ablate(&["pull"]).good();
+    let pulled = bob.ablate(&["pull"]).good().stdout;
+    let lines: Vec<&str> = pulled.lines().collect();
+    assert!(lines.contains(&"took summary"), "{pulled}");
+    let taken = "ablate: 5 taken from the remote in ";
+    assert!(lines.iter().any(|line| line.starts_with(taken)), "{pulled}");
     assert_eq!(bob.digests(), ada.digests());
     bob.run(&[]).ran([]);
     let audit = bob.ablate(&["audit", "summary"]).good().stdout;
@@ -129,7 +138,7 @@ fn what_one_pushes_another_takes_if_it_is_trusted() {
     let examined = bob.ablate(&["remote", "fsck"]).good().stdout;
     assert_eq!(
         examined,
-        "ablate: 4 objects and 5 entries are whole, 0 things are wrong\n"
+        "ablate: 4 objects and 5 entries are intact, 0 problems found\n"
     );
 }
 
@@ -289,6 +298,71 @@ fn gc_keeps_what_somebody_has_pushed_and_what_is_young() {
     assert_eq!(files(&lab, "ac").len(), 5);
 }
 
+/// What is damaged or lost there and whole here is uploaded again; what is not here is still told of.
+#[test]
+fn a_remote_is_repaired_from_a_store() {
+    let lab = Lab::demo();
+    let ada = person(&lab, "ada");
+    ada.set_up(&folder(&lab));
+    ada.run(&["--remote", "shared"]);
+    let objects = files(&lab, "cas");
+    let whole = objects.iter().map(|path| std::fs::read(path).unwrap());
+    let whole: Vec<Vec<u8>> = whole.collect();
+    // One of the same length, one cut, one gone, one that only the remote has.
+    let mut other = whole[0].clone();
+    other[20] ^= 1;
+    std::fs::write(&objects[0], other).unwrap();
+    std::fs::write(&objects[1], &whole[1][..9]).unwrap();
+    std::fs::remove_file(&objects[2]).unwrap();
+    let strange = lab.path("remote/cas").join("0".repeat(64));
+    std::fs::write(&strange, "strange").unwrap();
+
+    let examined = ada.ablate(&["remote", "fsck"]);
+    assert_eq!(examined.code, 1);
+    let help = "help: ablate remote fsck shared --repair uploads again what this store has of it\n";
+    assert_eq!(examined.stderr, help);
+    let repaired = ada.ablate(&["remote", "fsck", "--repair"]);
+    assert_eq!(
+        repaired.stderr,
+        "ablate: 3 of 4 objects uploaded to `shared` again; what is there now:\n"
+    );
+    let zeros = "0".repeat(64);
+    assert_eq!(
+        (repaired.code, repaired.stdout),
+        (
+            1,
+            format!(
+                "cas/{zeros} has other bytes than its name says\n\
+                 ablate: 4 objects and 5 entries are intact, 1 problem found\n"
+            )
+        )
+    );
+    for (path, bytes) in objects.iter().zip(&whole) {
+        assert_eq!(std::fs::read(path).unwrap(), *bytes);
+    }
+}
+
+/// Another URL under a known name took the place of the first without a word.
+#[test]
+fn a_remote_is_not_replaced_silently() {
+    let lab = Lab::demo();
+    let ada = person(&lab, "ada");
+    ada.set_up(&folder(&lab));
+    ada.ablate(&["remote", "add", "shared", &folder(&lab)])
+        .good();
+    let other = format!("{}-2", folder(&lab));
+    let refused = ada.ablate(&["remote", "add", "shared", &other]);
+    assert_eq!(refused.code, 2);
+    assert_eq!(
+        refused.stderr,
+        format!(
+            "error: this store has a remote `shared` already: {}\n  = help: ablate remote remove shared\n",
+            folder(&lab)
+        )
+    );
+    assert!(!lab.path("remote-2").exists());
+}
+
 /// A list of some stages took the place of the list of all, and gc removed the rest.
 #[test]
 fn gc_keeps_the_others_when_some_stages_are_pushed() {
@@ -376,6 +450,28 @@ fn an_object_is_read_no_further_than_its_entry_says() {
     let pulled = bob.ablate(&["pull"]);
     assert_eq!(pulled.code, 1, "{pulled:?}");
     assert_eq!(objects(&lab, "bob"), 0);
+}
+
+/// The same for an input that is fetched when something reads it: its length is in the record by then.
+#[test]
+fn an_input_is_read_no_further_than_the_record_says() {
+    let lab = Lab::demo();
+    let (ada, bob) = (person(&lab, "ada"), person(&lab, "bob"));
+    let key = ada.set_up(&folder(&lab));
+    ada.run(&["--remote", "shared"]);
+    bob.set_up(&folder(&lab));
+    bob.trusts(&key, "ada");
+    bob.ablate(&["pull"]).good();
+    let endless = &ada.digests()["scaled[scale=2].rows"];
+    let file = lab.path("remote/cas").join(endless);
+    let file = std::fs::OpenOptions::new().write(true).open(file);
+    file.unwrap().set_len(1 << 43).unwrap();
+    lab.edit("SUM(x)", "MAX(x)");
+    let ran = bob.run(&["--remote", "shared", "--read-only"]);
+    let told = |note: &&str| note.contains("cannot be taken from `shared`");
+    assert!(ran.notes().iter().any(told), "{ran:?}");
+    ada.run(&[]);
+    assert_eq!(bob.digests(), ada.digests());
 }
 
 /// The objects in somebody's store.

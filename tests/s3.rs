@@ -58,7 +58,7 @@ fn a_bucket_is_shared_and_never_believed() {
         .good()
         .stdout;
     assert!(
-        examined.contains(" 42 entries are whole, 0 things are wrong"),
+        examined.contains(" 42 entries are intact, 0 problems found"),
         "{examined}"
     );
     let expected = digests(&lab, "ada", &at);
@@ -129,7 +129,7 @@ timeout = 120
     assert_eq!(digests(&lab, "eve", at), digests(&lab, "ada", at));
     let objects = eve(&["remote", "fsck"]).stdout;
     assert!(
-        objects.contains(" 1 entries are whole, 0 things are wrong"),
+        objects.contains(" 1 entry are intact, 0 problems found"),
         "{objects}"
     );
 }
@@ -233,7 +233,7 @@ fn writers(lab: &Lab, at: &str, expected: &std::collections::BTreeMap<String, St
     let examined = ablate(lab, "writer0", at, ALL, &["remote", "fsck"])
         .good()
         .stdout;
-    let entries = format!(" {} entries are whole, 0 things are wrong", 32 * 42);
+    let entries = format!(" {} entries are intact, 0 problems found", 32 * 42);
     assert!(examined.contains(&entries), "{examined}");
     ablate(lab, "reader", at, ALL, &["remote", "add", "shared", url]).good();
     for who in ["writer3", "writer31"] {

@@ -192,7 +192,7 @@ fn errors_of_s3_are_waited_for_or_told_of_and_nothing_wrong_is_taken() {
     let examined = direct.ablate(&["remote", "fsck"]).good().stdout;
     assert_eq!(
         examined,
-        "ablate: 0 objects and 0 entries are whole, 0 things are wrong\n"
+        "ablate: 0 objects and 0 entries are intact, 0 problems found\n"
     );
 
     // A server that is busy: all of it arrives, and comes back.
@@ -203,7 +203,7 @@ fn errors_of_s3_are_waited_for_or_told_of_and_nothing_wrong_is_taken() {
     let examined = direct.ablate(&["remote", "fsck"]).good().stdout;
     assert_eq!(
         examined,
-        "ablate: 4 objects and 5 entries are whole, 0 things are wrong\n"
+        "ablate: 4 objects and 5 entries are intact, 0 problems found\n"
     );
     let trusts = |who: &Person<'_>| {
         who.ablate(&["key", "trust", &key, "--name", "ada"]).good();
@@ -309,7 +309,7 @@ fn writers(lab: &Lab, server: &Moto, expected: &BTreeMap<String, String>) {
     });
     let reader = person(lab, "writer0", &server.endpoint, ANYBODY);
     let examined = reader.ablate(&["remote", "fsck"]).good().stdout;
-    let whole = format!(" {} entries are whole, 0 things are wrong", 32 * 5);
+    let whole = format!(" {} entries are intact, 0 problems found", 32 * 5);
     assert!(examined.contains(&whole), "{examined}");
     let reader = person(lab, "reader", &server.endpoint, ANYBODY);
     reader.set_up(url);

@@ -164,7 +164,7 @@ fn the_log_shows_what_was_changed_after_it_was_recorded() {
     );
     let found = with("DELETE FROM log WHERE id = 17", back);
     let end = "the end of run 3 is not in the log";
-    assert_eq!(found, ["log: the last 1 entries are missing", end]);
+    assert_eq!(found, ["log: the last entry is missing", end]);
 }
 
 #[test]

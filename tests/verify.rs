@@ -147,7 +147,7 @@ fn what_is_not_made_cannot_be_verified() {
     // Without names, what there is.
     let printed = lab.ablate(&["verify"]).good().stdout;
     assert!(
-        printed.contains("ablate: 1 of 1 stages executed 1 times"),
+        printed.contains("ablate: 1 of 1 stage executed 1 time"),
         "{printed}"
     );
 }

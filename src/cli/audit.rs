@@ -10,6 +10,7 @@ use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
 use super::run_selection::{self, RunOption};
+use crate::amounts::plural;
 use crate::diagnostic::Diagnostic;
 use crate::inspect::audit::{Audit, check, html, proof, tree};
 use crate::inspect::status::statuses_as_recorded;
@@ -79,11 +80,8 @@ pub fn audit(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         let text = serde_json::to_string(&proof).expect("plain values");
         write(file, text.as_bytes())?;
         if !global.json && !global.quiet {
-            let (stages, root) = (proof.nodes.len(), proof.root);
-            out!(
-                "proof of {stages} stages in {}: root {root}",
-                file.display()
-            );
+            let (stages, root) = (plural(proof.nodes.len(), "stage"), proof.root);
+            out!("proof of {stages} in {}: root {root}", file.display());
         }
     }
     if global.json {
@@ -278,12 +276,12 @@ fn print_checked(global: &Global, checked: &check::Checked, has_store: bool) -> 
         (false, false) => "does NOT hold",
     };
     out!(
-        "ablate: {verdict}: {} of {} stages confirmed, {} unknown, {} mismatched, {} objects hashed",
+        "ablate: {verdict}: {} of {} confirmed, {} unknown, {} mismatched, {} hashed",
         checked.confirmed,
-        checked.stages,
+        plural(checked.stages, "stage"),
         checked.unknown.len(),
         checked.against.len(),
-        checked.hashed
+        plural(checked.hashed, "object")
     );
     if !has_store {
         let root = global.store_path();

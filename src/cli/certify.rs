@@ -11,6 +11,7 @@ use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
 use super::{claims, lock, locked};
+use crate::amounts::plural;
 use crate::diagnostic::Diagnostic;
 use crate::environment;
 use crate::inspect::status::{InstanceStatus, instance_statuses};
@@ -98,7 +99,10 @@ fn write(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let held = held(&plan, &store)?;
     if let Some(first) = held.missing.first() {
         let count = held.missing.len();
-        let what = format!("{count} stages have no result to certify, `{first}` among them");
+        let what = match count {
+            1 => format!("the stage `{first}` has no result to certify"),
+            _ => format!("{count} stages have no result to certify, `{first}` among them"),
+        };
         return Err(Exit::Failed(
             Diagnostic::new(what).help(global.command("run")),
         ));
@@ -218,8 +222,8 @@ fn check(global: &Global, path: &Path) -> Result<(), Exit> {
             out!("damaged here: {damaged}");
         }
         out!(
-            "ablate: {} outputs are the same here, {} different, {} damaged, {} not here{}",
-            here.same,
+            "ablate: {} identical here, {} different, {} damaged, {} not here{}",
+            plural(here.same, "output"),
             here.different.len(),
             here.damaged.len(),
             here.absent,
@@ -306,12 +310,12 @@ fn in_words(certificate: &Certificate) -> String {
         (None, _) => "no commit".to_owned(),
     };
     format!(
-        "`{}` ({}), {commit}: {} outputs of {} stages, {} of them executed there and {} taken from others\n\
+        "`{}` ({}), {commit}: {} of {}, {} of them executed there and {} taken from others\n\
          claims: {verdicts}\nbeside results.lock: {lock}\nmachine: {}, {}",
         about.pipeline,
         about.profile.as_deref().unwrap_or("no profile"),
-        certificate.subject.len(),
-        about.keys.len(),
+        plural(certificate.subject.len(), "output"),
+        plural(about.keys.len(), "stage"),
         about.keys.len() - about.taken.len(),
         about.taken.len(),
         about.machine.cpu_model,

@@ -15,7 +15,7 @@ use super::print::out;
 use super::run_selection::{self, RunOption};
 use super::verdicts::{self, JudgedBy};
 use super::worlds;
-use crate::amounts::counted;
+use crate::amounts::{counted, plural};
 use crate::diagnostic::{self, Diagnostic, Problems};
 use crate::inspect::stored::{self, Stored};
 use crate::plan::{self, Plan};
@@ -68,7 +68,10 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let claims = claims::read(&path, &plan)?;
     if arguments.check {
         if !global.quiet {
-            out!("ablate: {} claims, nothing wrong", claims.list.len());
+            out!(
+                "ablate: {}, nothing wrong",
+                plural(claims.list.len(), "claim")
+            );
         }
         return Ok(());
     }

@@ -11,6 +11,7 @@ use super::global::Global;
 use super::print::{note, out};
 use super::run_selection;
 use super::{compare_items, file, report};
+use crate::amounts::plural;
 use crate::diagnostic::Diagnostic;
 use crate::publish::report::compare::{self, Compared, Side};
 
@@ -118,7 +119,8 @@ fn print(compared: &Compared) -> Result<(), Exit> {
     }
     let (same, differ) = (compared.stages.same, compared.stages.differ.len());
     out!(
-        "ablate: {same} stages the same, {differ} not in runs {} and {} (ablate diff {} {})",
+        "ablate: {} the same, {differ} not in runs {} and {} (ablate diff {} {})",
+        plural(same, "stage"),
         compared.old.run,
         compared.new.run,
         compared.old.run,

@@ -7,6 +7,7 @@ use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
 use super::run_selection;
+use crate::amounts::plural;
 use crate::diagnostic::Diagnostic;
 use crate::inspect::items::{self, ComparedColumn, DRAWS};
 use crate::inspect::status::{InstanceStatus, instance_statuses};
@@ -153,7 +154,8 @@ fn line(one: &ComparedColumn) -> String {
         .into_iter()
         .collect();
     let name = &one.column;
-    format!("{name}: {first} against {second}, {sign}{by}{interval} over {pairs} items{only}{test}")
+    let pairs = plural(pairs, "item");
+    format!("{name}: {first} against {second}, {sign}{by}{interval} over {pairs}{only}{test}")
 }
 
 fn probability(p: f64) -> String {

@@ -16,6 +16,7 @@ use super::global::Global;
 use super::places::Places;
 use super::print::{note, out};
 use super::stop::stop_flag;
+use crate::amounts::plural;
 use crate::config::Data;
 use crate::diagnostic::{self, Diagnostic, Sources, nearest};
 
@@ -249,7 +250,7 @@ fn verify(global: &Global, home: &DataHome, names: &[String]) -> Result<(), Exit
         }
     }
     if !global.json {
-        out!("ablate: {good} files good, {bad} damaged");
+        out!("ablate: {} good, {bad} damaged", plural(good, "file"));
     }
     match bad {
         0 => Ok(()),

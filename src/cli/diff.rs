@@ -7,6 +7,7 @@ use super::exit::Exit;
 use super::global::Global;
 use super::print::out;
 use super::run_selection;
+use crate::amounts::plural;
 use crate::inspect::compare;
 
 /// What `diff` takes.
@@ -60,7 +61,8 @@ pub fn diff(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     }
     if !global.json {
         out!(
-            "ablate: {same} stages the same in runs {} and {}",
+            "ablate: {} the same in runs {} and {}",
+            plural(same, "stage"),
             old.id,
             new.id
         );

@@ -12,6 +12,7 @@ use super::global::Global;
 use super::print::{note, out};
 use super::run_selection::{self, RunOption};
 use super::{export_run, file, report};
+use crate::amounts::plural;
 use crate::diagnostic::Diagnostic;
 use crate::publish::report::export::{self, Grid, mlflow, textattack};
 use crate::publish::report::summary::invocation;
@@ -306,7 +307,7 @@ fn whole_run(
             json!({ "run": run, "folder": folder, "files": count })
         ),
         (false, true) => {}
-        (false, false) => out!("{named}: {count} files in {}", folder.display()),
+        (false, false) => out!("{named}: {} in {}", plural(count, "file"), folder.display()),
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::exit::Exit;
 use super::global::Global;
 use super::print::out;
 use super::run_selection::{self, RunOption};
+use crate::amounts::plural;
 use crate::diagnostic::Diagnostic;
 use crate::inspect::stored::Unusable;
 use crate::publish::exchange::{Record, open_lineage, ro_crate};
@@ -62,12 +63,14 @@ pub fn write_crate(global: &Global, option: &RunOption, path: &Path) -> Result<(
                     "executions": record.executions.len() })
         ),
         false => out!(
-            "run {}: {} executions and {tables} tables in {}{}",
+            "run {}: {} and {} in {}{}",
             record.run.id,
-            record.executions.len(),
+            plural(record.executions.len(), "execution"),
+            plural(tables, "table"),
             path.display(),
             match gone {
                 0 => String::new(),
+                1 => "; 1 table is no longer in the store".to_owned(),
                 n => format!("; {n} tables are no longer in the store"),
             }
         ),

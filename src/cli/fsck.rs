@@ -10,6 +10,7 @@ use store::{FsckReport, Repaired};
 use super::exit::Exit;
 use super::global::Global;
 use super::print::out;
+use crate::amounts::plural;
 
 /// What `fsck` takes.
 #[derive(Args)]
@@ -125,8 +126,8 @@ fn print_verdict(report: &FsckReport) -> Result<(), Exit> {
         "NOT sound"
     };
     out!(
-        "ablate: {verdict}: {} objects, {} hashed, {} damaged, {} missing",
-        report.objects,
+        "ablate: {verdict}: {}, {} hashed, {} damaged, {} missing",
+        plural(report.objects, "object"),
         HumanBytes(report.bytes),
         report.damaged.len(),
         report.missing.len()
@@ -135,9 +136,10 @@ fn print_verdict(report: &FsckReport) -> Result<(), Exit> {
     if let Some(head) = log.head {
         let before = match log.before {
             0 => String::new(),
+            1 => ", 1 execution is older than it".to_owned(),
             n => format!(", {n} executions are older than it"),
         };
-        out!("log: {} entries, head {head}{before}", log.entries);
+        out!("log: {}, head {head}{before}", plural(log.entries, "entry"));
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::exit::Exit;
 use super::global::Global;
 use super::print::{note, out};
+use crate::amounts::plural;
 
 /// What `gc` takes.
 #[derive(Args)]
@@ -65,17 +66,18 @@ pub fn gc(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         }
     }
     out!(
-        "ablate: {verb} {} objects, {} bytes ({}); kept {} objects, {} bytes ({})",
-        report.removed.len(),
+        "ablate: {verb} {}, {} bytes ({}); kept {}, {} bytes ({})",
+        plural(report.removed.len(), "object"),
         report.removed_bytes,
         HumanBytes(report.removed_bytes),
-        report.kept,
+        plural(report.kept, "object"),
         report.kept_bytes,
         HumanBytes(report.kept_bytes)
     );
     if report.checkpoints > 0 {
         let (count, bytes) = (report.checkpoints, HumanBytes(report.checkpoint_bytes));
-        out!("ablate: {verb} {count} checkpoints of unfinished stages ({bytes})");
+        let checkpoints = plural(count, "checkpoint");
+        out!("ablate: {verb} {checkpoints} of unfinished stages ({bytes})");
     }
     if arguments.damaged {
         out!("ablate: {verb} {damaged} damaged objects, {damaged_bytes} bytes");

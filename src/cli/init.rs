@@ -9,6 +9,7 @@ use super::exit::Exit;
 use super::file;
 use super::global::{Global, quoted};
 use super::print::out;
+use crate::amounts::plural;
 use crate::diagnostic::Diagnostic;
 use crate::starter::{self, Chosen, Columns, Data, Format, Meaning, Starter, Template};
 
@@ -195,7 +196,7 @@ impl Own<'_> {
     /// What was chosen, for people.
     fn print(&self) -> Result<(), Exit> {
         let rows = match self.whole {
-            true => format!("{} rows", self.rows),
+            true => plural(self.rows, "row"),
             false => format!("the first {} rows", self.rows),
         };
         out!("read     {} ({rows})", self.file.display());

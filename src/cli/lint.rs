@@ -11,6 +11,7 @@ use super::global::{Global, in_pipeline};
 use super::manuscript::{ManuscriptResults, read};
 use super::print::{note, out};
 use super::run_selection::{self, RunOption};
+use crate::amounts::plural;
 use crate::plan::{self};
 use crate::publish::manuscript::lint::{Finding, judge};
 use crate::publish::manuscript::numbers::{Computed, stray, written};
@@ -87,7 +88,8 @@ pub fn lint(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             json!({ "event": "done", "numbers": numbers, "faults": faults, "typed": typed })
         );
     } else {
-        out!("ablate: {numbers} numbers, {faults} stale or wrong, {typed} typed by hand");
+        let numbers = plural(numbers, "number");
+        out!("ablate: {numbers}, {faults} stale or wrong, {typed} typed by hand");
     }
     match faults + unusable.len() {
         0 => Ok(()),

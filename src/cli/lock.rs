@@ -9,6 +9,7 @@ use serde_json::json;
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
+use crate::amounts::plural;
 use crate::diagnostic::Diagnostic;
 use crate::inspect::lock::Lock;
 use crate::inspect::status::instance_statuses;
@@ -40,7 +41,10 @@ pub fn lock(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let lock = Lock::of(&plan, global.profile.clone(), &statuses, &store)?;
     let lock = lock.map_err(|missing| {
         let (first, count) = (missing.first, missing.count);
-        let what = format!("{count} stages have no result to lock, `{first}` among them");
+        let what = match count {
+            1 => format!("the stage `{first}` has no result to lock"),
+            _ => format!("{count} stages have no result to lock, `{first}` among them"),
+        };
         Exit::Failed(Diagnostic::new(what).help(global.command("run")))
     })?;
     write(&path, &lock)?;
@@ -137,7 +141,10 @@ fn tell(global: &Global, path: &Path, lock: &Lock, before: Option<&Lock>) -> Res
             })
         ),
         () if global.quiet => {}
-        () => out!("ablate: {name}: {stages} stages, {changed} changed, {new} new, {gone} gone"),
+        () => out!(
+            "ablate: {name}: {}, {changed} changed, {new} new, {gone} gone",
+            plural(stages, "stage")
+        ),
     }
     Ok(())
 }

@@ -15,10 +15,11 @@ use crate::inspect::status::instance_statuses;
 use crate::plan::{self, Plan};
 
 /// The verdicts, in the order in which they are counted.
-const VERDICTS: [&str; 5] = [
+const VERDICTS: [&str; 6] = [
     "bit-identical",
     "within tolerance",
     "different",
+    "damaged",
     "not in the lock",
     "missing",
 ];
@@ -125,6 +126,9 @@ fn in_words(one: &Compared) -> String {
             if one.promise != "bit-identical" {
                 text.push_str(&format!(" (promised: {})", one.promise));
             }
+        }
+        Verdict::Damaged { output, why } => {
+            text.push_str(&format!(".{output}: the stored result is damaged: {why}"));
         }
         Verdict::Missing { why } => text.push_str(&format!(": {why}")),
         _ => {}

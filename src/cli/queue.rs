@@ -15,6 +15,7 @@ use crate::engine::executor::queue::command::CommandQueue;
 use crate::engine::executor::queue::slurm::Slurm;
 use crate::engine::executor::queue::{OnStop, Queue, QueueRequest};
 use crate::engine::handover::{self, TaskSettings};
+use crate::engine::progress::Reporter;
 
 /// Where stages run.
 #[derive(Args)]
@@ -82,14 +83,15 @@ impl ExecutorOptions {
     }
 
     /// Asks what becomes of the jobs, or does as was said before.
-    pub fn on_stop(&self) -> OnStop {
+    pub fn on_stop(&self, reporter: &dyn Reporter) -> OnStop {
         let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-        let choice = match self.on_interrupt {
-            OnInterrupt::Detach => OnStop::Detach,
+        let mut choice = match self.on_interrupt {
             OnInterrupt::Cancel => OnStop::Cancel,
-            OnInterrupt::Ask if terminal => asked(),
-            OnInterrupt::Ask => OnStop::Detach,
+            OnInterrupt::Detach | OnInterrupt::Ask => OnStop::Detach,
         };
+        if self.on_interrupt == OnInterrupt::Ask && terminal {
+            reporter.pause(&mut || choice = asked());
+        }
         match choice {
             OnStop::Detach => note!("ablate: queued jobs go on; run again to take their results"),
             OnStop::Cancel => note!("ablate: queued jobs are cancelled"),

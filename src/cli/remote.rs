@@ -14,6 +14,7 @@ use store::{Execution, Store};
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::{note, out};
+use crate::amounts::plural;
 use crate::diagnostic::Diagnostic;
 use crate::engine::executor::remote::RemoteRequest;
 use crate::inspect::status::{InstanceStatus, instance_statuses};
@@ -53,6 +54,9 @@ enum Action {
     Fsck {
         /// What it is called [default: the only one]
         name: Option<String>,
+        /// Upload objects that are damaged or missing there again, from this store
+        #[arg(long)]
+        repair: bool,
     },
     /// Remove what nobody has pushed under a name and nothing names
     Gc {
@@ -163,7 +167,7 @@ pub fn remote(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             }
         }
         Action::List => list(global),
-        Action::Fsck { name } => fsck(global, name.as_deref()),
+        Action::Fsck { name, repair } => fsck(global, name.as_deref(), *repair),
         Action::Gc {
             name,
             dry_run,
@@ -182,10 +186,15 @@ fn add(global: &Global, name: &str, url: &str) -> Result<(), Exit> {
         let help = "credentials come from the environment or ~/.aws";
         Exit::from(Diagnostic::new(why).help(help))
     })?;
+    let mut all: BTreeMap<String, String> = known::read(&global.store_path()).map_err(failed)?;
+    if let Some(known) = all.get(name).filter(|known| *known != url) {
+        let what = format!("this store has a remote `{name}` already: {known}");
+        let help = global.command(&format!("remote remove {name}"));
+        return Err(Diagnostic::new(what).help(help).into());
+    }
     // Before it is written down: a misspelt URL is an error now.
     Remote::create(name, url).map_err(|why| Exit::from(Diagnostic::new(why)))?;
     let store = Store::open(&global.store_path())?;
-    let mut all: BTreeMap<String, String> = known::read(store.root()).map_err(failed)?;
     all.insert(name.to_owned(), url.to_owned());
     known::write(store.root(), &all).map_err(failed)?;
     if !global.quiet {
@@ -204,8 +213,16 @@ fn list(global: &Global) -> Result<(), Exit> {
     Ok(())
 }
 
-fn fsck(global: &Global, name: Option<&str>) -> Result<(), Exit> {
-    let examined = tidy::fsck(&opened(global, name)?).map_err(failed)?;
+fn fsck(global: &Global, name: Option<&str>, repair: bool) -> Result<(), Exit> {
+    let remote = opened(global, name)?;
+    let mut examined = tidy::fsck(&remote).map_err(failed)?;
+    if repair && !examined.lost.is_empty() {
+        let store = global.needed_store()?;
+        let repaired = tidy::repair(&remote, &store, &examined.lost).map_err(failed)?;
+        let (all, name) = (plural(examined.lost.len(), "object"), &remote.name);
+        note!("ablate: {repaired} of {all} uploaded to `{name}` again; what is there now:");
+        examined = tidy::fsck(&remote).map_err(failed)?;
+    }
     let (objects, entries) = (examined.objects, examined.entries);
     if global.json {
         out!(
@@ -216,8 +233,13 @@ fn fsck(global: &Global, name: Option<&str>) -> Result<(), Exit> {
         for line in &examined.wrong {
             out!("{line}");
         }
-        let wrong = examined.wrong.len();
-        out!("ablate: {objects} objects and {entries} entries are whole, {wrong} things are wrong");
+        let (objects, entries) = (plural(objects, "object"), plural(entries, "entry"));
+        let wrong = plural(examined.wrong.len(), "problem");
+        out!("ablate: {objects} and {entries} are intact, {wrong} found");
+        if !examined.lost.is_empty() && !repair {
+            let command = global.command(&format!("remote fsck {} --repair", remote.name));
+            note!("help: {command} uploads again what this store has of it");
+        }
     }
     match examined.wrong.is_empty() {
         true => Ok(()),
@@ -240,7 +262,9 @@ fn gc(global: &Global, name: Option<&str>, dry_run: bool, grace: u64) -> Result<
             json!({ "entries": entries, "objects": objects, "bytes": size, "dry_run": dry_run })
         ),
         false => out!(
-            "ablate: {entries} entries and {objects} objects ({}) {what}",
+            "ablate: {} and {} ({}) {what}",
+            plural(entries, "entry"),
+            plural(objects, "object"),
             bytes(size)
         ),
     }
@@ -302,11 +326,14 @@ fn tell(global: &Global, remote: &Remote, pushed: &Pushed) -> Result<(), Exit> {
     }
     let others = match of_others {
         0 => String::new(),
+        1 => "; 1 was signed by somebody else and is left to them".to_owned(),
         n => format!("; {n} were signed by others and are left to them"),
     };
     out!(
-        "ablate: {entries} results in `{}`: {objects} new objects, {}{others}",
+        "ablate: {} in `{}`: {}, {}{others}",
+        plural(*entries, "result"),
         remote.name,
+        plural(*objects, "new object"),
         bytes(*size)
     );
     Ok(())

@@ -108,7 +108,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         reporter.event(Event::Note(&note));
     }
     let data = arguments.places.home(&pipeline.data);
-    let on_stop = || arguments.executor.on_stop();
+    let on_stop = || arguments.executor.on_stop(reporter.as_ref());
     let queue = match queue {
         Some(queue) => {
             let settings = (!arguments.no_sandbox, arguments.checkpoint_every);

@@ -115,6 +115,7 @@ fn one_run(global: &Global, store: &Store, run: &Run) -> Result<(), Exit> {
 
 fn worked(execution: &Execution) -> Worked {
     Worked {
+        taken: false,
         work: execution.work.clone(),
         wall: execution.wall,
     }

@@ -18,6 +18,7 @@ use super::fitted_table::{fitted, width};
 use super::global::{Global, in_pipeline};
 use super::print::out;
 use super::run_selection::{self, RunOption};
+use crate::amounts::plural;
 use crate::diagnostic::Diagnostic;
 use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::inspect::summaries::{self, NamedSummary};
@@ -249,9 +250,9 @@ fn print_table(
         _ => format!("{} ({} instances)", arguments.result, parts.len()),
     };
     out!(
-        "{label}: {} rows, {} columns",
-        table.num_rows(),
-        table.num_columns()
+        "{label}: {}, {}",
+        plural(table.num_rows(), "row"),
+        plural(table.num_columns(), "column")
     );
     out!("columns  {}", schema_text(table.schema_ref()));
     for part in parts {

@@ -10,7 +10,7 @@ use super::places::Places;
 use super::print::out;
 use super::run_selection;
 use super::stop::stop_flag;
-use crate::amounts::seconds;
+use crate::amounts::{plural, seconds};
 use crate::diagnostic::Diagnostic;
 use crate::environment;
 use crate::inspect::status::{InstanceStatus, instance_statuses};
@@ -203,9 +203,10 @@ fn summary(
             out!("first divergent: {}{place}", result.stage);
         }
         out!(
-            "ablate: {drawn} of {all} stages executed {} times: {same} bit-identical, \
+            "ablate: {drawn} of {} executed {}: {same} bit-identical, \
              {within} within tolerance, {different} different, {failed} failed",
-            results.len()
+            plural(all, "stage"),
+            plural(results.len(), "time")
         );
     }
     match first {

@@ -20,6 +20,11 @@ pub struct CheckpointTimes {
     pub requests: std::sync::Arc<AtomicU64>,
 }
 
+/// Whether an execution with this key has left a checkpoint in this folder.
+pub fn is_saved(folder: &Path, key: &Digest) -> bool {
+    folder.join(key.to_string()).exists()
+}
+
 /// The checkpoint of one execution.
 pub(super) struct CheckpointFile<'a> {
     path: PathBuf,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use store::{Digest, StageKey, Store, Value};
 
+use crate::engine::checkpoint;
 use crate::plan::Plan;
 use crate::results::recall::{Fault, Recalled, recall};
 
@@ -36,6 +37,8 @@ pub enum Reason {
     Never,
     /// It has run, and what the store has of it cannot be used.
     Unsound(Fault),
+    /// It was interrupted, and has left a checkpoint.
+    Interrupted,
     /// It has run with another key.
     Differs(Vec<Difference>),
 }
@@ -52,6 +55,9 @@ pub fn reason(
     };
     if let Recalled::Unsound(_, fault) = recall(store, &key.digest()) {
         return Ok(Reason::Unsound(fault));
+    }
+    if checkpoint::is_saved(&store.checkpoints(), &key.digest()) {
+        return Ok(Reason::Interrupted);
     }
     let label = &plan.instances[instance].label;
     let Some((old, old_code)) = store.nearest(&key.kind, label, key)? else {
@@ -154,6 +160,7 @@ pub fn line(reason: &Reason) -> String {
     match reason {
         Reason::Never => "never run before".to_owned(),
         Reason::Unsound(fault) => format!("its stored result is {fault}"),
+        Reason::Interrupted => "interrupted, continues from its checkpoint".to_owned(),
         Reason::Differs(list) if list.is_empty() => "nothing like it is in the store".to_owned(),
         Reason::Differs(list) => {
             let shown = list.iter().take(3).map(Difference::to_string);

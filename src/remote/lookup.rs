@@ -1,10 +1,10 @@
 //! Looks a key up and takes its objects: entries of people whom the user trusts, one look for each of them, never a
 //! listing. Whatever is wrong is a miss that is told of, and never a result.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use store::{Digest, Inspected, Output, Staged, Store};
 
@@ -24,6 +24,8 @@ pub struct TrustedRemote {
     unanswered: AtomicUsize,
     /// Of how many jobs something was wrong.
     failures: AtomicUsize,
+    /// How many bytes the objects have of results that were taken without them: they may not be recorded yet.
+    lengths: Mutex<HashMap<Digest, u64>>,
 }
 
 /// A remote that could not be asked so often is left alone for the rest of the run: each time takes seconds.
@@ -55,7 +57,8 @@ impl ResultSource for TrustedRemote {
     fn fetch(&self, digests: &[Digest], store: &Store) -> Result<(), String> {
         let (mut taken, mut wrong) = (BTreeSet::new(), None);
         for digest in digests {
-            match take(&self.remote, store, digest, UNKNOWN) {
+            let length = self.length(digest, store);
+            match length.and_then(|bytes| take(&self.remote, store, digest, bytes)) {
                 Ok(()) => drop(taken.insert(*digest)),
                 Err(why) => wrong = Some(why),
             }
@@ -74,7 +77,21 @@ impl TrustedRemote {
             trusted,
             unanswered: AtomicUsize::new(0),
             failures: AtomicUsize::new(0),
+            lengths: Mutex::default(),
         }
+    }
+
+    /// How many bytes an object has, by the entry that was taken or the record: what a remote has under its name may
+    /// have no end.
+    fn length(&self, digest: &Digest, store: &Store) -> Result<u64, String> {
+        let lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bytes) = lengths.get(digest) {
+            return Ok(*bytes);
+        }
+        let recorded = store.recorded_bytes(digest);
+        recorded
+            .map_err(|error| error.to_string())?
+            .ok_or_else(|| format!("the length of {digest} is not recorded"))
     }
 
     /// Objects are put into the store if there is one.
@@ -111,6 +128,10 @@ impl TrustedRemote {
             Ok(()) => {
                 let staged = statement.outputs.iter().map(staged).collect();
                 let statement = found.swap_remove(0).1;
+                let outputs = statement.outputs.iter();
+                let mut lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+                lengths.extend(outputs.map(|output| (output.digest, output.bytes)));
+                drop(lengths);
                 let mut record = statement.execution;
                 record.environment = Some(Arc::new(statement.environment));
                 record.signer = Some(statement.signer);
@@ -147,9 +168,6 @@ impl TrustedRemote {
     }
 }
 
-/// The length of an object that only its digest is known of.
-const UNKNOWN: u64 = u64::MAX - 1;
-
 /// Takes an object, unless the store has it. One that is longer than its entry says is not read to its end, which it may
 /// not have.
 fn take(remote: &Remote, store: &Store, digest: &Digest, bytes: u64) -> Result<(), String> {
@@ -159,7 +177,7 @@ fn take(remote: &Remote, store: &Store, digest: &Digest, bytes: u64) -> Result<(
     let name = object_name(digest);
     let taken = remote.bucket.get(&name).and_then(|found| match found {
         Some(found) => store
-            .take(digest, &mut found.take(bytes + 1))
+            .take(digest, &mut found.take(bytes.saturating_add(1)))
             .map_err(|it| it.to_string()),
         None => Err(format!("`{name}` is not there")),
     });

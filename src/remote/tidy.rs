@@ -1,14 +1,15 @@
-//! Looks a remote through (`fsck`), and removes what nobody keeps (`gc`). Only these two list it.
+//! Looks a remote through (`fsck`), puts back objects that are damaged or lost (`repair`), and removes what nobody keeps
+//! (`gc`). Only these list it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::Read;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-use store::Digest;
+use store::{Digest, Inspected, Store};
 
 use super::Remote;
-use super::bucket::{Listed, read_small};
+use super::bucket::{Body, Listed, read_small};
 use super::entry::Statement;
 use super::keys::PublicKey;
 use super::push::{Tagged, in_parallel};
@@ -22,37 +23,46 @@ pub struct Examined {
     pub entries: usize,
     /// What is wrong, a line each, sorted.
     pub wrong: Vec<String>,
+    /// The objects that are damaged, or named by an entry and not there.
+    pub lost: BTreeSet<Digest>,
 }
 
 /// Reads everything and hashes it.
 pub fn fsck(remote: &Remote) -> Result<Examined, String> {
     let examined = Mutex::new(Examined::default());
-    let note = |name: &str, outcome: Result<(), String>, object: bool| {
-        let mut examined = examined.lock().expect("nobody panics with it");
-        match outcome {
-            Ok(()) if object => examined.objects += 1,
-            Ok(()) => examined.entries += 1,
-            Err(why) => examined.wrong.push(format!("{name} {why}")),
-        }
-    };
+    let examined_now = || examined.lock().expect("nobody panics with it");
     let objects = remote.bucket.list("cas/")?;
     in_parallel(&objects, |it| {
-        note(&it.name, object(remote, it), true);
+        let outcome = object(remote, it);
+        let mut examined = examined_now();
+        match outcome {
+            Ok(()) => examined.objects += 1,
+            Err(why) => {
+                examined.lost.extend(object_digest(&it.name));
+                examined.wrong.push(format!("{} {why}", it.name));
+            }
+        }
         Ok(())
     })?;
     let there: HashSet<String> = objects.into_iter().map(|it| it.name).collect();
     in_parallel(&remote.bucket.list("ac/")?, |it| {
-        let outcome = entry(remote, &it.name).and_then(|statement| {
-            let mut outputs = statement.outputs.iter();
-            match outputs.find(|it| !there.contains(&super::object_name(&it.digest))) {
-                Some(lost) => Err(format!(
-                    "names the object {}, which is not there",
-                    lost.digest
-                )),
-                None => Ok(()),
+        let outcome = entry(remote, &it.name);
+        let mut examined = examined_now();
+        let why = match outcome {
+            Ok(statement) => {
+                let digests = statement.outputs.iter().map(|it| it.digest);
+                let absent = |it: &Digest| !there.contains(&super::object_name(it));
+                let lost: Vec<Digest> = digests.filter(absent).collect();
+                examined.lost.extend(&lost);
+                let first = lost.first();
+                first.map(|lost| format!("names the object {lost}, which is not there"))
             }
-        });
-        note(&it.name, outcome, false);
+            Err(why) => Some(why),
+        };
+        match why {
+            None => examined.entries += 1,
+            Some(why) => examined.wrong.push(format!("{} {why}", it.name)),
+        }
         Ok(())
     })?;
     let mut examined = examined.into_inner().expect("nobody panics with it");
@@ -60,12 +70,25 @@ pub fn fsck(remote: &Remote) -> Result<Examined, String> {
     Ok(examined)
 }
 
+/// Puts back the objects among these that the store has. Those that it does not have stay as they are: whoever takes
+/// one finds out, and makes it again.
+pub fn repair(remote: &Remote, store: &Store, lost: &BTreeSet<Digest>) -> Result<usize, String> {
+    let whole = |digest: &&Digest| matches!(store.inspect(digest), Inspected::Whole(_));
+    let here: Vec<&Digest> = lost.iter().filter(whole).collect();
+    in_parallel(&here, |digest| {
+        let path = store.object_path(digest);
+        let name = super::object_name(digest);
+        remote.bucket.put(&name, Body::File(&path))
+    })?;
+    Ok(here.len())
+}
+
+fn object_digest(name: &str) -> Option<Digest> {
+    name.strip_prefix("cas/")?.parse().ok()
+}
+
 fn object(remote: &Remote, listed: &Listed) -> Result<(), String> {
-    let digest = listed
-        .name
-        .strip_prefix("cas/")
-        .and_then(|it| it.parse().ok());
-    let digest: Digest = digest.ok_or("is not the name of an object")?;
+    let digest = object_digest(&listed.name).ok_or("is not the name of an object")?;
     let mut bytes = remote.bucket.get(&listed.name)?.ok_or("is gone")?;
     let mut hasher = blake3::Hasher::new();
     let mut piece = vec![0; 1 << 20];

@@ -78,6 +78,15 @@ impl Store {
         })
     }
 
+    /// How many bytes an object has, as the execution that made it recorded.
+    pub fn recorded_bytes(&self, digest: &Digest) -> Result<Option<u64>, Error> {
+        self.query("read the outputs in", |rows| {
+            rows.prepare_cached("SELECT max(bytes) FROM outputs WHERE digest = ?1")?
+                .query_row([digest], |row| row.get::<_, Option<i64>>(0))
+        })
+        .map(|bytes| bytes.map(i64::unsigned_abs))
+    }
+
     /// The executions that made this table, newest first. Two stages may make the same bytes.
     pub fn executions_of_output(&self, digest: &Digest) -> Result<Vec<MadeBy>, Error> {
         self.query("read the outputs in", |rows| {

@@ -120,6 +120,7 @@ impl Reporter for Bars {
                 wall,
                 worked,
                 error,
+                why,
                 ..
             } => {
                 if let Some(bar) = running.remove(label).and_then(|stage| stage.bar) {
@@ -130,7 +131,7 @@ impl Reporter for Bars {
                 match (status, error) {
                     (Status::Hit, _) => {}
                     (_, Some((text, _))) => screen.say(text),
-                    _ => screen.say(&shown(&stage_line(label, status, wall, worked))),
+                    _ => screen.say(&shown(&stage_line(label, status, wall, worked, why))),
                 }
             }
             Event::Note(note) => screen.say(&format!("ablate: {}", shown(note))),
@@ -140,6 +141,10 @@ impl Reporter for Bars {
             }
             Event::Claims(counts) => println!("{}", claims(counts)),
         }
+    }
+
+    fn pause(&self, ask: &mut dyn FnMut()) {
+        self.0.bars.suspend(ask);
     }
 }
 

@@ -30,6 +30,8 @@ pub enum Event<'a> {
         worked: &'a Worked,
         /// The error as a person should see it, and its first line.
         error: Option<(&'a str, &'a str)>,
+        /// Why it was skipped.
+        why: Option<&'a str>,
     },
     /// Something that a person should know.
     Note(&'a str),
@@ -46,6 +48,8 @@ pub struct Worked {
     pub work: Work,
     /// How long it took.
     pub wall: Duration,
+    /// Whether this run took its result from a remote in place of executing it.
+    pub taken: bool,
 }
 
 impl Worked {
@@ -79,8 +83,10 @@ impl fmt::Display for Worked {
 /// What a run came to.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Executed in this run.
+    /// Executed in this run, or taken from a remote.
     pub ran: usize,
+    /// Those of them that were taken from a remote.
+    pub taken: usize,
     /// Found in the store.
     pub hits: usize,
     /// Failed.
@@ -97,4 +103,9 @@ pub struct Tally {
 pub trait Reporter: Sync {
     /// Takes note of an event. May be called from any thread.
     fn event(&self, event: Event<'_>);
+
+    /// Asks the user something. Nothing else is drawn meanwhile.
+    fn pause(&self, ask: &mut dyn FnMut()) {
+        ask();
+    }
 }

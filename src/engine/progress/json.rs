@@ -21,6 +21,7 @@ impl Reporter for Json {
                 wall,
                 worked,
                 error,
+                why,
             } => {
                 let mut object = json!({
                     "event": "stage", "stage": label, "status": status,
@@ -30,6 +31,12 @@ impl Reporter for Json {
                     object["work"] = json!(worked.work);
                     object["rates"] = json!(worked.rates());
                 }
+                if worked.taken {
+                    object["taken"] = json!(true);
+                }
+                if let Some(why) = why {
+                    object["why"] = json!(why);
+                }
                 if let Some((text, title)) = error {
                     object["error"] = json!(title);
                     object["detail"] = json!(text);
@@ -38,8 +45,8 @@ impl Reporter for Json {
             }
             Event::Note(note) => json!({ "event": "note", "note": note }),
             Event::Done(tally) => json!({
-                "event": "done", "ran": tally.ran, "hits": tally.hits, "failed": tally.failed,
-                "skipped": tally.skipped, "interrupted": tally.interrupted, "ms": millis(tally.wall),
+                "event": "done", "ran": tally.ran, "taken": tally.taken, "hits": tally.hits,
+                "failed": tally.failed, "skipped": tally.skipped, "interrupted": tally.interrupted, "ms": millis(tally.wall),
             }),
             Event::Claims(counts) => {
                 let mut object = json!({ "event": "claims" });

@@ -18,11 +18,12 @@ impl Reporter for Lines {
                 wall,
                 worked,
                 error,
+                why,
                 ..
             } => match (status, error) {
                 (Status::Hit, _) => {}
                 (_, Some((text, _))) => eprint!("{text}"),
-                _ => println!("{}", shown(&stage_line(label, status, wall, worked))),
+                _ => println!("{}", shown(&stage_line(label, status, wall, worked, why))),
             },
             Event::Waiting(label) => {
                 println!("wait {}: running in another process", shown(label));

@@ -8,13 +8,23 @@ use store::Status;
 use super::event::{Tally, Worked};
 use crate::amounts::{counted, seconds};
 
-pub(super) fn stage_line(label: &str, status: Status, wall: Duration, worked: &Worked) -> String {
+pub(super) fn stage_line(
+    label: &str,
+    status: Status,
+    wall: Duration,
+    worked: &Worked,
+    why: Option<&str>,
+) -> String {
     match status {
+        Status::Ran if worked.taken => format!("took {label}"),
         Status::Ran if worked.work.is_empty() => format!("ran  {label}  {}", seconds(wall)),
         Status::Ran => format!("ran  {label}  {}  {worked}", seconds(wall)),
         Status::Hit => format!("hit  {label}"),
         Status::Failed => format!("FAIL {label}"),
-        Status::Skipped => format!("skip {label}"),
+        Status::Skipped => match why {
+            Some(why) => format!("skip {label}: {why}"),
+            None => format!("skip {label}"),
+        },
     }
 }
 
@@ -25,7 +35,8 @@ pub(super) fn summary(tally: &Tally) -> String {
         return format!("ablate: all {total} stages cached");
     }
     let counts = [
-        (tally.ran, "ran"),
+        (tally.ran - tally.taken, "ran"),
+        (tally.taken, "taken from the remote"),
         (tally.hits, "cached"),
         (tally.failed, "failed"),
         (tally.skipped, "skipped"),
@@ -81,15 +92,25 @@ mod tests {
         let worked = |seconds: f64, work: &[(&str, u64)]| Worked {
             work: work.iter().map(|(u, n)| ((*u).to_owned(), *n)).collect(),
             wall: Duration::from_secs_f64(seconds),
+            taken: false,
         };
         let attack = worked(12.33, &[("items", 291), ("forward", 8123)]);
         assert_eq!(
-            stage_line("attack", Status::Ran, attack.wall, &attack),
+            stage_line("attack", Status::Ran, attack.wall, &attack, None),
             "ran  attack  12 s  8123 forward, 659/s; 291 items, 23.6/s"
         );
         let none = worked(0.5, &[]);
-        let line = stage_line("mix", Status::Ran, none.wall, &none);
+        let line = stage_line("mix", Status::Ran, none.wall, &none, None);
         assert_eq!(line, "ran  mix  0.50 s");
+        let taken = Worked {
+            taken: true,
+            ..none.clone()
+        };
+        let line = stage_line("mix", Status::Ran, none.wall, &taken, None);
+        assert_eq!(line, "took mix");
+        let why = Some("reads `mix`, which failed");
+        let line = stage_line("end", Status::Skipped, none.wall, &none, why);
+        assert_eq!(line, "skip end: reads `mix`, which failed");
         assert_eq!(worked(0.0, &[("items", 3)]).to_string(), "3 items");
     }
 }

@@ -444,6 +444,7 @@ impl<'a> Scheduler<'a> {
                 worked: Worked {
                     work: found.work,
                     wall: found.wall,
+                    taken: false,
                 },
                 tables: Vec::new(),
             }),
@@ -483,7 +484,8 @@ impl<'a> Scheduler<'a> {
         match report.outcome {
             Ok(outputs) => {
                 let (staged, tables): (Vec<_>, Vec<_>) = outputs.into_iter().unzip();
-                if report.record.signer.is_some() {
+                let taken = report.record.signer.is_some();
+                if taken {
                     self.left.insert(n);
                 }
                 let made = Made {
@@ -491,6 +493,7 @@ impl<'a> Scheduler<'a> {
                     worked: Worked {
                         work: report.record.work.clone(),
                         wall,
+                        taken,
                     },
                     tables,
                 };
@@ -518,8 +521,10 @@ impl<'a> Scheduler<'a> {
                 }
             }
             Err(ExecutionError::LeftAlone) => {
-                self.skip(n);
-                joined.into_iter().for_each(|twin| self.skip(twin));
+                let absent = "nobody you trust has pushed it";
+                for n in joined.into_iter().chain([n]) {
+                    self.skip(n, absent);
+                }
             }
             Err(ExecutionError::LostInput(digest, error)) => {
                 match self.source_of(&resolved, &digest) {
@@ -597,12 +602,13 @@ impl<'a> Scheduler<'a> {
         let nothing = Worked::default();
         self.tell(n, Status::Failed, key, wall, &nothing, Some((&text, title)));
         self.halting |= !self.request.keep_going;
+        let why = format!("needs `{}`, which failed", self.label(n));
         let mut after = vec![n];
         while let Some(n) = after.pop() {
             for at in 0..self.readers[n].len() {
                 let reader = self.readers[n][at];
                 if self.state[reader] == State::Waiting {
-                    self.skip(reader);
+                    self.skip(reader, &why);
                     after.push(reader);
                 }
             }
@@ -615,11 +621,20 @@ impl<'a> Scheduler<'a> {
         self.fail(n, key, Duration::ZERO, failure);
     }
 
-    fn skip(&mut self, n: usize) {
+    fn skip(&mut self, n: usize, why: &str) {
         self.state[n] = State::Skipped;
-        let nothing = Worked::default();
-        self.tell(n, Status::Skipped, None, Duration::ZERO, &nothing, None);
+        self.tell_skipped(n, why);
         self.note_use(n, Status::Skipped, None);
+    }
+
+    /// Why an instance is not run when a run ends.
+    fn why_left(&self, n: usize) -> String {
+        let mut sources = self.request.plan.instances[n].sources();
+        match sources.find(|source| self.state[source.instance] == State::Skipped) {
+            _ if self.request.stop.load(Ordering::Relaxed) => "the run was interrupted".to_owned(),
+            Some(source) => format!("reads `{}`, which was skipped", self.label(source.instance)),
+            None => "the run ended at the first failure".to_owned(),
+        }
     }
 
     /// Tries again what other processes were making.
@@ -638,7 +653,8 @@ impl<'a> Scheduler<'a> {
     fn wind_up(&mut self) -> Tally {
         for n in self.wanted() {
             if !matches!(self.state[n], State::Done | State::Failed | State::Skipped) {
-                self.skip(n);
+                let why = self.why_left(n);
+                self.skip(n, &why);
             }
         }
         self.send_uses();
@@ -648,8 +664,13 @@ impl<'a> Scheduler<'a> {
             .wanted()
             .filter(|n| self.state[*n] == State::Done && self.ran[*n])
             .count();
+        let taken = |n: &usize| {
+            let made = self.made[*n].as_ref();
+            self.ran[*n] && made.is_some_and(|made| made.worked.taken)
+        };
         Tally {
             ran,
+            taken: self.wanted().filter(taken).count(),
             hits: count(State::Done) - ran,
             failed: count(State::Failed),
             skipped: count(State::Skipped),

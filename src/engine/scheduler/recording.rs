@@ -165,6 +165,19 @@ impl Scheduler<'_> {
             wall,
             worked,
             error,
+            why: None,
+        });
+    }
+
+    pub(super) fn tell_skipped(&self, n: usize, why: &str) {
+        self.request.reporter.event(Event::Stage {
+            label: self.label(n),
+            status: Status::Skipped,
+            key: None,
+            wall: Duration::ZERO,
+            worked: &Worked::default(),
+            error: None,
+            why: Some(why),
         });
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use store::{Execution, Link};
 
 use super::{Audit, machine_line, params};
-use crate::amounts::seconds;
+use crate::amounts::{plural, seconds};
 use crate::environment::utc;
 use crate::remote::keys::Keys;
 
@@ -43,10 +43,10 @@ pub fn render(audit: &Audit) -> String {
     }
     let _ = writeln!(
         text,
-        "ablate: {} steps, {} machines, {} doubts",
-        audit.lineage.links.len(),
-        audit.machines.len(),
-        doubts.len()
+        "ablate: {}, {}, {}",
+        plural(audit.lineage.links.len(), "step"),
+        plural(audit.machines.len(), "machine"),
+        plural(doubts.len(), "doubt")
     );
     text
 }

@@ -37,6 +37,13 @@ pub enum Verdict {
         #[serde(flatten)]
         grade: Grade,
     },
+    /// It has a result, whose bytes are not what was stored.
+    Damaged {
+        /// The output.
+        output: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The lock does not name it.
     NotInTheLock,
     /// The lock names it, and there is no result.
@@ -51,6 +58,7 @@ impl Verdict {
     pub fn name(&self) -> &'static str {
         match self {
             Verdict::Compared { grade, .. } => grade.name(),
+            Verdict::Damaged { .. } => "damaged",
             Verdict::NotInTheLock => "not in the lock",
             Verdict::Missing { .. } => "missing",
         }
@@ -61,7 +69,7 @@ impl Verdict {
         match self {
             Verdict::Compared { grade, .. } => grade.rank() > 1,
             Verdict::NotInTheLock => false,
-            Verdict::Missing { .. } => true,
+            Verdict::Damaged { .. } | Verdict::Missing { .. } => true,
         }
     }
 }
@@ -149,12 +157,12 @@ fn graded(
             true => promise.tolerance(name, column),
             false => 0.0,
         };
-        let grade = grade(
-            locked.outputs.get(name).copied(),
-            ours(name),
-            store,
-            allowed,
-        );
+        let ours = ours(name);
+        if let Some(why) = ours.and_then(|ours| damage(store, &ours)) {
+            let output = name.clone();
+            return Ok(Verdict::Damaged { output, why });
+        }
+        let grade = grade(locked.outputs.get(name).copied(), ours, store, allowed);
         if worst
             .as_ref()
             .is_none_or(|(_, known)| grade.rank() > known.rank())
@@ -166,7 +174,16 @@ fn graded(
     Ok(Verdict::Compared { output, grade })
 }
 
-/// One output as the lock has it, and as the store has it.
+/// What is wrong with the bytes of an output: whether the same came out cannot be said then.
+fn damage(store: &Store, digest: &Digest) -> Option<String> {
+    match store.inspect(digest) {
+        Inspected::Damaged(why) => Some(why),
+        Inspected::Missing => Some("the file is missing".to_owned()),
+        Inspected::Whole(_) => None,
+    }
+}
+
+/// One output as the lock has it, and as the store has it, where it is whole.
 fn grade(
     locked: Option<Digest>,
     ours: Option<Digest>,
@@ -181,13 +198,8 @@ fn grade(
     let (Some(locked), Some(ours)) = (locked, ours) else {
         return different("only one of both has this output".to_owned());
     };
-    match store.inspect(&ours) {
-        Inspected::Damaged(why) => {
-            return different(format!("the stored result is damaged: {why}"));
-        }
-        Inspected::Missing => return different("the stored result is missing".to_owned()),
-        Inspected::Whole(_) if ours == locked => return Grade::BitIdentical,
-        Inspected::Whole(_) => {}
+    if ours == locked {
+        return Grade::BitIdentical;
     }
     // A lock has no tables: how far they are apart can be said where the locked one is stored as well.
     match (store.read(&locked), store.read(&ours)) {

@@ -88,6 +88,7 @@ fn executed(step: &Step, execution: &Execution, machine: Option<usize>) -> Map<S
         })
         .collect();
     let worked = Worked {
+        taken: false,
         work: execution.work.clone(),
         wall: execution.wall,
     };

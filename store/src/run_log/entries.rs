@@ -99,7 +99,10 @@ pub(super) fn entries(
         .unwrap_or(0);
     if made > last_id {
         broken.push(Fault {
-            what: format!("log: the last {} entries are missing", made - last_id),
+            what: match made - last_id {
+                1 => "log: the last entry is missing".to_owned(),
+                n => format!("log: the last {n} entries are missing"),
+            },
             found: report.head,
         });
     }

@@ -50,6 +50,11 @@ pub trait Queue {
     /// Ends tasks. What is not known any more has ended.
     fn cancel(&mut self, ids: &[&str]);
 
+    /// Whether the same submission would be refused again for this reason.
+    fn is_final(&self, _why: &str) -> bool {
+        false
+    }
+
     /// Removes the files that it has written for tasks that no longer exist.
     fn sweep(&mut self, _jobs: &Path) {}
 }
@@ -278,7 +283,7 @@ impl<'a> QueueExecutor<'a> {
     /// A queue may be full or restarting: later again, and in the end a failure.
     fn submission_refused(&mut self, numbers: &[usize], why: &str) {
         let times = self.refused.map_or(0, |(_, times)| times) + 1;
-        if times >= SUBMISSIONS {
+        if times >= SUBMISSIONS || self.queue.is_final(why) {
             for number in numbers {
                 let failure = Failure::new(format!("it cannot be submitted: {why}"));
                 self.give_up(*number, failure);

@@ -26,6 +26,17 @@ const TASKS: &str = "tasks.json";
 /// Seconds before the time limit at which a job is told to save a checkpoint.
 const WARNING: u32 = 60;
 
+/// What `sbatch` says of a job that it will never take, in lower case.
+const FINAL: [&str; 7] = [
+    "invalid account",
+    "invalid partition",
+    "invalid qos",
+    "invalid generic resource",
+    "invalid option",
+    "unrecognized option",
+    "requested node configuration is not available",
+];
+
 /// A Slurm cluster.
 pub struct Slurm {
     settings: SlurmSettings,
@@ -177,6 +188,12 @@ impl Queue for Slurm {
         }
     }
 
+    /// Others may pass: a full queue, a controller that restarts, a limit of jobs.
+    fn is_final(&self, why: &str) -> bool {
+        let why = why.to_ascii_lowercase();
+        FINAL.iter().any(|known| why.contains(known))
+    }
+
     /// Also the arrays of drivers that were killed. A list that cannot be read may just be being written.
     fn sweep(&mut self, jobs: &Path) {
         for entry in fs::read_dir(jobs).into_iter().flatten().flatten() {
@@ -209,6 +226,33 @@ fn read(state: &str) -> QueueState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_would_be_refused_again_is_told_at_once() {
+        let slurm = Slurm {
+            settings: SlurmSettings::default(),
+            ablate: String::new(),
+            batch: 1,
+        };
+        let refused = "`sbatch` ended with code 1: sbatch: error: Batch job submission failed: ";
+        for (why, last) in [
+            (
+                "Invalid account or account/partition combination specified",
+                true,
+            ),
+            ("Requested node configuration is not available", true),
+            (
+                "Job violates accounting/QOS policy (job submit limit)",
+                false,
+            ),
+            (
+                "Unable to contact slurm controller (connect failure)",
+                false,
+            ),
+        ] {
+            assert_eq!(slurm.is_final(&format!("{refused}{why}")), last, "{why}");
+        }
+    }
 
     #[test]
     fn an_unknown_state_is_not_an_end_and_no_state_is_a_success() {
