@@ -46,7 +46,7 @@ fn a_lock_is_confirmed_by_another_store_and_does_not_change() {
     let early = lab.ablate(&["lock"]);
     assert_eq!(
         early.stderr,
-        "error: 1 stages have no result to lock, `summary` among them\n |\n = help: ablate run\n"
+        "error: the stage `summary` has no result to lock\n |\n = help: ablate run\n"
     );
     lab.run();
     let printed = lab.ablate(&["lock"]).good().stdout;

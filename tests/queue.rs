@@ -1,8 +1,11 @@
 //! Stages on other machines: tasks go through a queue, workers write what came of them, and the driver believes only
 //! what it has hashed. The queue of these tests is a script that starts processes.
 
+use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::process::Child;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -419,4 +422,49 @@ fn a_result_that_appears_too_late_is_not_heard() {
     wait_until(|| !lab.path(".ablate/jobs/hidden").exists());
     lab.ablate(&["fsck"]).good();
     lab.run_with(&QUEUED).ran([]);
+}
+
+/// The question after Ctrl-C was painted over by the bars of progress, which go on in another thread.
+#[test]
+fn nothing_is_drawn_over_the_question_after_ctrl_c() {
+    let lab = lab(TABLE);
+    slow(&lab, 60);
+    let run = format!(
+        "'{}' run --no-sandbox --executor command",
+        env!("CARGO_BIN_EXE_ablate")
+    );
+    // Something that makes a terminal for a program.
+    let terminal = Command::new("script")
+        .args(["-qefc", &run, "/dev/null"])
+        .current_dir(lab.dir())
+        .env("TERM", "xterm")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut terminal) = terminal else {
+        return println!("skipped: there is no `script` here");
+    };
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (shared, mut stdout) = (seen.clone(), terminal.stdout.take().unwrap());
+    let reader = std::thread::spawn(move || {
+        let mut some = [0; 4096];
+        while let Ok(n @ 1..) = stdout.read(&mut some) {
+            shared.lock().unwrap().extend_from_slice(&some[..n]);
+        }
+    });
+    let text = || String::from_utf8_lossy(&seen.lock().unwrap()).into_owned();
+    wait_until(|| executed(&lab) > 0 && text().contains("stages"));
+    let mut keys = terminal.stdin.take().unwrap();
+    keys.write_all(b"\x03").unwrap();
+    let question = "Let them go on, or cancel them? [detach/cancel]";
+    wait_until(|| text().contains(question));
+    // Several times as long as bars need to be drawn again.
+    std::thread::sleep(Duration::from_millis(700));
+    let shown = text();
+    let (_, behind) = shown.rsplit_once(question).unwrap();
+    assert_eq!(behind.trim(), "", "something is drawn behind the question");
+    keys.write_all(b"cancel\n").unwrap();
+    assert_eq!(terminal.wait().unwrap().code(), Some(130), "{}", text());
+    reader.join().unwrap();
+    assert!(text().contains("ablate: queued jobs are cancelled"), "{}", text());
 }

@@ -319,7 +319,7 @@ fn a_remote_is_repaired_from_a_store() {
 
     let examined = ada.ablate(&["remote", "fsck"]);
     assert_eq!(examined.code, 1);
-    let help = "help: ablate remote fsck shared --repair uploads again what this store has of it\n";
+    let help = "help: ablate remote fsck shared --repair --store ada uploads again what this store has of it\n";
     assert_eq!(examined.stderr, help);
     let repaired = ada.ablate(&["remote", "fsck", "--repair"]);
     assert_eq!(
@@ -356,7 +356,7 @@ fn a_remote_is_not_replaced_silently() {
     assert_eq!(
         refused.stderr,
         format!(
-            "error: this store has a remote `shared` already: {}\n  = help: ablate remote remove shared\n",
+            "error: this store has a remote `shared` already: {}\n |\n = help: ablate remote remove shared --store ada\n",
             folder(&lab)
         )
     );

@@ -127,7 +127,7 @@ fn print_verdict(report: &FsckReport) -> Result<(), Exit> {
     };
     out!(
         "ablate: {verdict}: {}, {} hashed, {} damaged, {} missing",
-        plural(report.objects, "object"),
+        plural(report.objects as usize, "object"),
         HumanBytes(report.bytes),
         report.damaged.len(),
         report.missing.len()
@@ -139,7 +139,7 @@ fn print_verdict(report: &FsckReport) -> Result<(), Exit> {
             1 => ", 1 execution is older than it".to_owned(),
             n => format!(", {n} executions are older than it"),
         };
-        out!("log: {}, head {head}{before}", plural(log.entries, "entry"));
+        out!("log: {}, head {head}{before}", plural(log.entries as usize, "entry"));
     }
     Ok(())
 }

@@ -70,13 +70,13 @@ pub fn gc(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         plural(report.removed.len(), "object"),
         report.removed_bytes,
         HumanBytes(report.removed_bytes),
-        plural(report.kept, "object"),
+        plural(report.kept as usize, "object"),
         report.kept_bytes,
         HumanBytes(report.kept_bytes)
     );
     if report.checkpoints > 0 {
         let (count, bytes) = (report.checkpoints, HumanBytes(report.checkpoint_bytes));
-        let checkpoints = plural(count, "checkpoint");
+        let checkpoints = plural(count as usize, "checkpoint");
         out!("ablate: {verb} {checkpoints} of unfinished stages ({bytes})");
     }
     if arguments.damaged {
