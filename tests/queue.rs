@@ -466,5 +466,9 @@ fn nothing_is_drawn_over_the_question_after_ctrl_c() {
     keys.write_all(b"cancel\n").unwrap();
     assert_eq!(terminal.wait().unwrap().code(), Some(130), "{}", text());
     reader.join().unwrap();
-    assert!(text().contains("ablate: queued jobs are cancelled"), "{}", text());
+    assert!(
+        text().contains("ablate: queued jobs are cancelled"),
+        "{}",
+        text()
+    );
 }

@@ -139,7 +139,10 @@ fn print_verdict(report: &FsckReport) -> Result<(), Exit> {
             1 => ", 1 execution is older than it".to_owned(),
             n => format!(", {n} executions are older than it"),
         };
-        out!("log: {}, head {head}{before}", plural(log.entries as usize, "entry"));
+        out!(
+            "log: {}, head {head}{before}",
+            plural(log.entries as usize, "entry")
+        );
     }
     Ok(())
 }
