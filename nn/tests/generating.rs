@@ -6,7 +6,7 @@ use nn::batch::{Example, Sequence, Target};
 use nn::models::Model;
 use nn::numeric::argmax;
 use nn::objectives::Objective;
-use nn::victim::{Neural, Queries, Victim};
+use nn::victim::{Neural, Queries, Victim, beam_search};
 
 /// Every model that says a sequence, with weights that make it say something.
 fn speaking() -> Vec<(&'static str, Model, Params<f32>, Vec<Example>)> {
@@ -109,6 +109,69 @@ fn states_and_attention_have_the_steps_of_their_side() {
         }
         let hidden = victim.hidden(&items).unwrap();
         assert!(hidden.iter().all(|layers| !layers.is_empty()), "{name}");
+    }
+}
+
+/// Every sequence of up to `most` tokens that ends, and every one of `most` tokens that does not.
+fn every_sequence(tokens: u32, end: u32, most: usize) -> Vec<Vec<u32>> {
+    let (mut done, mut open) = (Vec::new(), vec![Vec::new()]);
+    for _ in 0..most {
+        let mut longer: Vec<Vec<u32>> = Vec::new();
+        for start in &open {
+            for token in 0..tokens {
+                let mut next: Vec<u32> = start.clone();
+                next.push(token);
+                match token == end {
+                    true => done.push(next),
+                    false => longer.push(next),
+                }
+            }
+        }
+        open = longer;
+    }
+    done.extend(open);
+    done
+}
+
+#[test]
+fn beam_search_finds_the_likeliest_of_all_sequences_and_width_1_is_greedy() {
+    const MOST: usize = 3;
+    for (name, model, params, examples) in speaking() {
+        let items: Vec<&Sequence> = examples.iter().take(6).map(|e| &e.input).collect();
+        let (end, tokens) = (model.decoding().unwrap().end, model.outputs() as u32);
+        let all = every_sequence(tokens, end, MOST);
+        let mut others = 0;
+        // Sure of what comes next, and not.
+        for scale in [1.0, 0.3] {
+            let mut params = params.clone();
+            params.trained.iter_mut().for_each(|w| *w *= scale);
+            let victim = Neural::new(&model, &params).unwrap();
+            let greedy = victim.decode(&items, MOST).unwrap();
+            let search =
+                |items: &[&Sequence], width| beam_search(&victim, items, end, MOST, width).unwrap();
+            assert_eq!(search(&items, 1), greedy, "{name}");
+            let found = search(&items, all.len());
+            for ((item, found), greedy) in items.iter().zip(&found).zip(&greedy) {
+                let example = |target: &Vec<u32>| Example {
+                    input: (*item).clone(),
+                    target: Target::Tokens(target.clone()),
+                };
+                let taught: Vec<Example> = all.iter().map(example).collect();
+                let losses = victim.losses(&taught.iter().collect::<Vec<_>>()).unwrap();
+                let losses: Vec<f64> = losses.iter().map(|steps| steps.sum()).collect();
+                let least = losses.iter().copied().fold(f64::INFINITY, f64::min);
+                let place = losses.iter().position(|loss| *loss == least).unwrap();
+                let mut likeliest = all[place].clone();
+                likeliest.retain(|token| *token != end);
+                assert_eq!(*found, likeliest, "{name}");
+                assert_eq!(search(&[item], all.len())[0], *found, "{name}: alone");
+                others += usize::from(found != greedy);
+            }
+        }
+        assert!(others > 0, "{name}: greedy decoding finds all of them too");
+        let victim = Neural::new(&model, &params).unwrap();
+        let error = beam_search(&victim, &items, end, MOST, 0).unwrap_err();
+        assert_eq!(error.to_string(), "beam width is 0: expected at least 1");
     }
 }
 

@@ -12,6 +12,7 @@ pub mod dataset;
 pub mod embed;
 pub mod evaluate;
 pub mod external_model;
+pub mod keyword_detector;
 pub mod misspell;
 pub mod ngrams;
 pub mod rnn_test;
@@ -34,6 +35,7 @@ pub static STAGES: &[&dyn Stage] = &[
     &ngrams::Ngrams,
     &train::Train,
     &external_model::ExternalModel,
+    &keyword_detector::KeywordDetector,
     &attack::AttackStage,
     &adversarial_retrain::AdversarialRetrain,
     &rnn_test::RnnTest,

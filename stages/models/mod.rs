@@ -5,6 +5,7 @@ mod embedding;
 pub mod entry;
 pub mod external;
 mod gru;
+pub mod keyword_detector;
 mod kim_cnn;
 pub mod loaded;
 mod lstm;
@@ -48,7 +49,7 @@ pub static MODELS: &[&dyn ModelKind] = &[
 ];
 
 /// Models that are not trained here.
-pub static OUTSIDE: &[&dyn ModelKind] = &[&external::External];
+pub static OUTSIDE: &[&dyn ModelKind] = &[&external::External, &keyword_detector::KeywordDetector];
 
 /// The model of that name.
 pub fn find(name: &str) -> Option<&'static dyn ModelKind> {

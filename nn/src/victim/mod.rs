@@ -2,6 +2,7 @@
 //!
 //! [`Neural`] is a network under attack; bags of words are victims too, with less to show.
 
+mod beam;
 mod interface;
 mod neural;
 mod observed;
@@ -10,6 +11,7 @@ mod substitutions;
 mod suffix_gradients;
 
 pub use crate::models::Queries;
+pub use beam::beam_search;
 pub use interface::{Gradient, LayerAttention, LayerStates, LayerVectors, Substituted, Victim};
 pub use neural::Neural;
 pub use observed::Observed;

@@ -214,11 +214,12 @@ pub fn attention_bound() -> ExpectedOutputs {
 
 /// For `measure = "translation"`.
 pub fn translation() -> ExpectedOutputs {
-    let translations = Expected::of_columns(&super::translation::COLUMNS);
-    vec![
-        translations,
-        Expected::of_columns(&super::translation::SCORES),
-    ]
+    let columns: [&[&str]; 3] = [
+        &super::translation::COLUMNS,
+        &super::translation::SCORES,
+        &super::translation_attention::COLUMNS,
+    ];
+    columns.map(Expected::of_columns).to_vec()
 }
 
 /// For `measure = "words"`.

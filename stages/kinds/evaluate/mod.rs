@@ -25,6 +25,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod translation;
+mod translation_attention;
 mod words;
 
 use store::{Params, Value};
@@ -134,6 +135,13 @@ static DESCRIPTION: Description = Description {
             1,
             1,
             "For attention-bound: how often vectors are drawn; default: 10,000. For translation: how many rows, from the first on; default: all. For perturbations: how many, evenly sampled; default: 2,000.",
+        )
+        .optional(),
+        Param::int(
+            "beam",
+            1,
+            1,
+            "For translation: the width of the beam; default: 1, greedy decoding.",
         )
         .optional(),
         Param {
@@ -250,7 +258,11 @@ impl Stage for Evaluate {
                         port("vocab", "vocab"),
                         misspellings,
                     ]),
-                    outputs: vec![port("translations", "translations"), port("bleu", "bleu")],
+                    outputs: vec![
+                        port("translations", "translations"),
+                        port("bleu", "bleu"),
+                        port("attention", "attention"),
+                    ],
                 }
             }
             Ok(Measure::Perturbations) => Ports {
@@ -282,7 +294,7 @@ impl Stage for Evaluate {
             Measure::Perplexity => ("perplexity", &["split"]),
             Measure::Changes => ("changes", &[]),
             Measure::AttentionBound => ("attention-bound", &["dims", "samples"]),
-            Measure::Translation => ("translation", &["split", "samples"]),
+            Measure::Translation => ("translation", &["split", "samples", "beam"]),
             Measure::Perturbations => ("perturbations", &["by", "samples"]),
         };
         let idle = |param: &&Param| param.name != "measure" && !read.contains(&param.name);

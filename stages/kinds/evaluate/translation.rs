@@ -1,6 +1,6 @@
 //! How well a model translates, and how well with a typo in every sentence (Hsieh et al. 2019, table 8).
 //!
-//! Greedy decoding; corpus BLEU-4 of tokens. A typo replaces one random word of a sentence: one that the input
+//! Greedy decoding or beam search; corpus BLEU-4 of tokens. A typo replaces one random word of a sentence: one that the input
 //! `misspellings` lists, by one of its misspellings; if it lists none of them, two neighbouring letters of a word change
 //! places. What is no word of the vocabulary then is unknown to the model. Draws depend on the id of a row alone.
 
@@ -12,9 +12,10 @@ use arrow::datatypes::Metadata;
 use arrow::record_batch::RecordBatch;
 use nn::Stream;
 use nn::batch::Sequence;
-use nn::victim::{Neural, Victim};
+use nn::victim::{Neural, Victim, beam_search};
 
 use super::bleu::corpus_bleu;
+use super::translation_attention::{self, Translated};
 use crate::models::failure as refused;
 use crate::models::loaded::Loaded;
 use crate::params::settings::Settings;
@@ -84,10 +85,12 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
         .map(|(n, source)| spelling.typo(source, &rows.ids[*n]))
         .collect();
     let misspelt: Vec<Vec<u32>> = typos.iter().map(|(text, _)| text.clone()).collect();
+    let translator = Translator::new(&loaded, settings.maybe_int("beam").unwrap_or(1))?;
     let outputs = [
-        translate(&loaded, &sources)?,
-        translate(&loaded, &misspelt)?,
+        translator.translate(&sources)?,
+        translator.translate(&misspelt)?,
     ];
+    let attention = translator.attention(&places, &rows.ids, &sources, &outputs[0], &spelling)?;
     let written = |ids: &[u32]| spelling.text(ids);
     let column = |get: &dyn Fn(usize) -> String| -> ArrayRef {
         Arc::new(StringArray::from_iter_values((0..places.len()).map(get)))
@@ -122,24 +125,71 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
             "bleu".to_owned(),
             with_metadata(scores, Metadata::default()),
         ),
+        ("attention".to_owned(), attention),
     ]))
 }
 
-fn translate(loaded: &Loaded, sources: &[Vec<u32>]) -> Result<Vec<Vec<u32>>, Failure> {
-    let network = loaded.network();
-    let (model, params) = network
-        .filter(|(model, _)| model.decoding().is_some())
-        .ok_or_else(|| {
+/// The model, and how it is asked.
+struct Translator<'a> {
+    victim: Neural<'a>,
+    end: u32,
+    /// The longest translation, in words.
+    most: usize,
+    /// The width of the beam; 1 for greedy decoding.
+    beam: usize,
+}
+
+impl<'a> Translator<'a> {
+    fn new(loaded: &'a Loaded, beam: usize) -> Result<Translator<'a>, Failure> {
+        let network = loaded.network();
+        let network = network.and_then(|(model, params)| Some((model, params, model.decoding()?)));
+        let (model, params, decoding) = network.ok_or_else(|| {
             Failure::new(format!("the model `{}` does not translate", loaded.card.model()))
                 .help("connect `victim` to a train stage with model = \"seq2seq\" or \"transformer-seq2seq\"")
         })?;
-    let victim = Neural::new(model, params).map_err(refused)?;
-    let texts: Vec<Sequence> = sources.iter().cloned().map(Sequence::Tokens).collect();
-    let texts: Vec<&Sequence> = texts.iter().collect();
-    let most = model
-        .decoding()
-        .map_or(LONGEST, |d| d.max_steps.min(LONGEST));
-    victim.decode(&texts, most).map_err(refused)
+        Ok(Translator {
+            victim: Neural::new(model, params).map_err(refused)?,
+            end: decoding.end,
+            most: decoding.max_steps.min(LONGEST),
+            beam,
+        })
+    }
+
+    fn translate(&self, sources: &[Vec<u32>]) -> Result<Vec<Vec<u32>>, Failure> {
+        let texts: Vec<Sequence> = sources.iter().cloned().map(Sequence::Tokens).collect();
+        let texts: Vec<&Sequence> = texts.iter().collect();
+        let found = match self.beam {
+            1 => self.victim.decode(&texts, self.most),
+            beam => beam_search(&self.victim, &texts, self.end, self.most, beam),
+        };
+        found.map_err(refused)
+    }
+
+    /// What is attended to while each output is written.
+    fn attention(
+        &self,
+        places: &[usize],
+        ids: &[String],
+        sources: &[Vec<u32>],
+        outputs: &[Vec<u32>],
+        spelling: &Spelling<'_>,
+    ) -> Result<RecordBatch, Failure> {
+        let translated = places.iter().zip(sources).zip(outputs);
+        let translated = translated.map(|((place, source), output)| Translated {
+            id: &ids[*place],
+            source,
+            output: self.ended(output),
+        });
+        let translated: Vec<Translated<'_>> = translated.collect();
+        let word = |id: u32| spelling.word(id).to_owned();
+        translation_attention::table(&self.victim, &translated, word)
+    }
+
+    /// An output with its end, if there was room for it.
+    fn ended(&self, output: &[u32]) -> Vec<u32> {
+        let all = output.iter().copied().chain([self.end]);
+        all.take(self.most).collect()
+    }
 }
 
 fn known(words: &StringArray) -> HashMap<&str, u32> {

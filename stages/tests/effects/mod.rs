@@ -20,6 +20,7 @@ use crate::kinds::attack::tests::words;
 use crate::kinds::dataset::Dataset;
 use crate::kinds::embed::Embed;
 use crate::kinds::evaluate::Evaluate;
+use crate::kinds::keyword_detector::{self, KeywordDetector};
 use crate::kinds::misspell::Misspell;
 use crate::kinds::ngrams::Ngrams;
 use crate::kinds::rnn_test::RnnTest;
@@ -323,6 +324,21 @@ fn translator() -> Vec<(&'static str, RecordBatch)> {
     let words = ["[PAD]", "[UNK]", "[EOS]", "a", "b", "c", "d", "e"].map(str::to_owned);
     let vocab = listed(words.to_vec());
     vec![("victim", victim), ("rows", rows), ("vocab", vocab)]
+}
+
+#[test]
+fn parameters_of_keyword_detectors() {
+    let mut inputs = translator();
+    inputs.retain(|(port, _)| *port != "rows");
+    inputs.push(("rows", keyword_detector::tests::sources()));
+    let ground = Ground {
+        name: "keyword-detector".to_owned(),
+        stage: &KeywordDetector as &dyn Stage,
+        base: vec![("keyword", text("c"))],
+        inputs,
+        walks: all,
+    };
+    walk_all(vec![("", ground)]);
 }
 
 #[test]

@@ -150,6 +150,8 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         ("evaluate", "dims") => other(Value::List(vec![int(8)])),
         ("evaluate", "samples") => other(int(3)),
         ("evaluate", "by") => other(text("again")),
+        ("evaluate", "beam") => other(int(4)),
+        ("keyword-detector", "keyword") => other(text("d")),
         (_, "place") => other(text("random")),
         (_, "replace") => other(text("nearest")),
         (_, "max_candidates") => other(int(1)),

@@ -14,6 +14,7 @@ mod none;
 mod optimal_control;
 mod pwws;
 mod replace_word;
+mod replace_words;
 mod swap;
 mod tack_on;
 mod textfooler;
@@ -42,6 +43,7 @@ pub static ATTACKS: &[&dyn Attack] = &[
     &hotflip::Hotflip,
     &key_star::KeyStar,
     &replace_word::ReplaceWord,
+    &replace_words::ReplaceWords,
     &textfooler::TextFooler,
     &pwws::Pwws,
     &genetic::Genetic,

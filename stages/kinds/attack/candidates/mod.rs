@@ -6,3 +6,4 @@ pub mod class_words;
 pub mod estimates;
 pub mod language_model;
 pub mod synonyms;
+pub mod words;

@@ -3,6 +3,7 @@
 pub mod characters;
 pub mod hotflip_words;
 pub mod replace_word;
+mod replace_words;
 mod searches;
 mod signals;
 mod theory;
