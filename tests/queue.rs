@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::daemons::wait_until;
-use crate::lab::Lab;
+use crate::lab::{CommandOutput, Lab};
 use crate::schedule::signal;
 
 /// Starts a worker, looks whether it lives, ends it.
@@ -471,4 +471,92 @@ fn nothing_is_drawn_over_the_question_after_ctrl_c() {
         "{}",
         text()
     );
+}
+
+/// What the first driver had handed over after the second began was in the way of the second.
+#[test]
+fn a_second_driver_goes_on_when_the_first_dies() {
+    let lab = lab(TABLE);
+    slow(&lab, 2);
+    let text = std::fs::read_to_string(lab.path("pipeline.toml")).unwrap();
+    let last = "[stage.last]\nkind = \"command\"\ninputs = { t = \"slow\" }\noutputs = [\"o\"]\n\
+                run = [\"sh\", \"-c\", \"sleep 2; cp $ABLATE_IN/t.parquet $ABLATE_OUT/o.parquet\"]\n";
+    lab.write("pipeline.toml", &format!("{last}{text}"));
+    let mut first = started(&lab, &[]);
+    let second = lab.start(&QUEUED);
+    let handed_over = || {
+        let mut files = lab.files("jobs").into_iter();
+        let mut tasks = files.by_ref().filter(|path| path.ends_with("task.json"));
+        tasks.any(|task| {
+            let text = std::fs::read_to_string(task).unwrap_or_default();
+            text.contains("\"label\":\"last\"")
+        })
+    };
+    wait_until(handed_over);
+    signal(first.id(), "KILL");
+    first.wait().unwrap();
+    let printed = CommandOutput::of(second.wait_with_output().unwrap());
+    assert_eq!(printed.code, 0, "{printed:?}");
+    assert_eq!(executed(&lab), 1, "nothing ran twice");
+    lab.run_with(&QUEUED).ran([]);
+}
+
+/// A job that waits with the resources of before would wait with them for ever.
+#[test]
+fn corrected_resources_reach_a_job_that_has_not_started() {
+    let lab = lab(TABLE);
+    // While there is a file `hold`, nothing starts.
+    let hold = lab.path("hold").display().to_string();
+    let script = QUEUE
+        .replace(
+            "submit) ",
+            &format!("submit) if [ -e {hold} ]; then echo held; exit; fi; "),
+        )
+        .replace(
+            "poll) ",
+            &format!("poll) [ \"$2\" = held ] && [ -e {hold} ] || "),
+        )
+        .replace(
+            "cancel) ",
+            &format!("cancel) echo $2 >> {hold}-cancelled; "),
+        );
+    lab.write("queue.sh", &script);
+    lab.write("hold", "");
+    let driver = lab.start(&QUEUED);
+    wait_until(|| {
+        let mut files = lab.files("jobs").into_iter();
+        let submitted = files.find(|path| path.ends_with("submitted.json"));
+        let text = submitted.and_then(|path| std::fs::read_to_string(path).ok());
+        text.is_some_and(|text| text.contains("held"))
+    });
+    signal(driver.id(), "INT");
+    assert_eq!(driver.wait_with_output().unwrap().status.code(), Some(130));
+
+    lab.edit(
+        "kind = \"table\"",
+        "kind = \"table\"\nresources = { cpus = 2 }",
+    );
+    std::fs::remove_file(lab.path("hold")).unwrap();
+    let run = lab.run_with(&QUEUED);
+    assert_eq!(run.with("ran"), ["a"]);
+    let corrected = "`a` waited in the queue with other `resources`: it is submitted again";
+    assert!(run.notes().contains(&corrected), "{run:?}");
+    let cancelled = std::fs::read_to_string(lab.path("hold-cancelled")).unwrap();
+    assert!(cancelled.contains("held"), "{cancelled}");
+}
+
+/// A run without the queue executed what a job was at, and said nothing of it.
+#[test]
+fn a_run_on_this_machine_says_what_is_in_a_queue() {
+    let lab = lab(TABLE);
+    slow(&lab, 3);
+    let mut driver = started(&lab, &[]);
+    signal(driver.id(), "KILL");
+    driver.wait().unwrap();
+    let run = lab.run_with(&["a"]);
+    assert_eq!(run.notes(), Vec::<&str>::new());
+    let run = lab.run_with(&[]);
+    let queued = "1 job of an earlier run may still be in a queue (`slow`): this run does not wait for them; with \
+                  `--executor` it takes them over";
+    assert!(run.notes().contains(&queued), "{run:?}");
 }

@@ -244,6 +244,9 @@ fn results_of_commands_need_a_word_of_their_own_and_urls_have_no_credentials() {
     bob.trusts(&key, "ada");
     bob.ablate(&["pull"]).good();
     assert_eq!(bob.digests().len(), 1, "only the table");
+    let pulled = bob.ablate(&["pull"]).good().stdout;
+    let why = "skip c: nobody whose results of commands you take has pushed it (`ablate key trust --commands`)\n";
+    assert!(pulled.contains(why), "{pulled}");
     bob.ablate(&["key", "trust", &key, "--name", "ada", "--commands"])
         .good();
     bob.ablate(&["pull"]).good();
@@ -267,6 +270,26 @@ fn results_of_commands_need_a_word_of_their_own_and_urls_have_no_credentials() {
     assert_eq!(other.code, 2);
     let again = bob.ablate(&["key", "new"]);
     assert_eq!(again.code, 1);
+    let less = bob.ablate(&["key", "trust", &key, "--name", "ada"]).good();
+    assert_eq!(
+        less.stdout,
+        "ablate: results that ada has signed are taken, but not of commands: until now those of commands were taken too\n"
+    );
+    let own = bob.ablate(&["key", "list"]).good().stdout;
+    let own = own
+        .split_whitespace()
+        .find(|word| word.starts_with("ed25519:"));
+    let twice = bob.ablate(&["key", "trust", own.unwrap(), "--name", "ada"]);
+    assert_eq!(
+        (twice.code, twice.stderr),
+        (
+            2,
+            format!(
+                "error: you call the owner of another key `ada`: {key}\n |\n = help: choose another name\n"
+            )
+        )
+    );
+    assert_eq!(bob.ablate(&["key", "trust", &key, "--name", ""]).code, 2);
     let secret = std::fs::read_to_string(lab.path("config-bob/private-key")).unwrap();
     let listed = bob.ablate(&["key", "list"]).good().stdout;
     assert!(
@@ -391,9 +414,22 @@ fn a_revoked_key_is_doubted_everywhere() {
     bob.set_up(&folder(&lab));
     bob.trusts(&key, "ada");
     bob.ablate(&["pull"]).good();
+    let refused = bob.ablate(&["certify"]);
+    let help = "4 of them are in a remote: ablate pull --all --store bob";
+    assert!(
+        refused.code == 1 && refused.stderr.contains(help),
+        "{refused:?}"
+    );
+    bob.ablate(&["pull", "--all"]).good();
     let check = ["certify", "--check", "ada.json"];
     let told = bob.ablate(&check).good().stdout;
     assert!(told.contains(&format!("signed by ada ({key})\n")), "{told}");
+    let stranger = person(&lab, "stranger").ablate(&check);
+    let unknown = "signed by somebody whom you do not trust (";
+    assert!(
+        stranger.code == 1 && stranger.stdout.contains(unknown),
+        "{stranger:?}"
+    );
     bob.ablate(&["key", "revoke", "ada"]).good();
     let audit = bob.ablate(&["audit", "summary"]);
     let doubt = "summary: taken from a remote, and you have revoked the key that signed it";
@@ -402,6 +438,12 @@ fn a_revoked_key_is_doubted_everywhere() {
     assert_eq!(told.code, 1);
     let signed = format!("signed by ada ({key}), whose key you have revoked\n");
     assert!(told.stdout.contains(&signed), "{}", told.stdout);
+    let refused = bob.ablate(&["certify"]);
+    let why = format!("was signed by {key}, whose key you have revoked: it cannot be certified");
+    assert!(
+        refused.code == 1 && refused.stderr.contains(&why),
+        "{refused:?}"
+    );
 
     ada.ablate(&["key", "revoke", &key]).good();
     for signs in [&["push"][..], &["certify"]] {

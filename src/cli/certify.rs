@@ -19,6 +19,7 @@ use crate::plan::{self, Plan};
 use crate::publish;
 use crate::publish::certificate::{Certificate, Predicate, Subject};
 use crate::remote::keys::{Keys, PublicKey};
+use crate::results::recall::Fault;
 
 /// What `certify` takes.
 #[derive(Args)]
@@ -45,6 +46,8 @@ struct Held {
     keys: BTreeMap<String, String>,
     taken: BTreeMap<String, String>,
     missing: Vec<String>,
+    /// How many of those were taken from a remote that still has their objects.
+    left: usize,
     /// Outputs whose stored bytes are not those that were recorded.
     damaged: Vec<String>,
 }
@@ -56,6 +59,7 @@ fn held(plan: &Plan<'_>, store: &Store) -> Result<Held, Exit> {
         keys: BTreeMap::new(),
         taken: BTreeMap::new(),
         missing: Vec::new(),
+        left: 0,
         damaged: Vec::new(),
     };
     for (n, status) in instance_statuses(plan, &all, Some(store))
@@ -64,6 +68,14 @@ fn held(plan: &Plan<'_>, store: &Store) -> Result<Held, Exit> {
     {
         let label = &plan.instances[n].label;
         let InstanceStatus::Cached { key, execution, .. } = status else {
+            let in_a_remote = matches!(
+                status,
+                InstanceStatus::Unsound {
+                    fault: Fault::Left { .. },
+                    ..
+                }
+            );
+            held.left += usize::from(in_a_remote);
             held.missing.push(label.clone());
             continue;
         };
@@ -103,13 +115,25 @@ fn write(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             1 => format!("the stage `{first}` has no result to certify"),
             _ => format!("{count} stages have no result to certify, `{first}` among them"),
         };
-        return Err(Exit::Failed(
-            Diagnostic::new(what).help(global.command("run")),
-        ));
+        let help = match held.left {
+            0 => global.command("run"),
+            left => format!(
+                "{left} of them are in a remote: {}",
+                global.command("pull --all")
+            ),
+        };
+        return Err(Exit::Failed(Diagnostic::new(what).help(help)));
     }
     if let Some(first) = held.damaged.first() {
         let what = format!("the stored result `{first}` is damaged, and cannot be certified");
         let help = "ablate fsck --repair, then ablate run";
+        return Err(Exit::Failed(Diagnostic::new(what).help(help)));
+    }
+    if let Some((stage, signer)) = held.taken.iter().find(|(_, key)| keys.is_revoked(key)) {
+        let what = format!(
+            "the result of `{stage}` was signed by {signer}, whose key you have revoked: it cannot be certified"
+        );
+        let help = format!("ablate verify '{stage}' executes it here and compares");
         return Err(Exit::Failed(Diagnostic::new(what).help(help)));
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -195,6 +219,8 @@ fn check(global: &Global, path: &Path) -> Result<(), Exit> {
     let keys = Keys::open().map_err(failed)?;
     let revoked = |signer: &PublicKey| keys.is_revoked(&signer.to_string());
     let is_revoked = signers.iter().any(revoked);
+    let is_known = |signer: &PublicKey| keys.name_of(&signer.to_string()).is_some();
+    let is_trusted = signers.iter().any(|it| is_known(it) && !revoked(it));
     let signers: Vec<String> = signers
         .iter()
         .map(|signer| {
@@ -210,7 +236,7 @@ fn check(global: &Global, path: &Path) -> Result<(), Exit> {
     if global.json {
         out!(
             "{}",
-            json!({ "file": name.to_string(), "signers": signers, "same": here.same, "different": here.different, "damaged": here.damaged, "revoked": is_revoked, "absent": here.absent, "certificate": certificate })
+            json!({ "file": name.to_string(), "signers": signers, "same": here.same, "different": here.different, "damaged": here.damaged, "revoked": is_revoked, "trusted": is_trusted, "absent": here.absent, "certificate": certificate })
         );
     } else {
         out!("{name}: signed by {}", signers.join(" and "));
@@ -234,7 +260,7 @@ fn check(global: &Global, path: &Path) -> Result<(), Exit> {
             }
         );
     }
-    match here.different.is_empty() && here.damaged.is_empty() && !is_revoked {
+    match here.different.is_empty() && here.damaged.is_empty() && is_trusted && !is_revoked {
         true => Ok(()),
         false => Err(Exit::Code(1)),
     }

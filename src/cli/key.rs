@@ -60,6 +60,16 @@ pub fn key(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
                 let help = "it begins with ed25519: and is printed by `ablate key list`";
                 return Err(Diagnostic::new(what).help(help).into());
             };
+            if name.trim().is_empty() {
+                return Err(Diagnostic::new("the owner of a key needs a name: --name NAME").into());
+            }
+            let of_other = |it: &&Signer| it.name == *name && it.key != read.to_string();
+            if let Some(other) = keys.signers.iter().find(of_other) {
+                let what = format!("you call the owner of another key `{name}`: {}", other.key);
+                return Err(Diagnostic::new(what).help("choose another name").into());
+            }
+            let same = keys.signers.iter().find(|it| it.key == read.to_string());
+            let was = same.map(|it| (it.revoked, it.commands));
             keys.signers.retain(|it| it.key != read.to_string());
             keys.signers.push(Signer {
                 name: name.clone(),
@@ -67,9 +77,30 @@ pub fn key(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
                 commands: *commands,
                 revoked: false,
             });
-            keys.save().map_err(failed)
+            keys.save().map_err(failed)?;
+            if !global.quiet {
+                let commands = match commands {
+                    true => ", also of commands",
+                    false => ", but not of commands",
+                };
+                let before = match was {
+                    Some((true, _)) => ": the key was revoked, and is trusted again",
+                    Some((_, true)) if commands.starts_with(", but") => {
+                        ": until now those of commands were taken too"
+                    }
+                    _ => "",
+                };
+                out!("ablate: results that {name} has signed are taken{commands}{before}");
+            }
+            Ok(())
         }
-        Action::Revoke { key } => revoke(&mut keys, key),
+        Action::Revoke { key } => {
+            revoke(&mut keys, key)?;
+            if !global.quiet {
+                out!("ablate: nothing that {key} has signed is taken any more");
+            }
+            Ok(())
+        }
     }
 }
 

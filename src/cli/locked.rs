@@ -109,6 +109,7 @@ pub fn tell(global: &Global, file: &LockFile, compared: &[Compared]) -> Result<b
         let counts = VERDICTS.map(|name| format!("{} {name}", count(name)));
         let keys = match keys {
             0 => String::new(),
+            1 => "; 1 has another key".to_owned(),
             n => format!("; {n} have another key"),
         };
         out!("{}: {}{keys}", file.path.display(), counts.join(", "));

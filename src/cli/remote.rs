@@ -293,7 +293,25 @@ pub fn push_results(global: &Global, arguments: &PushArguments) -> Result<(), Ex
     let told = |done, all| follow(&bar, done, all);
     let pushed = push(&remote, &store, &key, &request, &told);
     bar.finish_and_clear();
-    tell(global, &remote, &pushed.map_err(failed)?)
+    tell(global, &remote, &pushed.map_err(failed)?)?;
+    let statuses = instance_statuses(&plan, &wanted, Some(&store));
+    let is_absent = |status: &&InstanceStatus| {
+        !matches!(
+            status,
+            InstanceStatus::Cached { .. }
+                | InstanceStatus::NotTargeted
+                | InstanceStatus::Unsound {
+                    fault: Fault::Left { .. },
+                    ..
+                }
+        )
+    };
+    match statuses.iter().filter(is_absent).count() {
+        0 => {}
+        1 => note!("ablate: 1 stage has no result here, so nothing of it was pushed"),
+        n => note!("ablate: {n} stages have no result here, so nothing of them was pushed"),
+    }
+    Ok(())
 }
 
 /// A bar on a terminal.

@@ -18,10 +18,12 @@ use super::queue::ExecutorOptions;
 use super::remote::RemoteOptions;
 use super::secrets;
 use super::stop::{checkpoint_requests, stop_flag};
+use crate::amounts::plural;
 use crate::engine::checkpoint::CheckpointTimes;
 use crate::engine::progress::{Bars, Event, Json, Lines, Quiet, Reporter, Tally};
 use crate::engine::scheduler;
 use crate::environment;
+use crate::inspect::queued::queued;
 use crate::plan::{self, Plan};
 use crate::publish::claims::{self, Claims};
 use crate::results::degenerate::{self, Piece};
@@ -116,6 +118,7 @@ pub fn run(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         }
         None => {
             note_unlimited(&plan, &wanted, reporter.as_ref());
+            note_queued(&plan, &wanted, &store, reporter.as_ref());
             None
         }
     };
@@ -236,6 +239,27 @@ fn note_unlimited(plan: &Plan<'_>, wanted: &[bool], reporter: &dyn Reporter) {
         let note = format!(
             "`time` and `gpus` in `resources` of `{label}`: nothing limits or reserves them here, which \
              `--executor slurm` and `command` do"
+        );
+        reporter.event(Event::Note(&note));
+    }
+}
+
+/// Says that stages may be executed here although a queue has them.
+fn note_queued(plan: &Plan<'_>, wanted: &[bool], store: &Store, reporter: &dyn Reporter) {
+    let labels = (0..wanted.len()).filter(|n| wanted[*n]);
+    let labels: HashSet<&str> = labels.map(|n| plan.instances[n].label.as_str()).collect();
+    let mut queued = queued(store);
+    // What was taken already is removed by the driver that ends in peace.
+    queued.retain(|key, _| !matches!(store.lookup(key), Ok(Some(_))));
+    let queued = queued.into_values();
+    let mut queued: Vec<String> = queued.map(|attempt| attempt.stage).collect();
+    queued.retain(|stage| labels.contains(stage.as_str()));
+    queued.sort();
+    if let Some(first) = queued.first() {
+        let count = plural(queued.len(), "job");
+        let note = format!(
+            "{count} of an earlier run may still be in a queue (`{first}`): this run does not wait for them; with \
+             `--executor` it takes them over"
         );
         reporter.event(Event::Note(&note));
     }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use stages::isolated::Budget;
 use store::Value;
 
@@ -11,7 +12,8 @@ use super::tree::{Entry, Raw, Table};
 use crate::diagnostic::Diagnostic;
 
 /// What a stage takes while it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Resources {
     /// Places among the stages that run at once.
     pub cpus: usize,

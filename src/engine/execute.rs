@@ -65,8 +65,8 @@ pub enum ExecutionError {
     Failed(Failure),
     /// An input is no longer in the store as it was: its producer must make it again.
     LostInput(Digest, Box<store::Error>),
-    /// Nobody executes it: a remote does not have it, and only a remote was asked.
-    LeftAlone,
+    /// Nobody executes it: only a remote was asked, and this is why it was not taken from there.
+    LeftAlone(String),
 }
 
 impl ExecutionReport {

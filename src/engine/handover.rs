@@ -24,6 +24,7 @@ use store::{Digest, Environment, Output};
 
 use super::execute::ExecutionRecord;
 use super::job::Job;
+use crate::config::Resources;
 
 /// A job, and all that a worker needs beside it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,8 +36,8 @@ pub struct QueueTask {
     pub program: Digest,
     /// What to execute.
     pub job: Job,
-    /// How many threads it has.
-    pub threads: usize,
+    /// What was asked for it; it has as many threads as processors.
+    pub resources: Resources,
     /// What is the same for all tasks of a run.
     pub settings: TaskSettings,
 }
@@ -134,6 +135,12 @@ impl Handover {
     /// The folder of a past attempt.
     pub fn at(folder: PathBuf) -> Handover {
         Handover(folder)
+    }
+
+    /// The attempt of this key and number, if there is one.
+    pub fn existing(jobs: &Path, key: &Digest, attempt: u32) -> Option<Handover> {
+        let folder = jobs.join(format!("{key}.{attempt}"));
+        folder.is_dir().then_some(Handover(folder))
     }
 
     /// A folder for a new attempt, with its task.

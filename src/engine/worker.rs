@@ -37,7 +37,7 @@ pub fn work(folder: &Path, kinds: FindKind, signals: &Signals) -> io::Result<()>
     if handover.is_abandoned() {
         return Err(io::Error::other("nobody waits for this task any more"));
     }
-    let here = environment::capture_machine(task.threads);
+    let here = environment::capture_machine(task.resources.cpus);
     handover.note_started(&Started {
         node: std::env::var("SLURMD_NODENAME").unwrap_or_else(|_| here.host.clone()),
         process: std::process::id(),
@@ -108,7 +108,7 @@ fn run(
         stages::programs::disable_sandbox();
     }
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(task.threads)
+        .num_threads(task.resources.cpus)
         .build()
         .expect("a thread pool can be made");
     let context = ExecutionContext {
@@ -150,7 +150,7 @@ fn done(task: &QueueTask, report: ExecutionReport, here: Environment) -> Done {
             Outcome::Made(task.job.outputs.iter().zip(staged).map(named).collect())
         }
         Err(ExecutionError::LostInput(digest, _)) => Outcome::LostInput(digest),
-        Err(ExecutionError::LeftAlone) => Outcome::Stopped,
+        Err(ExecutionError::LeftAlone(_)) => Outcome::Stopped,
         Err(ExecutionError::Failed(failure)) if failure.stopped => Outcome::Stopped,
         Err(ExecutionError::Failed(failure)) => Outcome::Failed {
             message: failure.message,

@@ -50,7 +50,11 @@ pub fn open(store: &Path, name: Option<&str>) -> Result<Remote, String> {
             ))
         }
         (None, None) => {
-            Err("this store has several remotes: say which by --remote NAME".to_owned())
+            let names: Vec<&str> = all.keys().map(String::as_str).collect();
+            Err(format!(
+                "this store has several remotes, name one: {}",
+                names.join(", ")
+            ))
         }
     }
 }

@@ -177,12 +177,19 @@ impl<'a, E: Executor> RemoteExecutor<'a, E> {
                 self.reports.push_back((number, report));
             }
             Answer::Miss(why) => {
+                let left_alone = match &why {
+                    Some(_) => "it could not be taken from the remote",
+                    None if asked.job.kind == "command" => {
+                        "nobody whose results of commands you take has pushed it (`ablate key trust --commands`)"
+                    }
+                    None => "nobody you trust has pushed it",
+                };
                 if let Some(why) = why {
                     self.tell(number, why);
                 }
                 if self.request.only {
                     let report = ExecutionReport {
-                        outcome: Err(ExecutionError::LeftAlone),
+                        outcome: Err(ExecutionError::LeftAlone(left_alone.to_owned())),
                         record: ExecutionRecord::default(),
                     };
                     self.reports.push_back((number, report));

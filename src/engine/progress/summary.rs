@@ -31,6 +31,9 @@ pub(super) fn stage_line(
 /// `ablate: 3 ran, 6 cached in 0.21 s`, or that there was nothing to do.
 pub(super) fn summary(tally: &Tally) -> String {
     let total = tally.ran + tally.hits + tally.failed + tally.skipped;
+    if tally.hits == 1 && total == 1 {
+        return "ablate: the stage is cached".to_owned();
+    }
     if tally.hits == total {
         return format!("ablate: all {total} stages cached");
     }

@@ -520,10 +520,9 @@ impl<'a> Scheduler<'a> {
                     self.fail_unrun(twin, Some(key), &failure);
                 }
             }
-            Err(ExecutionError::LeftAlone) => {
-                let absent = "nobody you trust has pushed it";
+            Err(ExecutionError::LeftAlone(why)) => {
                 for n in joined.into_iter().chain([n]) {
-                    self.skip(n, absent);
+                    self.skip(n, &why);
                 }
             }
             Err(ExecutionError::LostInput(digest, error)) => {

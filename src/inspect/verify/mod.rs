@@ -116,7 +116,7 @@ pub fn re_execute(
     let outputs = match report.outcome {
         Err(ExecutionError::Failed(failure)) => Err(failure.message),
         Err(ExecutionError::LostInput(_, error)) => Err(error.to_string()),
-        Err(ExecutionError::LeftAlone) => Err("it was not executed".to_owned()),
+        Err(ExecutionError::LeftAlone(why)) => Err(why),
         Ok(tables) => {
             let tolerant = may_round(&promise, &execution, context, n);
             let pairs = execution.outputs.iter().zip(&tables);

@@ -152,9 +152,19 @@ impl<'a> QueueExecutor<'a> {
 
     /// The newest attempt of an earlier driver that can still be waited for.
     fn adopted(&mut self, number: usize, job: &Job, resources: Resources) -> Option<Flight> {
+        self.look_for_newer(&job.key);
         let (attempt, handover) = self.earlier.get(&job.key)?.last()?.clone();
         let task = handover.task().ok()?;
         if task.program != self.program || handover.is_abandoned() {
+            return None;
+        }
+        // Whoever corrects `resources` does so because the job cannot start.
+        if task.resources != resources && handover.started().is_none() {
+            if let Some(id) = handover.submitted().and_then(|it| it.id) {
+                self.queue.cancel(&[&id]);
+            }
+            let what = "waited in the queue with other `resources`: it is submitted again";
+            (self.context.note)(number, what);
             return None;
         }
         let id = match handover.submitted() {
@@ -177,6 +187,16 @@ impl<'a> QueueExecutor<'a> {
         })
     }
 
+    /// Another driver may have made attempts since this one began, and died.
+    fn look_for_newer(&mut self, key: &Digest) {
+        let known = self.earlier.get(key).and_then(|all| all.last());
+        let mut next = known.map_or(0, |(attempt, _)| *attempt) + 1;
+        while let Some(newer) = Handover::existing(&self.request.jobs, key, next) {
+            self.earlier.entry(*key).or_default().push((next, newer));
+            next += 1;
+        }
+    }
+
     /// What an earlier driver has left and this one cannot wait for.
     fn abandon_earlier(&self, key: &Digest) {
         for (_, handover) in self.earlier.get(key).into_iter().flatten() {
@@ -192,16 +212,17 @@ impl<'a> QueueExecutor<'a> {
         resources: Resources,
         before: Option<&Flight>,
     ) -> Result<Flight, String> {
+        self.look_for_newer(&job.key);
         let earlier = self.earlier.get(&job.key).and_then(|all| all.last());
         let earlier = earlier.map_or(0, |(attempt, _)| *attempt);
-        let attempt = before.map_or(earlier, |before| before.attempt) + 1;
+        let attempt = before.map_or(0, |before| before.attempt).max(earlier) + 1;
         let nonce = handover::nonce();
         let made = nonce.and_then(|nonce| {
             let task = QueueTask {
                 nonce,
                 program: self.program,
                 job,
-                threads: resources.cpus,
+                resources,
                 settings: self.request.settings.clone(),
             };
             Ok((Handover::create(&self.request.jobs, attempt, &task)?, task))

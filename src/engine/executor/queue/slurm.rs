@@ -27,10 +27,11 @@ const TASKS: &str = "tasks.json";
 const WARNING: u32 = 60;
 
 /// What `sbatch` says of a job that it will never take, in lower case.
-const FINAL: [&str; 7] = [
+const FINAL: [&str; 8] = [
     "invalid account",
     "invalid partition",
     "invalid qos",
+    "invalid feature",
     "invalid generic resource",
     "invalid option",
     "unrecognized option",
