@@ -176,6 +176,7 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         (_, "rule") => other(text("random")),
         (_, "nearest_to") => other(text("original")),
         (_, "candidates") => other(int(1)),
+        (_, "own_word") => other(Value::Bool(false)),
         (_, "similarity") => other(float(0.9)),
         (_, "edits") => other(Value::List(vec![text("flip")])),
         (_, "beam") => other(int(1)),

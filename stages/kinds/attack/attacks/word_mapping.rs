@@ -12,7 +12,8 @@
 //!     h2 = F(h2, z)
 //! ```
 //!
-//! One pass from left to right; a word is decided once, by what came before it. With
+//! One pass from left to right; a word is decided once, by what came before it. S is silent on `w(k)` itself: it is
+//! in S like any other word (`own_word = false` takes it out), and then often the nearest. A perturbation of 0 changes nothing. With
 //! `rule = "exhaustive"` there is no `d`: every word of S is tried, and the one whose next state is worst
 //! for the true class stands, or w(k) if none is worse than it. With `rule = "random"`, a control that is not in
 //! the paper, any word of S stands, whatever the model says. Differs: an n-gram model, a Brill tagger and
@@ -60,6 +61,12 @@ const SIMILARITY: Param = Param::float(
     (-1.0, 1.0),
     "Minimum cosine similarity of a candidate's vector (exclusive).",
 );
+const OWN_WORD: Param = Param::flag(
+    "own_word",
+    true,
+    "Whether the current word is a candidate like any other; false takes it out, so that it stays only where nothing else fits. With rule = \"exhaustive\" it is always tried.",
+)
+.when("rule", &["direction", "random"]);
 const BY_DIRECTION: &[&str] = &["direction"];
 
 /// How a word is chosen.
@@ -110,6 +117,8 @@ fn taste(s: Settings<'_>) -> Result<Taste, ParamError> {
     Ok(Taste {
         most: s.int("candidates")?,
         similarity: s.float("similarity")? as f32,
+        // The exhaustive rule tries it beside the candidates.
+        own_word: s.flag("own_word").unwrap_or(false),
     })
 }
 
@@ -127,6 +136,7 @@ impl Attack for WordMapping {
                     NEAREST_TO,
                     CANDIDATES,
                     SIMILARITY,
+                    OWN_WORD,
                     ALPHA.when("rule", BY_DIRECTION),
                     POINTS.when("rule", BY_DIRECTION),
                     ITERATIONS.when("rule", BY_DIRECTION),
@@ -268,13 +278,18 @@ impl Prepared<'_> {
         let one = |((old, set), moved): ((&u32, &Vec<u32>), ArrayView1<'_, f32>)| {
             let x: Vec<f64> = self.vector(*old).iter().map(wide).collect();
             let moved: Vec<f64> = moved.iter().map(wide).collect();
+            if moved == x {
+                return *old;
+            }
             let to = if nearest == Nearest::Original {
                 &x
             } else {
                 &moved
             };
             let mut best: Option<(f64, u32)> = None;
-            for token in set {
+            // The word itself first: it wins a tie against another with the same vector.
+            let own = set.iter().filter(|token| *token == old);
+            for token in own.chain(set) {
                 let z = self.vector(*token).iter().map(wide);
                 let (mut along, mut distance) = (0.0, 0.0);
                 for (((z, x), moved), to) in z.zip(&x).zip(&moved).zip(to) {

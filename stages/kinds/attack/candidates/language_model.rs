@@ -25,6 +25,8 @@ pub struct Taste {
     pub most: usize,
     /// The cosine that a word must be above.
     pub similarity: f32,
+    /// Whether the word in place is a candidate like any other.
+    pub own_word: bool,
 }
 
 /// Sets of words for places of texts.
@@ -114,12 +116,14 @@ impl<'a> Candidates<'a> {
         &self.vectors.data[at..at + self.vectors.dim]
     }
 
-    /// Eligible words whose vectors have a cosine above the limit with that of a word, which is not one of them.
+    /// Eligible words whose vectors have a cosine above the limit with that of a word, which is one of them only if
+    /// the taste says so.
     fn like(&self, word: u32) -> Vec<u32> {
         let unit = unit(self.vectors, word);
         let places = similar(self.units.view(), aview1(&unit), self.taste.similarity);
         let tokens = places.into_iter().map(|place| self.eligible[place]);
-        tokens.filter(|token| *token != word).collect()
+        let own = self.taste.own_word;
+        tokens.filter(|token| own || *token != word).collect()
     }
 
     fn text(&self, token: u32) -> &'a str {

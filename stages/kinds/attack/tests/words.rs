@@ -173,12 +173,26 @@ fn tests() -> Vec<Text> {
 /// Every way of choosing a word.
 fn every_rule() -> Vec<Vec<(&'static str, Value)>> {
     vec![
-        vec![("alpha", Value::Float(2.0))],
-        vec![("nearest_to", text("original"))],
+        // Of few candidates the word itself is not always one, so that something changes.
+        vec![("alpha", Value::Float(2.0)), ("candidates", FEW)],
+        vec![("nearest_to", text("original")), ("candidates", FEW)],
+        vec![("alpha", Value::Float(2.0)), ("own_word", OUT)],
+        vec![("nearest_to", text("original")), ("own_word", OUT)],
         vec![("rule", text("exhaustive"))],
         vec![("rule", text("exhaustive")), ("candidates", Value::Int(2))],
         vec![("rule", text("random"))],
+        vec![("rule", text("random")), ("own_word", OUT)],
     ]
+}
+
+const FEW: Value = Value::Int(2);
+
+/// The current word is no candidate.
+const OUT: Value = Value::Bool(false);
+
+/// Whether a way of choosing has the current word among the candidates.
+fn own(given: &[(&str, Value)]) -> bool {
+    !given.contains(&("own_word", OUT))
 }
 
 fn lists(table: &RecordBatch, name: &str) -> Vec<Vec<i32>> {
@@ -197,8 +211,8 @@ fn tag(sentence: &[u32]) -> Option<UPOS> {
     brill_tagger().tag_sentence(&sentence)[sentence.len() - 1]
 }
 
-/// The words for a place straight from the definition: every word is looked at.
-fn candidates(language: &KneserNey, before: &[u32], word: u32, most: usize) -> Vec<u32> {
+/// The words for a place straight from the definition: every word is looked at, the one in place if `own`.
+fn candidates(language: &KneserNey, before: &[u32], word: u32, most: usize, own: bool) -> Vec<u32> {
     let vectors = numbers();
     let of = |w: u32| &vectors[w as usize * DIM..(w as usize + 1) * DIM];
     let dot = |a: &[f32], b: &[f32]| -> f64 {
@@ -212,7 +226,7 @@ fn candidates(language: &KneserNey, before: &[u32], word: u32, most: usize) -> V
         return Vec::new();
     }
     let mut fits: Vec<(f64, u32)> = (2..words().len() as u32)
-        .filter(|w| *w != word && cosine(of(*w), of(word)) > 0.4)
+        .filter(|w| (own || *w != word) && cosine(of(*w), of(word)) > 0.4)
         .filter(|w| tag(&[*w]).is_some() && with(*w) == with(word))
         .filter(|w| language.seen().contains(w))
         .map(|w| (language.probabilities(before, &[w])[0], w))
@@ -246,7 +260,7 @@ fn the_exhaustive_rule_takes_the_worst_of_all_candidates() {
             let new: Vec<u32> = new.iter().map(|w| *w as u32).collect();
             let mut passes = 0;
             for k in 0..old.len() {
-                let set = candidates(&language, &old[..k], old[k], most as usize);
+                let set = candidates(&language, &old[..k], old[k], most as usize, false);
                 passes += 1;
                 if set.is_empty() {
                     assert_eq!(new[k], old[k]);
@@ -271,14 +285,20 @@ fn the_exhaustive_rule_takes_the_worst_of_all_candidates() {
     assert!(changed > 100, "{changed}");
 }
 
-/// By direction every word put in is a candidate, and where one lies ahead it is taken.
+/// By direction every word put in is a candidate, and a word that is its own candidate is the nearest to itself.
 #[test]
 fn the_direction_rule_takes_candidates_only() {
     let world = World::new();
     let rows = table(&tests());
     let (language, _) = ngrams::read(&world.language).unwrap();
-    let mut all = Vec::new();
-    for given in &every_rule()[..2] {
+    let (mut all, mut kept) = (Vec::new(), 0);
+    for given in &every_rule()[..4] {
+        let original = given.contains(&("nearest_to", text("original")));
+        let most = if given.contains(&("candidates", FEW)) {
+            2
+        } else {
+            20
+        };
         let made = world.attack(&rows, given);
         let examples = &made["examples"];
         let (old, new) = (lists(examples, "original"), lists(examples, "adversarial"));
@@ -286,15 +306,23 @@ fn the_direction_rule_takes_candidates_only() {
             let old: Vec<u32> = old.iter().map(|w| *w as u32).collect();
             for k in 0..old.len() {
                 let (was, is) = (old[k], new[k] as u32);
-                let set = candidates(&language, &old[..k], was, 20);
+                let set = candidates(&language, &old[..k], was, most, own(given));
                 assert!(is == was || set.contains(&is), "{was} {is} {set:?}");
+                if original && set.contains(&was) {
+                    assert_eq!(is, was, "R-1.20: at distance 0 of itself");
+                    kept += 1;
+                }
             }
         }
         assert!(wholes(examples, "backward").iter().all(|n| *n > 0));
-        assert!(wholes(examples, "words_changed").iter().all(|n| *n > 0));
-        all.push(new);
+        let changed: i64 = wholes(examples, "words_changed").iter().sum();
+        all.push((changed, new));
     }
-    assert_ne!(all[0], all[1], "the two readings of the formula differ");
+    assert!(kept > 10, "{kept}");
+    assert_ne!(all[2].1, all[3].1, "the two readings of the formula differ");
+    for (own, out) in [(0, 2), (1, 3)] {
+        assert!(all[own].0 < all[out].0, "fewer words change");
+    }
 }
 
 /// The control asks the model nothing, and takes every candidate now and then.
@@ -303,14 +331,15 @@ fn the_random_rule_takes_any_candidate() {
     let world = World::new();
     let rows = table(&tests());
     let (language, _) = ngrams::read(&world.language).unwrap();
-    let made = world.attack(&rows, &[("rule", text("random"))]);
+    let given = [("rule", text("random")), ("own_word", OUT)];
+    let made = world.attack(&rows, &given);
     let examples = &made["examples"];
     let (old, new) = (lists(examples, "original"), lists(examples, "adversarial"));
     let mut places = std::collections::BTreeSet::new();
     for (old, new) in old.iter().zip(&new) {
         let old: Vec<u32> = old.iter().map(|w| *w as u32).collect();
         for k in 0..old.len() {
-            let set = candidates(&language, &old[..k], old[k], 20);
+            let set = candidates(&language, &old[..k], old[k], 20, false);
             match set.iter().position(|w| *w == new[k] as u32) {
                 Some(place) => drop(places.insert(place)),
                 None => assert!(set.is_empty() && new[k] as u32 == old[k]),

@@ -12,7 +12,7 @@ use crate::kinds::dataset::text::{Encoding, decode, lines};
 const STEPS: usize = 64;
 
 /// The activities in the order of the data set's own numbers.
-const ACTIVITIES: [&str; 6] = [
+pub(super) const ACTIVITIES: [&str; 6] = [
     "WALKING",
     "WALKING_UPSTAIRS",
     "WALKING_DOWNSTAIRS",

@@ -5,6 +5,7 @@ mod ahead;
 mod delimited;
 mod glove;
 mod glove_json;
+mod hapt;
 mod har;
 mod imdb;
 mod lexicon;
@@ -33,6 +34,7 @@ static LOADERS: &[(&str, Loader)] = &[
     ("glove-json", glove_json::json),
     ("glove-zip", glove::zip),
     ("gutenberg", lines::gutenberg),
+    ("hapt", hapt::hapt),
     ("har", har::har),
     ("imdb", imdb::imdb),
     ("imdb-csv", delimited::imdb_csv),
