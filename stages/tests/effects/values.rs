@@ -166,9 +166,9 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         (_, "attack") => other(text(if choice == "none" { "swap" } else { "none" })),
         (_, "strongest") => other(int(1)),
         (_, "n") => other(int(3)),
-        // With more candidates one word is enough.
+        // Of all candidates, some other word is always enough.
         (_, "max_words") if choice == "replace-words" => {
-            under(int(1), vec![("max_candidates", int(1))])
+            under(int(1), vec![("max_candidates", int(3))])
         }
         (_, "max_words") => other(int(1)),
         (_, "direction") => other(text("gradient")),
