@@ -156,13 +156,19 @@ fn a_zero_vector_is_asked_about_and_a_sentence_is_what_the_decoder_attends_to() 
                 }
                 _ => {
                     let layers = translator.hidden(&[&taught]).unwrap().remove(0);
-                    let encoder = layers.iter().filter(|layer| layer.side == Side::Source);
-                    encoder.last().unwrap().vectors.iter().copied().collect()
+                    let mut encoder = layers.iter().filter(|layer| layer.side == Side::Source);
+                    encoder
+                        .next_back()
+                        .unwrap()
+                        .vectors
+                        .iter()
+                        .copied()
+                        .collect()
                 }
             };
             let sentence = detector.sentences(&[&input]).unwrap().remove(0);
             assert_eq!(sentence.to_vec(), expected, "{name}");
-            assert!(sentence.len() % text.len() == 0 && !sentence.is_empty());
+            assert!(sentence.len().is_multiple_of(text.len()) && !sentence.is_empty());
         }
         assert!(detector.queries().forwards > 0 && !detector.has_gradients());
     }

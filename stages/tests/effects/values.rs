@@ -27,6 +27,10 @@ fn under(value: Value, with: Settings) -> Vec<Other> {
     vec![Other { value, with, also }]
 }
 
+fn without_own_word() -> Settings {
+    vec![("own_word", Value::Bool(false))]
+}
+
 pub fn int(n: i64) -> Value {
     Value::Int(n)
 }
@@ -174,7 +178,11 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         (_, "direction") => other(text("gradient")),
         (_, "jacobian") => other(text("once")),
         (_, "rule") => other(text("random")),
-        (_, "nearest_to") => other(text("original")),
+        // A word that is a candidate for its own place is nearest to itself: these reviews would keep all their words.
+        (_, "nearest_to") => under(text("original"), without_own_word()),
+        (_, "similarity") if choice == "word-mapping" => under(float(0.9), without_own_word()),
+        (_, "alpha") if choice == "word-mapping" => under(float(0.02), without_own_word()),
+        (_, "iterations") if choice == "word-mapping" => under(int(1), without_own_word()),
         (_, "candidates") => other(int(1)),
         (_, "own_word") => other(Value::Bool(false)),
         (_, "similarity") => other(float(0.9)),
