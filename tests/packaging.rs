@@ -54,10 +54,13 @@ fn all_that_release_leaves_unoptimised_is_optimised_in_what_is_given_to_others()
             known,
             "[profile.release.package.{package}] is of no dependency"
         );
-        let level = |settings: &toml::Value| settings["opt-level"].as_integer().unwrap();
         let given = dist["package"].get(package);
         let given = given.unwrap_or_else(|| panic!("write [profile.dist.package.{package}]"));
-        assert!(level(settings) < 2 && level(given) >= 2, "{package}");
+        let (ours, theirs) = (&settings["opt-level"], &given["opt-level"]);
+        assert!(ours.as_integer().unwrap() < 2, "{package}");
+        // For speed, or for size.
+        let optimised = theirs.as_integer() == Some(2) || theirs.as_str() == Some("s");
+        assert!(optimised, "{package}");
     }
 }
 

@@ -126,6 +126,8 @@ impl Measured<'_> {
                 success: example.success,
                 sentence_l1: moved.iter().map(|d| f64::from(d.abs())).sum(),
                 relative_change: norm(moved.view()) / norm(before.view()),
+                cosine: dot(before.view(), after.view())
+                    / (norm(before.view()) * norm(after.view())),
                 attention_change: received(0, 0)
                     .zip(received(1, 0))
                     .map(|(before, after)| total_variation(&before, &after)),
@@ -229,8 +231,12 @@ impl Measured<'_> {
 }
 
 fn norm(v: ArrayView1<'_, f32>) -> f64 {
-    let squares = v.iter().map(|x| f64::from(*x) * f64::from(*x));
-    squares.sum::<f64>().sqrt()
+    dot(v, v).sqrt()
+}
+
+fn dot(a: ArrayView1<'_, f32>, b: ArrayView1<'_, f32>) -> f64 {
+    let products = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b));
+    products.sum()
 }
 
 /// Half the sum of absolute differences.
