@@ -1,4 +1,4 @@
-//! The tour is run: every `$ ablate …` of docs/tour.md prints what it says.
+//! The tour and the quick start are run: every `$ ablate …` of docs/tour.md and docs/quick-start.md prints what it says.
 //! `UPDATE_README=1 cargo test readme` writes the output anew.
 
 use std::path::Path;
@@ -66,10 +66,10 @@ fn without_times(line: &str) -> String {
     kept.join(" ").replace("[time] s", "[time] ms")
 }
 
-/// The quick start's numbers in README are those that come out, up to what another family of
+/// The numbers of docs/quick-start.md are those that come out, up to what another family of
 /// processors may round otherwise: 3 points. Its verdicts are the same, and a second run is cached.
 #[test]
-fn the_quick_start_prints_what_the_readme_says() {
+fn the_quick_start_prints_what_its_page_says() {
     let root = env!("CARGO_MANIFEST_DIR");
     let file = |name: &str| std::fs::read_to_string(format!("{root}/{name}")).unwrap();
     let lab = Lab::new(&file("pipeline.toml"));
@@ -79,8 +79,8 @@ fn the_quick_start_prints_what_the_readme_says() {
     let again = lab.ablate(&["run"]);
     assert!(again.stdout.contains("cached"), "{}", again.stdout);
     assert!(!again.stdout.contains("ran  "), "{}", again.stdout);
-    let readme = file("README.md");
-    let block = readme.split("```text\n").nth(1).unwrap();
+    let page = file("docs/quick-start.md");
+    let block = page.split("```text\n").nth(1).unwrap();
     let block = block.split("```").next().unwrap();
     let mut commands = 0;
     for step in block.split("$ ablate ").skip(1) {
@@ -103,7 +103,7 @@ fn the_quick_start_prints_what_the_readme_says() {
                 (Ok(a), Ok(b)) => (a - b).abs() <= 0.03,
                 _ => ours == written,
             };
-            assert!(same, "{ours} is {written} in README\n{}", text.stdout);
+            assert!(same, "{ours} is {written} in docs/quick-start.md\n{}", text.stdout);
         }
         commands += 1;
     }

@@ -612,7 +612,7 @@ fn references_are_filled_in() {
     );
 }
 
-/// Three lies that other tools report as green. The README shows this.
+/// Three lies that other tools report as green. docs/trust.md shows this.
 #[test]
 fn three_lies_are_named() {
     let lab = Lab::new(SCORES);
