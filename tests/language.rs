@@ -73,6 +73,33 @@ fn overlays_keep_points_or_change_their_keys() {
     insta::assert_snapshot!(planned("axes.how=[\"plane\"]").2);
 }
 
+/// A stage and its readers do without a value of an axis that others have: fewer seeds where training is dear.
+#[test]
+fn a_value_may_be_taken_from_one_stage_alone() {
+    let stage = |name: &str, rest: &str| {
+        format!(
+            "[stage.{name}]\nkind = \"sql\"\ninputs = {{ t = \"t\" }}\nquery = \"SELECT ${{seed}} AS x FROM t\"\n{rest}"
+        )
+    };
+    let text = format!(
+        "[axes]\nseed = [1, 2, 3]\n{}{}[stage.dear-reader]\nkind = \"sql\"\ninputs = {{ t = \"dear\" }}\nquery = \"SELECT x FROM t\"\n\
+         [stage.all]\nkind = \"sql\"\ninputs = {{ d = \"dear-reader\", c = \"cheap\" }}\nover = [\"seed\"]\n\
+         query = \"SELECT COUNT(*) AS n, COUNT(d.x) AS m FROM c LEFT JOIN d ON c.seed = d.seed\"\n",
+        stage("dear", "except = [{ seed = [2, 3] }]\n"),
+        stage("cheap", ""),
+    );
+    let lab = Lab::new(&with_t(&text));
+    let labels = lab.run().with("ran");
+    let of = |name: &str| {
+        labels
+            .iter()
+            .filter(|l| l.starts_with(&format!("{name}[")))
+            .count()
+    };
+    assert_eq!((of("dear"), of("dear-reader"), of("cheap")), (1, 1, 3));
+    assert_eq!(lab.rows("all"), [json!({ "n": 3, "m": 1 })]);
+}
+
 const ABLATION: &str = include_str!("pipelines/ablation.toml");
 
 #[test]
@@ -301,6 +328,12 @@ case!(
     an_exclusion_that_leaves_nothing_of_a_value,
     &with_t(
         "[axes]\na = [1, 2]\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT ${a} AS a FROM t\"\nexcept = [{ a = 1 }]\n"
+    )
+);
+case!(
+    an_exclusion_of_combinations_that_leaves_nothing_of_a_value,
+    &with_t(
+        "[axes]\na = [1, 2]\nb = [1, 2]\n[stage.q]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT ${a} + ${b} AS a FROM t\"\nexcept = [{ a = 1, b = [1, 2] }]\n[stage.r]\nkind = \"sql\"\ninputs = { t = \"t\" }\nquery = \"SELECT ${a} AS a FROM t\"\n"
     )
 );
 case!(

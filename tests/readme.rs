@@ -103,7 +103,11 @@ fn the_quick_start_prints_what_its_page_says() {
                 (Ok(a), Ok(b)) => (a - b).abs() <= 0.03,
                 _ => ours == written,
             };
-            assert!(same, "{ours} is {written} in docs/quick-start.md\n{}", text.stdout);
+            assert!(
+                same,
+                "{ours} is {written} in docs/quick-start.md\n{}",
+                text.stdout
+            );
         }
         commands += 1;
     }

@@ -17,6 +17,11 @@ pub struct Exclusion {
 }
 
 impl Exclusion {
+    /// Whether it names this value of an axis and no other axis.
+    pub fn is_of(&self, axis: usize, value: usize) -> bool {
+        matches!(&self.parts[..], [(only, values)] if *only == axis && values.contains(&value))
+    }
+
     /// Whether it leaves out the instance at a point.
     pub fn matches(&self, point: &[(usize, usize)]) -> bool {
         self.parts.iter().all(|(axis, values)| {

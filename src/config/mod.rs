@@ -29,6 +29,7 @@ pub mod tree;
 pub use ablations::ablations;
 pub use axis::{Axis, Dotted};
 pub use effective::Effective;
+pub use exclusion::Exclusion;
 pub use executor::{CommandQueueSettings, Executors, QueuePatience, SlurmSettings};
 pub use input::{Input, Reference, reference};
 pub use params::{Bindings, check_params, fill};

@@ -11,7 +11,7 @@ use super::instance::{Instance, Plan, Selection, Source, Wire};
 use super::stage_axes::{StageAxes, stage_axes};
 use super::variant::{Variant, check_known_ports, variant};
 use super::wiring::{Surroundings, check_required};
-use crate::config::{Pipeline, StageDecl};
+use crate::config::{Axis, Exclusion, Pipeline, StageDecl};
 use crate::diagnostic::Diagnostic;
 
 /// More instances than this are a slip of the pen.
@@ -40,6 +40,7 @@ pub fn expand<'p>(pipeline: &'p Pipeline, order: &[usize]) -> Result<Plan<'p>, V
         instances: Vec::with_capacity(order.len()),
         selections: Vec::new(),
         foresight: Foresight::default(),
+        without: Vec::new(),
     };
     for &stage in order {
         let reads = &pipeline.stages[stage].reads;
@@ -65,6 +66,9 @@ pub fn expand<'p>(pipeline: &'p Pipeline, order: &[usize]) -> Result<Plan<'p>, V
                 expansion.foresight.truncate(first);
             }
         }
+    }
+    if problems.is_empty() {
+        problems = expansion.left_out_everywhere();
     }
     if !problems.is_empty() {
         return Err(problems);
@@ -106,6 +110,8 @@ struct Expansion<'p> {
     instances: Vec<Instance>,
     selections: Vec<Selection>,
     foresight: Foresight,
+    /// Values of an axis that a stage excludes as a whole: some other stage must have them.
+    without: Vec<(usize, usize, Diagnostic)>,
 }
 
 /// What the instances of a stage have shown so far.
@@ -165,8 +171,20 @@ impl Expansion<'_> {
         }
         let placed = Placed { axes: axes.own, at };
         check_seen(self.pipeline, decl, &seen)?;
-        check_left(self.pipeline, decl, &placed)?;
+        self.without
+            .extend(check_left(self.pipeline, decl, &placed)?);
         Ok(placed)
+    }
+
+    /// What stages exclude of an axis although no other stage has it.
+    fn left_out_everywhere(&mut self) -> Vec<Diagnostic> {
+        let kept = |axis: usize, value: usize| {
+            let mut instances = self.instances.iter();
+            instances.any(|instance| instance.point.contains(&(axis, value)))
+        };
+        let everywhere = std::mem::take(&mut self.without).into_iter();
+        let everywhere = everywhere.filter(|(axis, value, _)| !kept(*axis, *value));
+        everywhere.map(|(_, _, problem)| problem).collect()
     }
 
     /// What a stage has at one point; nothing if something that it reads was left out.
@@ -325,34 +343,50 @@ fn check_seen(pipeline: &Pipeline, decl: &StageDecl, seen: &Seen) -> Result<(), 
     Ok(())
 }
 
-/// Exclusions must leave something of every value, and of the stage.
-fn check_left(pipeline: &Pipeline, decl: &StageDecl, placed: &Placed) -> Result<(), Diagnostic> {
+/// Exclusions must leave something of the stage, and of every value, unless they name nothing but the value: then it is
+/// returned, and some other stage must have it.
+fn check_left(
+    pipeline: &Pipeline,
+    decl: &StageDecl,
+    placed: &Placed,
+) -> Result<Vec<(usize, usize, Diagnostic)>, Diagnostic> {
     if placed.at.iter().all(Option::is_none) {
         return Err(Diagnostic::new(format!("`{}` has no instances", decl.name))
             .at(decl.span, "all of them, or of what it reads, are excluded"));
     }
     let Some(exclusion) = decl.except.first() else {
-        return Ok(());
+        return Ok(Vec::new());
     };
+    let mut whole = Vec::new();
     for axis in &placed.axes {
+        // Of some values there is nothing because what the stage reads does not have them: that is no slip here.
         let mut left = vec![false; pipeline.axes[*axis].values.len()];
         for (n, spot) in placed.at.iter().enumerate() {
-            if spot.is_some() {
-                left[value_at(&point(n, &placed.axes, &pipeline.axes), *axis)] = true;
+            let point = point(n, &placed.axes, &pipeline.axes);
+            let excluded = || decl.except.iter().any(|except| except.matches(&point));
+            if spot.is_some() || !excluded() {
+                left[value_at(&point, *axis)] = true;
             }
         }
-        if let Some(value) = left.iter().position(|left| !left) {
-            let axis = &pipeline.axes[*axis];
-            return Err(Diagnostic::new(format!(
-                "`{}` has no instance with {} = {}",
-                decl.name, axis.name, axis.values[value]
-            ))
-            .at(exclusion.span, "exclusions leave none")
-            .help(format!(
-                "take the value out of axis `{}`, or exclude less",
-                axis.name
-            )));
+        for value in (0..left.len()).filter(|value| !left[*value]) {
+            let problem = nothing_left(&pipeline.axes[*axis], value, decl, exclusion);
+            match decl.except.iter().any(|except| except.is_of(*axis, value)) {
+                true => whole.push((*axis, value, problem)),
+                false => return Err(problem),
+            }
         }
     }
-    Ok(())
+    Ok(whole)
+}
+
+fn nothing_left(axis: &Axis, value: usize, decl: &StageDecl, exclusion: &Exclusion) -> Diagnostic {
+    Diagnostic::new(format!(
+        "`{}` has no instance with {} = {}",
+        decl.name, axis.name, axis.values[value]
+    ))
+    .at(exclusion.span, "exclusions leave none")
+    .help(format!(
+        "take the value out of axis `{}`, or exclude less",
+        axis.name
+    ))
 }
