@@ -66,6 +66,11 @@ impl<T: Real> Values<T> {
         self.first = first;
     }
 
+    /// Whether dropout is on.
+    pub(crate) fn trains(&self) -> bool {
+        self.noise.is_some()
+    }
+
     /// The stream of the next dropout layer and the first item's index; none outside training.
     pub(crate) fn noise(&mut self) -> Option<(Stream, usize)> {
         self.dropouts += 1;

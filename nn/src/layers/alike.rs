@@ -34,11 +34,8 @@ impl Alike {
 
 /// Whether all rows have the bits of the first.
 pub(in crate::layers) fn rows_equal<T: Real>(rows: &[T], dim: usize) -> bool {
-    let bits = |x: &T| x.to_f64().to_bits();
     let (first, others) = rows.split_at(dim);
-    others
-        .chunks_exact(dim)
-        .all(|row| row.iter().zip(first).all(|(x, y)| bits(x) == bits(y)))
+    others.chunks_exact(dim).all(|row| T::same_bits(row, first))
 }
 
 /// The first row becomes all rows.

@@ -22,6 +22,7 @@ mod recurrent;
 mod rnn;
 mod segments;
 mod slices;
+mod steps;
 mod transformer;
 pub use activation::{Activation, activate};
 pub use attention::{MultiHead, Sight, attend};
@@ -37,10 +38,11 @@ pub use lstm::Lstm;
 pub use norm::LayerNorm;
 pub use pool::{AttentionPool, mean};
 pub use recurrent::{
-    Direction, Gate, GateWeights, InputTangent, LearnedState, OneStep, PackedMap, RecurrentCell,
-    States, StepEquations, StepMemory, Unrolled, last,
+    Direction, Gate, GateWeights, HiddenStates, InputTangent, LearnedState, OneStep, PackedMap,
+    Reading, RecurrentCell, States, StepEquations, StepMemory, Unrolled, last,
 };
 pub use rnn::Rnn;
 pub use segments::{segment_ids, segments};
 pub(crate) use slices::add;
+pub use steps::Steps;
 pub use transformer::{Block, BlockSize, positions};

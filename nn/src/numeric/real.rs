@@ -45,6 +45,8 @@ pub trait Real:
     fn ln(self) -> Self;
     /// Neither NaN nor infinite.
     fn is_finite(self) -> bool;
+    /// Whether two rows of one length have the same bits: zeros of two signs differ, a NaN is itself.
+    fn same_bits(a: &[Self], b: &[Self]) -> bool;
     /// The next value above.
     fn next_up(self) -> Self;
     /// The next value below.
@@ -91,6 +93,11 @@ macro_rules! real {
             }
             fn is_finite(self) -> bool {
                 self.is_finite()
+            }
+            fn same_bits(a: &[Self], b: &[Self]) -> bool {
+                // To the end of the row, without a way out: so it is vectors that are compared.
+                let differ = |(a, b): (&$t, &$t)| a.to_bits() ^ b.to_bits();
+                a.len() == b.len() && a.iter().zip(b).map(differ).fold(0, |all, d| all | d) == 0
             }
             fn next_up(self) -> Self {
                 self.next_up()

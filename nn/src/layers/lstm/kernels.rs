@@ -12,6 +12,21 @@ fn gate<V: Lanes>(row: &[V::T], n: usize, k: usize, j: usize, e: usize) -> V {
     V::load(&row[k * n + j..k * n + e])
 }
 
+/// From `x W + h U` of the four gates to `[i f g]`, `c`, `tanh(c)` and `o`.
+#[inline(always)]
+pub(super) fn gates_and_cell<V: Lanes>(
+    sums: [V; 4],
+    bias: [V; 4],
+    c_before: V,
+) -> ([V; 3], V, V, V) {
+    let i = sums[0].add(bias[0]).sigmoid();
+    let f = sums[1].add(bias[1]).sigmoid();
+    let a = sums[2].add(bias[2]).tanh();
+    let o = sums[3].add(bias[3]).sigmoid();
+    let cell = f.fma(c_before, i.mul(a));
+    ([i, f, a], cell, cell.tanh(), o)
+}
+
 /// One step forward: `g` holds `x W + h U` on entry and the gates on return.
 pub(in crate::layers) struct Forward<'a, T> {
     pub(in crate::layers) step: StepRows<'a>,
@@ -46,20 +61,13 @@ impl<T: Real> Kernel<T> for Forward<'_, T> {
             }
             for j in (0..n).step_by(V::N) {
                 let e = n.min(j + V::N);
-                let i = gate::<V>(g, n, 0, j, e)
-                    .add(gate(self.bias, n, 0, j, e))
-                    .sigmoid();
-                let f = gate::<V>(g, n, 1, j, e)
-                    .add(gate(self.bias, n, 1, j, e))
-                    .sigmoid();
-                let a = gate::<V>(g, n, 2, j, e)
-                    .add(gate(self.bias, n, 2, j, e))
-                    .tanh();
-                let o = gate::<V>(g, n, 3, j, e)
-                    .add(gate(self.bias, n, 3, j, e))
-                    .sigmoid();
-                let cell = f.fma(V::load(&c_before[j..e]), i.mul(a));
-                let squashed = cell.tanh();
+                let (mut sums, mut bias) = ([V::splat(T::ZERO); 4], [V::splat(T::ZERO); 4]);
+                for k in 0..4 {
+                    sums[k] = gate(g, n, k, j, e);
+                    bias[k] = gate(self.bias, n, k, j, e);
+                }
+                let ([i, f, a], cell, squashed, o) =
+                    gates_and_cell(sums, bias, V::load(&c_before[j..e]));
                 o.mul(squashed).store(&mut h[j..e]);
                 cell.store(&mut c[j..e]);
                 squashed.store(&mut tanh_c[j..e]);

@@ -6,11 +6,14 @@
 //! `h`, `c` are (time, batch, units), the gates (time, batch, 4 units) in the order i f g o.
 
 use super::backward::Backward;
+use super::hidden::hidden_states;
 use super::kernels::Forward;
 use super::step::LstmStep;
 use crate::autodiff::{Init, Layout, Params, Tape};
 use crate::layers::alike::{Alike, spread};
-use crate::layers::recurrent::{Gate, GateWeights, RecurrentCell, States, StepRows, Unrolled};
+use crate::layers::recurrent::{
+    Gate, GateWeights, HiddenStates, RecurrentCell, States, StepRows, Unrolled,
+};
 use crate::layers::slices::split;
 use crate::numeric::Real;
 use crate::numeric::gemm::Mat;
@@ -45,6 +48,10 @@ impl RecurrentCell for Lstm {
         if let Some(bias) = self.weights.input.bias {
             params.get_mut(bias)[units..2 * units].fill(T::of(value));
         }
+    }
+
+    fn hidden_states<T: Real>() -> Option<HiddenStates<Self, T>> {
+        Some(hidden_states)
     }
 
     fn unroll<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, over: Unrolled) -> States {

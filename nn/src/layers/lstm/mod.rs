@@ -1,6 +1,7 @@
 //! Long short-term memory.
 
 mod backward;
+mod hidden;
 pub(in crate::layers) mod kernels;
 mod layer;
 mod step;

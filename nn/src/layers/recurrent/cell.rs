@@ -2,12 +2,16 @@
 
 use super::one_step::StepEquations;
 use super::states::{Direction, States};
-use super::unrolled::Unrolled;
+use super::unrolled::{Reading, Unrolled};
 use super::weights::GateWeights;
 use crate::autodiff::{Init, Layout, Params, Tape, Var};
 use crate::batch::Lens;
+use crate::layers::steps::Steps;
 use crate::numeric::Real;
 use std::fmt::Debug;
+
+/// From the input of a layer to its hidden states alone.
+pub type HiddenStates<C, T> = fn(&C, &mut Tape<T>, &Params<T>, &Steps<T>, Reading<'_>) -> Steps<T>;
 
 /// A recurrent layer of one kind.
 pub trait RecurrentCell: Copy + Debug + Send + Sync + 'static {
@@ -28,6 +32,16 @@ pub trait RecurrentCell: Copy + Debug + Send + Sync + 'static {
 
     /// Runs over all steps.
     fn unroll<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, over: Unrolled) -> States;
+
+    /// The way to the hidden states alone, with the bits of [`RecurrentCell::unroll`], if there is a shorter one where
+    /// no gradient is wanted.
+    #[allow(
+        private_interfaces,
+        reason = "rows that a pass without gradients keeps"
+    )]
+    fn hidden_states<T: Real>() -> Option<HiddenStates<Self, T>> {
+        None
+    }
 
     /// Sets the bias of the forget gate in fresh weights, if there is one.
     fn set_forget_bias<T: Real>(&self, params: &mut Params<T>, value: f64) {

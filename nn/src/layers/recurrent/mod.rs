@@ -8,13 +8,13 @@ mod states;
 mod unrolled;
 mod weights;
 
-pub use cell::RecurrentCell;
+pub use cell::{HiddenStates, RecurrentCell};
 pub use learned_state::LearnedState;
 pub(in crate::layers) use one_step::repeat;
 pub use one_step::{InputTangent, OneStep, StepEquations, StepMemory};
 pub use packed_map::PackedMap;
 pub use states::{Direction, Gate, States, last};
 pub(in crate::layers) use unrolled::StepRows;
-pub use unrolled::Unrolled;
+pub use unrolled::{Reading, Unrolled};
 pub use weights::GateWeights;
 pub(in crate::layers) use weights::{RecurrentWeights, recurrent_product};

@@ -22,6 +22,19 @@ pub struct Unrolled {
     pub direction: Direction,
 }
 
+/// What a layer that is asked for its hidden states alone must know beside the sequence, as in [`Unrolled`].
+#[derive(Clone, Copy)]
+pub struct Reading<'a> {
+    /// Steps of each item.
+    pub lens: &'a [usize],
+    /// The hidden state to start from, zero when there is none.
+    pub h0: Option<Var>,
+    /// The cell state to start from.
+    pub c0: Option<Var>,
+    /// The order in which steps are read.
+    pub direction: Direction,
+}
+
 impl Unrolled {
     /// Room for the hidden states, (time, batch, units).
     pub(in crate::layers) fn output<T: Real>(&self, tape: &mut Tape<T>, units: usize) -> Var {

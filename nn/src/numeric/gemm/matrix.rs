@@ -1,7 +1,7 @@
 //! A matrix to read, and the sizes of the blocks in which products go.
 
 /// Length of a block of the sum.
-pub(super) const KC: usize = 256;
+pub(crate) const KC: usize = 256;
 /// Rows of `A` that stay in the second-level cache.
 pub(super) const MC: usize = 96;
 /// Columns of `B` packed at a time.

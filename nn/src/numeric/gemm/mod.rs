@@ -12,6 +12,7 @@ mod kernel;
 mod matrix;
 mod pack;
 mod product;
+pub(crate) use matrix::KC as BLOCK;
 pub use matrix::{Into, Mat};
 pub use pack::Packed;
 pub use product::{gemm, gemm_bias, gemm_packed, gemm_packed_bias, gemm_strided};

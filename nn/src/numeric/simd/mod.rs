@@ -11,6 +11,8 @@ mod registers;
 
 pub use kernel::Kernel;
 pub use lanes::Lanes;
+#[cfg(test)]
+pub(crate) use launch::CHOSEN;
 pub(crate) use launch::current;
 pub use launch::{Isa, available, isa, launch_on};
 pub use registers::Portable;

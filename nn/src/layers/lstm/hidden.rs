@@ -1,0 +1,220 @@
+//! The hidden states of an LSTM alone, where nobody asks for gradients or gates: `layer.rs` has the equations.
+//!
+//! Product and gates of a step are one loop: a few items times the four gates of some units are summed in registers,
+//! and leave them as `h` and `c`. Sums are those of `numeric::gemm`, term by term, so the bits are those of the layer.
+
+use super::kernels::gates_and_cell;
+use super::layer::Lstm;
+use crate::autodiff::{Params, Tape, map};
+use crate::layers::alike::{rows_equal, spread};
+use crate::layers::recurrent::{Reading, StepRows};
+use crate::layers::steps::Steps;
+use crate::numeric::Real;
+use crate::numeric::gemm::{BLOCK, Mat};
+use crate::numeric::simd::{Kernel, Lanes};
+
+/// Units whose gates stand side by side in the packed weights.
+const UNITS: usize = 16;
+/// Numbers of one term of the sum: four gates of these units.
+const TERM: usize = 4 * UNITS;
+
+/// The hidden states of every step.
+pub(super) fn hidden_states<T: Real>(
+    lstm: &Lstm,
+    tape: &mut Tape<T>,
+    params: &Params<T>,
+    x: &Steps<T>,
+    reading: Reading<'_>,
+) -> Steps<T> {
+    let weights = &lstm.weights;
+    let (n, time, batch) = (weights.units(), x.time(), x.batch());
+    let mut projected = x.like(tape, 4 * n);
+    let rows = x.all().len() / x.dim();
+    let from = Mat::new(x.all(), rows, x.dim());
+    map(
+        tape,
+        params,
+        weights.input.weight,
+        None,
+        from,
+        projected.all_mut(),
+    );
+
+    let (mut c, mut h0) = (tape.zeros(batch * n), tape.zeros(batch * n));
+    for (to, from) in [(&mut h0, reading.h0), (&mut c, reading.c0)] {
+        if let Some(from) = from {
+            to.copy_from_slice(tape.get(from));
+        }
+    }
+    let mut alike = reading.lens.windows(2).all(|pair| pair[0] == pair[1])
+        && rows_equal(&h0, n)
+        && rows_equal(&c, n);
+    let mut shared = vec![false; time];
+    for t in reading.direction.steps(time) {
+        alike &= x.is_shared(t);
+        shared[t] = alike;
+    }
+    let mut h = Steps::room(tape, n, batch, &shared);
+    let panels = pack(params.get(weights.recurrent), n);
+    let mut were_shared = true;
+    for t in reading.direction.steps(time) {
+        let before = reading.direction.before(t, time);
+        // From here on every item has a cell state of its own.
+        if were_shared && !shared[t] && before.is_some() {
+            spread(&mut c, n);
+        }
+        were_shared = shared[t];
+        let stride = before.map_or(n, |b| h.stride(b));
+        let (h_before, h_now) = match before {
+            Some(b) => h.pair(b, t),
+            None => (&h0[..], h.step_mut(t)),
+        };
+        T::launch(Step {
+            step: StepRows {
+                t,
+                n,
+                lens: reading.lens,
+            },
+            recurs: before.is_some() || reading.h0.is_some(),
+            panels: &panels,
+            projected: (projected.step(t), projected.stride(t)),
+            bias: weights.input.bias_in(params),
+            h_before: (h_before, stride),
+            h: h_now,
+            c: &mut c,
+        });
+    }
+    projected.recycle(tape);
+    for spare in [c, h0] {
+        tape.recycle(spare);
+    }
+    h
+}
+
+/// `U`, (units, 4 units), for the loop: for some units all terms, each with the four gates one after the other; zero
+/// beyond the last unit.
+fn pack<T: Real>(u: &[T], n: usize) -> Vec<T> {
+    let mut panels = vec![T::ZERO; n.div_ceil(UNITS) * n * TERM];
+    for (panel, first) in panels.chunks_exact_mut(n * TERM).zip((0..n).step_by(UNITS)) {
+        let width = UNITS.min(n - first);
+        for (to, from) in panel.chunks_exact_mut(TERM).zip(u.chunks_exact(4 * n)) {
+            for k in 0..4 {
+                to[k * UNITS..][..width].copy_from_slice(&from[k * n + first..][..width]);
+            }
+        }
+    }
+    panels
+}
+
+/// One step of all items, or of the one row that they share.
+struct Step<'a, T> {
+    step: StepRows<'a>,
+    /// Whether there is a state before.
+    recurs: bool,
+    panels: &'a [T],
+    /// `x W` and the distance between the rows of items, 0 if they share one.
+    projected: (&'a [T], usize),
+    bias: &'a [T],
+    h_before: (&'a [T], usize),
+    h: &'a mut [T],
+    c: &'a mut [T],
+}
+
+impl<T: Real> Kernel<T> for Step<'_, T> {
+    type Out = ();
+    #[inline(always)]
+    fn run<V: Lanes<T = T>>(mut self) {
+        let (n, items) = (self.step.n, self.h.len() / self.step.n);
+        // As many sums as there are registers for: 32 of 16 lanes, or 16 of 8.
+        let tile = if V::N == 16 { 6 } else { 2 };
+        for (panel, first) in self
+            .panels
+            .chunks_exact(n * TERM)
+            .zip((0..n).step_by(UNITS))
+        {
+            for lane in (0..UNITS).step_by(V::N) {
+                let units = first + lane..n.min(first + lane + V::N);
+                if units.is_empty() {
+                    break;
+                }
+                for item in (0..items).step_by(tile) {
+                    match tile.min(items - item) {
+                        6 => self.tile::<V, 6>(panel, lane, item, units.start, units.end),
+                        5 => self.tile::<V, 5>(panel, lane, item, units.start, units.end),
+                        4 => self.tile::<V, 4>(panel, lane, item, units.start, units.end),
+                        3 => self.tile::<V, 3>(panel, lane, item, units.start, units.end),
+                        2 => self.tile::<V, 2>(panel, lane, item, units.start, units.end),
+                        _ => self.tile::<V, 1>(panel, lane, item, units.start, units.end),
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T: Real> Step<'_, T> {
+    /// Units `j..e` of `M` items from `item` on.
+    #[inline(always)]
+    fn tile<V: Lanes<T = T>, const M: usize>(
+        &mut self,
+        panel: &[T],
+        lane: usize,
+        item: usize,
+        j: usize,
+        e: usize,
+    ) {
+        let n = self.step.n;
+        let mut gates = [[V::splat(T::ZERO); 4]; M];
+        for (r, gates) in gates.iter_mut().enumerate() {
+            let row = &self.projected.0[(item + r) * self.projected.1..][..4 * n];
+            for (k, gate) in gates.iter_mut().enumerate() {
+                *gate = V::load(&row[k * n + j..k * n + e]);
+            }
+        }
+        let mut from = 0;
+        while self.recurs && from < n {
+            let length = BLOCK.min(n - from);
+            let mut rows = [&self.h_before.0[..0]; M];
+            for (r, row) in rows.iter_mut().enumerate() {
+                *row = &self.h_before.0[(item + r) * self.h_before.1 + from..][..length];
+            }
+            let terms = &panel[from * TERM..][..length * TERM];
+            let mut sums = [[V::splat(T::ZERO); 4]; M];
+            for (p, term) in (0..length).zip(terms.chunks_exact(TERM)) {
+                let mut right = [V::splat(T::ZERO); 4];
+                for (k, right) in right.iter_mut().enumerate() {
+                    *right = V::load(&term[k * UNITS + lane..][..V::N]);
+                }
+                for (row, sums) in rows.iter().zip(&mut sums) {
+                    let left = V::splat(row[p]);
+                    for (sum, right) in sums.iter_mut().zip(right) {
+                        *sum = left.fma(right, *sum);
+                    }
+                }
+            }
+            for (gates, sums) in gates.iter_mut().zip(sums) {
+                for (gate, sum) in gates.iter_mut().zip(sums) {
+                    *gate = gate.add(sum);
+                }
+            }
+            from += length;
+        }
+        let mut bias = [V::splat(T::ZERO); 4];
+        for (k, bias) in bias.iter_mut().enumerate() {
+            *bias = V::load(&self.bias[k * n + j..k * n + e]);
+        }
+        for (r, gates) in gates.into_iter().enumerate() {
+            let b = item + r;
+            let at = b * n + j..b * n + e;
+            if self.step.is_padding(b) {
+                let before = &self.h_before.0[b * self.h_before.1..][j..e];
+                self.h[at].copy_from_slice(before);
+                continue;
+            }
+            let c = &mut self.c[at.clone()];
+            let (_, cell, squashed, o) = gates_and_cell(gates, bias, V::load(c));
+            cell.store(c);
+            o.mul(squashed).store(&mut self.h[at]);
+        }
+    }
+}
