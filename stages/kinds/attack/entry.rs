@@ -185,6 +185,8 @@ impl Changes {
 pub enum Victims {
     /// Any: it asks for answers, or for nothing.
     All,
+    /// Those with vectors of words and of sentences.
+    Vectors,
     /// Those with gradients.
     Networks,
     /// Recurrent networks that read one step after the other.
@@ -196,6 +198,7 @@ impl Victims {
     pub fn name(self) -> &'static str {
         match self {
             Victims::All => "all",
+            Victims::Vectors => "networks and keyword detectors",
             Victims::Networks => "networks",
             Victims::Recurrent => "recurrent networks that read forward only",
         }

@@ -22,7 +22,7 @@ use crate::contract::description::Param;
 use crate::kinds::attack::candidates::words::Words;
 use crate::kinds::attack::context::{AttackContext, Item};
 use crate::kinds::attack::edit::Edit;
-use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack};
+use crate::kinds::attack::entry::{Attack, AttackEntry, Budget, Changes, PreparedAttack, Victims};
 use crate::kinds::attack::goals::{Answer, Goal};
 use crate::kinds::attack::search::select_replace::l1;
 use crate::kinds::attack::trace::{Trace, each_correct};
@@ -77,6 +77,7 @@ impl Attack for ReplaceWords {
             paper: "Hsieh et al. 2019, ACL",
             params: &[MAX_WORDS, MAX_CANDIDATES],
             changes: Changes::Words,
+            victims: Victims::Vectors,
             needs: &["vocab"],
             takes_candidates: true,
             pairs: true,
