@@ -178,7 +178,7 @@ fn answers_that_are_none_and_a_program_that_reads_its_standard_input_are_said() 
     let cases = [
         (
             "import ablate\nablate.pyarrow = None\nablate.serve(predict=lambda texts: [[float('nan'), 0.5] for _ in texts])\n",
-            "ValueError: Out of range float values are not JSON compliant",
+            "ValueError: row 0 of probabilities has a number that is not finite: nan",
         ),
         (
             "import ablate\nablate.serve(predict=lambda texts: None)\n",
@@ -186,7 +186,11 @@ fn answers_that_are_none_and_a_program_that_reads_its_standard_input_are_said() 
         ),
         (
             "import ablate\nablate.serve(predict=lambda texts: [None for _ in texts])\n",
-            "TypeError: 'NoneType' object is not iterable",
+            "ValueError: return a row of numbers for each item, as predict_proba does, not None",
+        ),
+        (
+            "import ablate\nablate.serve(predict=lambda texts: [0.5 for _ in texts])\n",
+            "ValueError: return a row of numbers for each item, as predict_proba does, not 0.5",
         ),
         (
             "import ablate\nname = input('which model? ')\n",
@@ -241,6 +245,53 @@ def gradient(items, classes):
 
 ablate.serve(predict=predict, gradient=gradient, vectors=vectors)
 "#;
+
+/// As normalisation by the rest of a request does, or padding that is not masked: such a model has no answer of its own.
+#[test]
+fn a_model_whose_answers_hang_on_the_rest_of_a_request_is_refused() {
+    let Some(lab) = lab() else { return };
+    let mean = "    mean = sum(shares) / len(shares)\n    return [[0.5 - (s - mean) / 2, 0.5 + (s - mean) / 2] for s in shares]\n    return";
+    lab.write("model.py", &MODEL.replacen("    return", mean, 1));
+    let failed = lab.ablate(&["run", "mine"]);
+    assert_eq!(failed.code, 1);
+    for words in [
+        "for the row ",
+        " among 64 rows, and [0.5, 0.5] when it is asked about that row alone",
+        "help: an answer must not depend on what else is in a request",
+    ] {
+        assert!(failed.stderr.contains(words), "{words}\n{}", failed.stderr);
+    }
+}
+
+/// The commonest mistakes make a model look robust: the gradient of the loss, and a graph that was cut.
+#[test]
+fn gradients_that_point_the_wrong_way_or_nowhere_are_refused() {
+    let Some(lab) = lab() else { return };
+    lab.edit(
+        "classes = 2\n",
+        "classes = 2\nreads = \"tokens\"\ngradients = true\n",
+    );
+    lab.run_with(&["tokens"]);
+    let words = lab.rows("tokens.vocab").len();
+    let sized = WITH_GRADIENTS.replace("WORDS = 400", &format!("WORDS = {words}"));
+    let ran = |factor: &str| {
+        let changed = sized.replace("[factor * w for", &format!("[{factor} * w for"));
+        lab.write("model.py", &changed);
+        lab.ablate(&["run", "mine"])
+    };
+    let wrong = ran("-factor");
+    assert_eq!(wrong.code, 1);
+    let said = "the gradient points the wrong way: where it promises a higher probability, the model answers a lower one";
+    assert!(wrong.stderr.contains(said), "{}", wrong.stderr);
+    let zero = ran("0.0");
+    assert_eq!(zero.code, 1);
+    let said = "the gradient is zero everywhere, and yet the model's answers change";
+    assert!(zero.stderr.contains(said), "{}", zero.stderr);
+    let right = ran("factor");
+    assert_eq!(right.code, 0, "{}", right.stderr);
+    let log = lab.ablate(&["show", "mine", "--log"]).good().stdout;
+    assert!(log.contains("cosine "), "{log}");
+}
 
 #[test]
 fn hotflip_words_follows_the_gradients_of_a_model_in_python() {

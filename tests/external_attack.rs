@@ -173,7 +173,8 @@ fn queries_are_limited_and_counted_here() {
     let log = lab.ablate(&["show", "attacked", "--log"]).good().stdout;
     assert!(
         log.contains("refused: max_queries is 25: `test/")
-            && log.contains(" has used 0 of them, and 26 more were asked for"),
+            && log.contains(" has used 0 of them, and 26 more were asked for")
+            && log.contains(" items were refused queries beyond max_queries"),
         "{log}"
     );
     let rows = lab.rows("attacked.examples");

@@ -31,6 +31,19 @@ __all__ = ["AblateError", "Lab", "Result", "open"]
 Reference = Union[str, Tuple[str, Mapping[str, Any]]]
 
 
+def __getattr__(name: str) -> Any:
+    if name in ("serve", "attack", "OutOfQueries", "Item"):
+        raise AttributeError(
+            f"ablate.{name} is for programs that `ablate run` starts: name this file in `run` and `files` of a stage "
+            "(external-model, or attack = \"external\"), which puts a module with it beside the program"
+        )
+    if name == "__version__":
+        import importlib.metadata
+
+        return importlib.metadata.version("ablate")
+    raise AttributeError(f"module 'ablate' has no attribute {name!r}")
+
+
 class AblateError(Exception):
     """What `ablate` said when it could not answer."""
 

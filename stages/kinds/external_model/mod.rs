@@ -1,14 +1,14 @@
 //! `external-model`: a model in a program of the user, to be attacked like any other.
 //!
-//! Its output `weights` has the program's files and how it is started; the stage starts it once, asks it about some
-//! rows twice, and refuses a model that does not answer, or answers differently the second time.
+//! Its output `weights` has the program's files and how it is started; the stage starts it, tries it out ([`try_out`]),
+//! and refuses a model that does not answer, or whose answers or gradients cannot be right.
 
 #[cfg(test)]
 mod tests;
+mod try_out;
 
 use std::collections::BTreeMap;
 
-use nn::batch::{Example, Sequence};
 use store::{Params, Value};
 
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
@@ -22,7 +22,7 @@ use crate::contract::role::Role;
 use crate::fingerprint::{self, Code};
 use crate::models;
 use crate::models::external::{self, ExternalSpec, Parts};
-use crate::models::loaded::{Loaded, accuracy, probabilities};
+use crate::models::loaded::Loaded;
 use crate::params::settings::{Settings, failure, wrong};
 use crate::programs::{check, installed, params};
 use crate::tables::sequences::SequenceTable;
@@ -203,9 +203,16 @@ impl Stage for ExternalModel {
             weights::table(&card, &tensors)
         };
         let loaded = Loaded::open(&table(&parts), None)?.started(task)?;
-        try_out(&loaded, &rows, &spec, task)?;
+        try_out::answers(loaded.subject()?.victim(), &rows, spec.batch, task.watch)?;
         parts.vectors = loaded.ask_vectors()?;
         loaded.finish(task.watch)?;
+        if let Some(vectors) = &parts.vectors {
+            // Started again: how long its vectors are is known only now.
+            let loaded = Loaded::open(&table(&parts), None)?.started(task)?;
+            let subject = loaded.subject()?;
+            try_out::gradients(subject.victim(), &rows, vectors, spec.classes, task.watch)?;
+            loaded.finish(task.watch)?;
+        }
         Ok([("weights".to_owned(), table(&parts))].into())
     }
 }
@@ -265,35 +272,4 @@ fn files(task: &Task<'_>) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         );
     }
     Ok(files.into_iter().collect())
-}
-
-/// Asks about the first rows, twice: the same question must have the same answer.
-fn try_out(
-    loaded: &Loaded,
-    rows: &SequenceTable,
-    spec: &ExternalSpec,
-    task: &Task<'_>,
-) -> Result<(), Failure> {
-    let places: Vec<usize> = (0..rows.ids.len().min(spec.batch)).collect();
-    let examples = match rows.examples(&places) {
-        Ok(examples) => examples,
-        Err(_) => return Ok(()),
-    };
-    let subject = loaded.subject()?;
-    let texts: Vec<&Sequence> = examples.iter().map(|e: &Example| &e.input).collect();
-    let first = probabilities(subject.victim(), &texts)?;
-    let second = probabilities(subject.victim(), &texts)?;
-    if let Some(n) = (0..first.len()).find(|n| first[*n] != second[*n]) {
-        return Err(Failure::new(format!(
-            "the model answers {:?} for the row {}, and {:?} when it is asked again",
-            first[n], rows.ids[places[n]], second[n]
-        ))
-        .help("switch dropout and other randomness off (PyTorch: model.eval()), or seed it for each request"));
-    }
-    let share = accuracy(subject.victim(), &examples)?;
-    let (count, first) = (examples.len(), &rows.ids[0]);
-    task.watch.log(&format!(
-        "accuracy on the first {count} rows, from {first} on: {share:.3}"
-    ));
-    Ok(())
 }

@@ -29,6 +29,7 @@ and answers travel as Arrow tables, which is faster.
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import struct
@@ -199,6 +200,8 @@ def _row(row: Any) -> Optional[Union[str, list]]:
         return row
     if hasattr(row, "tolist"):
         return row.tolist()
+    if not hasattr(row, "__iter__"):
+        raise TypeError(f"return a text, a list of words or of token ids, or None, not {row!r}")
     # Integers of NumPy are not integers of JSON.
     return [token if isinstance(token, str) else int(token) for token in row]
 
@@ -235,9 +238,11 @@ def _lists(rows: Any) -> List[List[float]]:
         raise ValueError("nothing was returned: return a row of numbers for each item")
     if hasattr(rows, "detach"):
         rows = rows.detach().cpu()
-    if hasattr(rows, "tolist"):
-        return rows.tolist()
-    return [[float(number) for number in row] for row in rows]
+    rows = rows.tolist() if hasattr(rows, "tolist") else list(rows)
+    for row in rows:
+        if not hasattr(row, "__iter__"):
+            raise ValueError(f"return a row of numbers for each item, as predict_proba does, not {row!r}")
+    return [row if isinstance(row, list) else [float(number) for number in row] for row in rows]
 
 
 def _table(columns: dict) -> bytes:
@@ -250,9 +255,22 @@ def _table(columns: dict) -> bytes:
 
 
 def _send(to: BinaryIO, header: dict, body: bytes = b"") -> None:
-    text = json.dumps(header, allow_nan=False).encode()
+    try:
+        text = json.dumps(header, allow_nan=False).encode()
+    except ValueError:
+        # JSON has no numbers that are not finite, and does not say where one is.
+        raise ValueError(_not_finite(header)) from None
     to.write(struct.pack("<IQ", len(text), len(body)) + text + body)
     to.flush()
+
+
+def _not_finite(header: dict) -> str:
+    for name, rows in header.items():
+        for place, row in enumerate(rows if isinstance(rows, list) else []):
+            for number in row if isinstance(row, list) else []:
+                if isinstance(number, float) and not math.isfinite(number):
+                    return f"row {place} of {name} has a number that is not finite: {number}"
+    return "an answer has a number that is not finite"
 
 
 def _receive(source: BinaryIO) -> Optional[Tuple[dict, bytes]]:

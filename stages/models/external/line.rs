@@ -20,8 +20,8 @@ pub struct Line {
 struct Turn {
     /// The question whose answer comes next.
     next: u64,
-    /// Nothing can be asked any more.
-    over: bool,
+    /// Why nothing can be asked any more.
+    over: Option<String>,
 }
 
 /// A question that was sent. Its answer must be taken, or those behind it wait for ever.
@@ -35,7 +35,7 @@ impl Line {
             sent: Mutex::new((0, serving.requests())),
             turn: Mutex::new(Turn {
                 next: 0,
-                over: false,
+                over: None,
             }),
             passed: Condvar::new(),
             serving: Mutex::new(serving),
@@ -62,16 +62,17 @@ impl Line {
         let turn = lock(&self.turn);
         let turn = self
             .passed
-            .wait_while(turn, |turn| turn.next < asked.0 && !turn.over);
-        if turn.unwrap_or_else(PoisonError::into_inner).over {
-            return Err(Failure::new("the program of the model has ended"));
+            .wait_while(turn, |turn| turn.next < asked.0 && turn.over.is_none());
+        // Whoever reports first reports what happened.
+        if let Some(why) = &turn.unwrap_or_else(PoisonError::into_inner).over {
+            return Err(Failure::new(why.clone()));
         }
         let mut serving = lock(&self.serving);
         let answer = serving.answer();
         let answer = answer.and_then(|frame| read(&frame).map_err(|why| serving.failure(&why)));
         let mut turn = lock(&self.turn);
         turn.next += 1;
-        turn.over |= answer.is_err();
+        turn.over = answer.as_ref().err().map(|why| why.message.clone());
         self.passed.notify_all();
         answer
     }

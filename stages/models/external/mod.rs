@@ -185,6 +185,7 @@ impl ModelKind for External {
             vectors,
             backwards: AtomicU64::new(0),
             running: Mutex::new(None),
+            ended: Mutex::new(None),
             passes: AtomicU64::new(0),
         }))
     }
@@ -201,6 +202,8 @@ struct ExternalModel {
     words: Option<Vec<String>>,
     vectors: Option<Vectors>,
     running: Mutex<Option<(Arc<Line>, Format)>>,
+    /// What ended it, for those who ask afterwards.
+    ended: Mutex<Option<String>>,
     passes: AtomicU64,
     backwards: AtomicU64,
 }
@@ -283,6 +286,10 @@ impl LoadedModel for ExternalModel {
 impl ExternalModel {
     fn running(&self) -> std::sync::MutexGuard<'_, Option<(Arc<Line>, Format)>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ended(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The folders that it reads in place, as they are called here.
@@ -371,7 +378,8 @@ impl ExternalModel {
     fn ask(&self, request: impl FnOnce(Format) -> Frame) -> nn::Result<Question> {
         let running = self.running().clone();
         let Some((line, format)) = running else {
-            let why = "the program of the model has ended".to_owned();
+            let why = self.ended().clone();
+            let why = why.unwrap_or_else(|| "the program of the model has ended".to_owned());
             return Err(nn::Error::Outside { why });
         };
         let asked = line.ask(&request(format));
@@ -385,7 +393,9 @@ impl ExternalModel {
         read: impl FnOnce(&Frame) -> Result<R, String>,
     ) -> nn::Result<R> {
         let answer = question.line.answer(question.asked, read);
-        if answer.is_err() {
+        if let Err(failure) = &answer {
+            // In this order: who finds it gone finds the reason.
+            self.ended().get_or_insert_with(|| failure.message.clone());
             *self.running() = None;
         }
         answer.map_err(|failure| nn::Error::Outside {

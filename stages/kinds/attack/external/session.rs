@@ -2,6 +2,7 @@
 //! about the victim, within its budget of queries. Judges nothing that it answers.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use nn::batch::Sequence;
@@ -21,6 +22,8 @@ pub struct Session<'a> {
     running: Mutex<Option<Serving>>,
     rows: Rows<'a>,
     watch: &'a dyn Watch,
+    /// Items for which it asked more often than it may.
+    refused: AtomicU64,
     /// How many items it wants at once.
     pub batch: usize,
 }
@@ -81,6 +84,7 @@ impl<'a> Session<'a> {
             running: Mutex::new(Some(serving)),
             rows,
             watch: task.watch,
+            refused: AtomicU64::new(0),
             batch,
         })
     }
@@ -98,6 +102,7 @@ impl<'a> Session<'a> {
             .ok_or_else(|| Failure::new("the program of the attack has ended"))?;
         let ids: Vec<&str> = items.iter().map(|item| item.id).collect();
         let mut queries = vec![0_u64; items.len()];
+        let mut refused = vec![false; items.len()];
         let mut frame = serving.ask(&self.rows.attack(items))?;
         loop {
             // Questions may come without an end.
@@ -107,13 +112,21 @@ impl<'a> Session<'a> {
             let said = self.rows.said(&frame, &ids);
             let reply = match said.map_err(|why| serving.failure(&why))? {
                 Said::Rows(rows) => {
+                    let refused = refused.iter().filter(|refused| **refused).count();
+                    self.refused.fetch_add(refused as u64, Ordering::Relaxed);
                     let each = rows.into_iter().zip(queries);
                     return Ok(each
                         .map(|(row, queries)| Answered { row, queries })
                         .collect());
                 }
                 Said::Asks(Err(why)) => plain(json!({ "error": why })),
-                Said::Asks(Ok(asked)) => answer(items, asked, &mut queries, victim, &whole)?,
+                Said::Asks(Ok(asked)) => match beyond(items, &asked, &queries) {
+                    Some((n, why)) => {
+                        refused[n] = true;
+                        plain(json!({ "refused": why }))
+                    }
+                    None => answer(asked, &mut queries, victim, &whole)?,
+                },
             };
             frame = serving.ask(&reply)?;
         }
@@ -126,33 +139,47 @@ impl<'a> Session<'a> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
+        match self.refused.load(Ordering::Relaxed) {
+            0 => {}
+            1 => self
+                .watch
+                .log("1 item was refused queries beyond max_queries"),
+            n => self.watch.log(&format!(
+                "{n} items were refused queries beyond max_queries"
+            )),
+        }
         running.map_or(Ok(()), |serving| serving.finish(self.watch))
     }
 }
 
-/// What the victim says of rows, if all of them are within the budgets of their items.
-fn answer(
+/// The first item whose budget these questions are beyond, and what the program is told.
+fn beyond(
     items: &[Sent<'_>],
+    asked: &[(usize, Vec<u32>)],
+    queries: &[u64],
+) -> Option<(usize, String)> {
+    items.iter().enumerate().find_map(|(n, item)| {
+        let more = asked.iter().filter(|(of, _)| *of == n).count() as u64;
+        let (most, id, spent) = (item.queries?, item.id, queries[n]);
+        (spent + more > most as u64).then(|| {
+            let why = format!(
+                "max_queries is {most}: `{id}` has used {spent} of them, and {more} more were asked for"
+            );
+            (n, why)
+        })
+    })
+}
+
+/// What the victim says of rows that are within the budgets of their items.
+fn answer(
     asked: Vec<(usize, Vec<u32>)>,
     queries: &mut [u64],
     victim: &dyn Victim,
     whole: &impl Fn(usize, Vec<u32>) -> Sequence,
 ) -> Result<Frame, Failure> {
-    let mut after = queries.to_vec();
     for (item, _) in &asked {
-        after[*item] += 1;
+        queries[*item] += 1;
     }
-    for (n, item) in items.iter().enumerate() {
-        let Some(most) = item.queries.filter(|most| after[n] > *most as u64) else {
-            continue;
-        };
-        let (id, more, spent) = (item.id, after[n] - queries[n], queries[n]);
-        let why = format!(
-            "max_queries is {most}: `{id}` has used {spent} of them, and {more} more were asked for"
-        );
-        return Ok(plain(json!({ "refused": why })));
-    }
-    queries.copy_from_slice(&after);
     let rows: Vec<Sequence> = asked
         .into_iter()
         .map(|(item, row)| whole(item, row))
