@@ -1,7 +1,7 @@
 //! What a model must do before anything is attacked: answer alike whenever it is asked and whatever else is in a request,
 //! and have gradients that point where its answers go.
 
-use nn::batch::{Example, Sequence, Target};
+use nn::batch::{Example, Sequence};
 use nn::linear::Vectors;
 use nn::objectives::Objective;
 use nn::victim::Victim;
