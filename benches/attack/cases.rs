@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::characters;
 use crate::data::DRAWN;
+use crate::greedy;
 use crate::projection::BATCHES;
 use crate::sample::{Side, measure, print, sample, target};
 use crate::windows;
@@ -57,6 +58,10 @@ pub fn run(bench: &Bench, dir: &Path, mirror: Option<&Path>, wanted: &[String]) 
     if is_wanted("words") {
         let dir = dir.join("words").display().to_string();
         good &= words::case(bench, &dir, mirror);
+    }
+    if is_wanted("greedy") {
+        let dir = dir.join("greedy").display().to_string();
+        good &= greedy::case(bench, &dir, mirror);
     }
     if is_wanted("windows") {
         let dir = dir.join("windows").display().to_string();

@@ -10,6 +10,7 @@ mod attack;
 mod cases;
 mod characters;
 mod data;
+mod greedy;
 #[path = "../side/kinds.rs"]
 mod kinds;
 mod linear;
@@ -33,7 +34,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "attack")]
 struct Arguments {
-    /// Which cases: characters, memory, words, windows, projection, linear, lstm, attack [default: all]
+    /// Which cases: characters, memory, words, greedy, windows, projection, linear, lstm, attack [default: all]
     cases: Vec<String>,
     /// The Python that has scikit-learn
     #[arg(long, default_value = "python3")]
@@ -97,7 +98,10 @@ fn work(job: &str, rest: &[String], mirror: Option<PathBuf>) -> Result<serde_jso
         ("characters", [name, items]) => characters::attack(dir, name, items),
         ("word-data", []) => words::data(&kinds::home(mirror), dir),
         ("words", [rules, items]) => words::attack(dir, rules, items),
+        ("greedy-data", []) => greedy::data(&kinds::home(mirror), dir),
+        ("greedy", []) => greedy::attack(dir),
         ("window-data", []) => windows::data(&kinds::home(mirror), dir),
+        ("coverage", []) => windows::coverage(),
         ("windows", [name]) => windows::test(dir, name),
         _ => Err(format!("no job `{job}`")),
     }

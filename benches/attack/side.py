@@ -350,18 +350,22 @@ def hotflip(folder):
     say(figures, {"items": len(documents), "successes": successes, "words": flips})
 
 
+def without_network(folder, stop_words):
+    """Nothing is fetched, and nothing is left in the home folder. TextAttack reads NLTK's stop words when it is imported."""
+    lists = os.path.join(folder, "nltk", "corpora", "stopwords")
+    os.makedirs(lists, exist_ok=True)
+    with open(os.path.join(lists, "english"), "w") as file:
+        file.write("\n".join(stop_words))
+    # As after its own downloads, which these attacks do not need.
+    open(os.path.join(folder, "post_install_check_3"), "w").close()
+    os.environ.update(HF_HUB_OFFLINE="1", TA_CACHE_DIR=folder, FLAIR_CACHE_ROOT=folder, NLTK_DATA=os.path.join(folder, "nltk"))
+
+
 def words(folder, rules):
     """TextAttack's gradient-based word swap, without a network: the recipe for HotFlip, but for parts of speech."""
     with open(os.path.join(folder, "words.json")) as file:
         data = json.load(file)
-    # Nothing is fetched, and nothing is left in the home folder. TextAttack reads NLTK's stop words when it is imported.
-    lists = os.path.join(folder, "nltk", "corpora", "stopwords")
-    os.makedirs(lists, exist_ok=True)
-    with open(os.path.join(lists, "english"), "w") as file:
-        file.write("\n".join(data["stop_words"]))
-    # As after its own downloads, which this attack does not need.
-    open(os.path.join(folder, "post_install_check_3"), "w").close()
-    os.environ.update(HF_HUB_OFFLINE="1", TA_CACHE_DIR=folder, FLAIR_CACHE_ROOT=folder, NLTK_DATA=os.path.join(folder, "nltk"))
+    without_network(folder, data["stop_words"])
     torch = torch_of()
     from textattack import Attack
     from textattack.constraints.overlap import MaxWordsPerturbed
@@ -431,6 +435,82 @@ def words(folder, rules):
 
     figures, (flips, successes) = timed(attack)
     say(figures, {"items": len(texts), "successes": successes, "words": flips, "backward": looks[0]})
+
+
+def greedy(folder):
+    """TextAttack's greedy search by word importance, which ends after the first place, with the same candidates."""
+    with open(os.path.join(folder, "words.json")) as file:
+        data = json.load(file)
+    without_network(folder, data["stop_words"])
+    torch = torch_of()
+    from textattack import Attack
+    from textattack.goal_function_results import GoalFunctionResultStatus
+    from textattack.goal_functions import UntargetedClassification
+    from textattack.models.wrappers import PyTorchModelWrapper
+    from textattack.search_methods import GreedyWordSwapWIR
+    from textattack.transformations import WordSwap
+
+    names = data["words"]
+    weight = lambda name: tensor(torch, folder, name + ".f32")
+    units, dim = 64, 64
+
+    class BiLstm(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            # One row more, of zeros: the place of a word that is taken away.
+            table = torch.cat([weight("embedding").view(-1, dim), torch.zeros(1, dim)])
+            self.table = torch.nn.Embedding.from_pretrained(table, freeze=True)
+            self.lstm = torch.nn.LSTM(dim, units, bidirectional=True, batch_first=True)
+            with torch.no_grad():
+                for d, suffix in enumerate(("", "_reverse")):
+                    part = lambda name: weight(f"recurrent.0.{d}.{name}")
+                    getattr(self.lstm, "weight_ih_l0" + suffix).copy_(part("input").view(dim, -1).T)
+                    getattr(self.lstm, "weight_hh_l0" + suffix).copy_(part("recurrent").view(units, -1).T)
+                    getattr(self.lstm, "bias_ih_l0" + suffix).copy_(part("bias"))
+                    getattr(self.lstm, "bias_hh_l0" + suffix).zero_()
+            self.hidden, self.bias = weight("attention.hidden.weight").view(2 * units, -1), weight("attention.hidden.bias")
+            self.query = weight("attention.query.weight").view(-1, 1)
+            self.head, self.head_bias = weight("head.weight").view(2 * units, -1), weight("head.bias")
+
+        def forward(self, ids):
+            h = self.lstm(self.table(ids))[0]
+            weights = torch.softmax(torch.tanh(h @ self.hidden + self.bias) @ self.query, 1)
+            return (weights * h).sum(1) @ self.head + self.head_bias
+
+    class Tokenizer:
+        places = {**{name: n for n, name in enumerate(names)}, "[UNK]": len(names)}
+
+        def __call__(self, texts):
+            # An unknown word of a sentence is written without its brackets; [UNK] is a word that is taken away.
+            return [[self.places.get(word, 1) for word in text.split()] for text in texts]
+
+    class Candidates(WordSwap):
+        words = names[slice(*data["candidates"])]
+
+        def _get_replacement_words(self, word):
+            return self.words
+
+    class OnePlace(GreedyWordSwapWIR):
+        def _get_index_order(self, text):
+            order, over = super()._get_index_order(text)
+            return order[:1], over
+
+    wrapper = PyTorchModelWrapper(BiLstm().eval(), Tokenizer())
+    goal = UntargetedClassification(wrapper, model_batch_size=64)
+    search = Attack(goal, [], Candidates(), OnePlace(wir_method="unk"))
+    texts = [" ".join(names[n].strip("[]") for n in ids) for ids in data["sentences"]]
+
+    def attack():
+        success, queries = [], 0
+        with torch.inference_mode():
+            for text, label in zip(texts, data["labels"]):
+                result = search.attack(text, label)
+                success.append(result.perturbed_result.goal_status == GoalFunctionResultStatus.SUCCEEDED)
+                queries += result.num_queries
+        return success, queries
+
+    figures, (success, queries) = timed(attack)
+    say(figures, {"items": len(texts), "queries": queries, "success": success})
 
 
 def windows(folder):
@@ -506,6 +586,7 @@ JOBS = {
     "jsma": jsma,
     "hotflip": hotflip,
     "words": words,
+    "greedy": greedy,
     "windows": windows,
 }
 

@@ -12,10 +12,15 @@ use serde_json::{Value as Json, json};
 use stages::DataHome;
 use store::Value;
 
+use nn::batch::Side as Part;
+use nn::coverage::{Coverage, CoverageSpec, GateSource};
+use nn::layers::Direction;
+use nn::victim::LayerStates;
+
 use crate::cases::{Bench, absent, made, ours, theirs};
 use crate::data::{table, write};
 use crate::kinds::{run, text, timed};
-use crate::sample::{Side, measure, print, sample, target};
+use crate::sample::{Sample, Side, measure, print, sample, target};
 
 /// Windows that are changed.
 const DRAWN: i64 = 200;
@@ -112,6 +117,46 @@ pub fn test(dir: &Path, name: &str) -> Result<Json, String> {
     })
 }
 
+/// What keeping account of as many windows takes: all metrics of two layers of 200 units, and their values after each.
+pub fn coverage() -> Result<Json, String> {
+    const UNITS: usize = 200;
+    let numbers = |shift: usize, units: usize| {
+        ndarray::Array2::from_shape_fn((10, units), |(step, unit)| {
+            ((step * units + unit + shift) as f32 * 0.37).sin()
+        })
+    };
+    let layer = |shift: usize| LayerStates {
+        side: Part::Source,
+        direction: Direction::Forward,
+        h: numbers(shift, UNITS),
+        c: Some(numbers(shift + 1, UNITS)),
+        gates: "igfo"
+            .chars()
+            .map(|gate| (gate, numbers(shift + 2, UNITS)))
+            .collect(),
+    };
+    let windows: Vec<[LayerStates; 2]> = (0..DRAWN as usize)
+        .map(|window| [layer(window * 31), layer(window * 57)])
+        .collect();
+    let input = numbers(3, UNITS);
+    timed(|| {
+        let mut covered = Coverage::new(CoverageSpec {
+            steps: 10,
+            top_fraction: 0.0,
+            threshold: 0.5,
+            gate_source: GateSource::Real,
+        });
+        let mut values = 0;
+        for layers in &windows {
+            covered
+                .record(layers, &input)
+                .map_err(|error| error.to_string())?;
+            values += covered.values().len();
+        }
+        Ok(json!({ "items": DRAWN, "values": values }))
+    })
+}
+
 /// Ours beside PyTorch's search.
 pub fn case(bench: &Bench, dir: &str, mirror: Option<&Path>) -> bool {
     let mut words = ours(&["window-data", dir]);
@@ -134,6 +179,10 @@ pub fn case(bench: &Bench, dir: &str, mirror: Option<&Path>) -> bool {
                 "state and CS, ten times the windows",
                 ours(&["windows", dir, "many"]),
             ),
+            (
+                "coverage of as many windows alone",
+                ours(&["coverage", dir]),
+            ),
         ],
         bench.rounds,
     );
@@ -148,6 +197,15 @@ pub fn case(bench: &Bench, dir: &str, mirror: Option<&Path>) -> bool {
         Some(per_second)
     };
     memory(&sides[1], &sides[3]);
+    let share = |of: fn(&Sample) -> f64| Some(100.0 * sides[4].median(of)? / sides[1].median(of)?);
+    let share = share(|s| s.cpu).zip(share(|s| s.wall));
+    target(
+        "coverage, of the search's CPU time and wall time",
+        share,
+        "%",
+        10.0,
+        false,
+    );
     let rates = rate(&sides[1]).zip(rate(&sides[2]));
     let times = rates.map(|(ours, theirs)| ours / theirs);
     let what = "state and CS, ours / PyTorch, windows/s";

@@ -25,7 +25,7 @@ const ALL: i64 = 1821;
 /// What the victim and the rules are made from.
 const SETS: [&str; 3] = ["sst2-sentences", "glove-6b-100d", "wordnet-lemmas"];
 /// Where to get the peer.
-const TEXTATTACK: &str = "PyPI: python3 -m venv peers && peers/bin/pip install -c benches/attack/constraints.txt textattack==0.3.11, then --torch peers/bin/python";
+pub const TEXTATTACK: &str = "PyPI: python3 -m venv peers && peers/bin/pip install -c benches/attack/constraints.txt textattack==0.3.11, then --torch peers/bin/python";
 
 /// Makes the tables and the same for TextAttack, unless they are there.
 pub fn data(home: &DataHome, dir: &Path) -> Result<Json, String> {
