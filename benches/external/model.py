@@ -22,7 +22,8 @@ def answered(texts):
         rows = [[hash(word) % 5000 for word in text.split()] or [0] for text in texts]
         longest = max(map(len, rows))
         states, _ = gru(embedding(torch.tensor([row + [0] * (longest - len(row)) for row in rows])))
-        return torch.softmax(head(states[:, -1]), dim=1)
+        ends = torch.tensor([len(row) - 1 for row in rows])
+        return torch.softmax(head(states[torch.arange(len(rows)), ends]), dim=1)
 
 
 def predict(texts):

@@ -13,7 +13,9 @@ probabilities of the classes: one row for each item, as lists or as a NumPy arra
 `gradient` gets lists of token ids and a class for each, and returns for each item the gradient of the logarithm of that
 class's probability with respect to the vectors of its tokens: as many rows as tokens. `vectors` are those of all tokens
 of the vocabulary, in the order of their ids. `attention` gets lists of token ids, and returns for each item how much the
-model attends to each of its tokens: weights that add up to 1.
+model attends to each of its tokens: weights that add up to 1. `states` gets lists of token ids, and returns for each item
+the states of its recurrent layer, or a list of those of its layers: a dictionary with the hidden states `h` and, where
+there are any, the cell states `c` and the gates `i`, `f`, `g` and `o`, each with as many rows as tokens.
 
 An attack:
 
@@ -35,6 +37,7 @@ import random
 import struct
 import sys
 import traceback
+from array import array
 from typing import Any, BinaryIO, Callable, List, Optional, Sequence, Tuple, Union
 
 try:
@@ -59,6 +62,7 @@ Items = Union[List[str], List[List[int]]]
 Predict = Callable[[Items], Sequence[Sequence[float]]]
 Gradient = Callable[[List[List[int]], List[int]], Sequence[Sequence[Sequence[float]]]]
 Attention = Callable[[List[List[int]]], Sequence[Sequence[float]]]
+States = Callable[[List[List[int]]], Sequence[Any]]
 Row = Union[str, Sequence[str], Sequence[int]]
 
 # For attacks: the words of the model by their ids, and how many classes it predicts.
@@ -71,6 +75,7 @@ def serve(
     gradient: Optional[Gradient] = None,
     vectors: Any = None,
     attention: Optional[Attention] = None,
+    states: Optional[States] = None,
 ) -> None:
     """Answers until there are no more requests. Call it last: it returns when the attack is over."""
     if (gradient is None) != (vectors is None):
@@ -78,18 +83,18 @@ def serve(
     answers = _ANSWERS
     requests = _REQUESTS
     form = "json" if pyarrow is None else "arrow"
-    more = {"gradients": gradient is not None, "attention": attention is not None}
+    more = {"gradients": gradient is not None, "attention": attention is not None, "states": states is not None}
     _send(answers, {"ablate": PROTOCOL, "format": form, **more})
     while True:
         frame = _receive(requests)
         if frame is None:
             return
         try:
-            columns = _answer(*frame, predict, gradient, vectors, attention)
+            more, columns = _answer(*frame, predict, gradient, vectors, attention, states)
             if pyarrow is None:
-                _send(answers, columns)
+                _send(answers, {**more, **columns})
             else:
-                _send(answers, {}, _table(columns))
+                _send(answers, more, _table(columns))
         except Exception:
             # What went wrong belongs into the message of the failed stage.
             _send(answers, {"error": traceback.format_exc()})
@@ -213,18 +218,46 @@ def _answer(
     gradient: Optional[Gradient],
     vectors: Any,
     attention: Optional[Attention],
-) -> dict:
+    states: Optional[States],
+) -> Tuple[dict, dict]:
+    """What the header of the answer has beside its columns, and these."""
     if header["ask"] == "vectors":
-        return {"vectors": _lists(vectors)}
+        return {}, {"vectors": _lists(vectors)}
     asked = _columns(header, body)
     items = asked["items"]
     if header["ask"] == "attention":
-        return {"attention": _lists(attention(items))}
+        return {}, {"attention": _lists(attention(items))}
+    if header["ask"] == "states":
+        return _layers(states(items))
     columns = {"probabilities": _lists(predict(items))}
     if header["ask"] == "gradients":
         found = gradient(items, asked["classes"])
         columns["gradients"] = [[number for row in _lists(item) for number in row] for item in found]
-    return columns
+    return {}, columns
+
+
+def _layers(found: Any) -> Tuple[dict, dict]:
+    """The layers, and of each item all numbers: layer after layer, state after state, token after token."""
+    described, rows = None, []
+    for item in found:
+        layers = [item] if isinstance(item, dict) else list(item)
+        if not all(isinstance(layer, dict) for layer in layers):
+            raise TypeError('states returns {"h": …, "c": …} for each item, or a list of these, one for each layer')
+        lists = [{name: _lists(state) for name, state in layer.items()} for layer in layers]
+        numbers, shapes = [], []
+        for layer in lists:
+            units = {len(row) for state in layer.values() for row in state}
+            if len(units) > 1:
+                raise ValueError(f"states of one layer have {sorted(units)} units: there is one number of units in a layer")
+            shapes.append({"parts": list(layer), "units": max(units, default=0)})
+            numbers += [number for state in layer.values() for row in state for number in row]
+        # An item without tokens has no numbers that would tell how many units there are.
+        if described is None or any(layer["units"] == 0 for layer in described):
+            described = shapes
+        elif shapes != described and numbers:
+            raise ValueError(f"states have the layers {shapes} for one item, and {described} for another")
+        rows.append(numbers)
+    return {"layers": described or []}, {"states": rows}
 
 
 def _columns(header: dict, body: bytes) -> dict:
@@ -246,12 +279,22 @@ def _lists(rows: Any) -> List[List[float]]:
 
 
 def _table(columns: dict) -> bytes:
-    lists = pyarrow.list_(pyarrow.float64())
-    table = pyarrow.table({name: pyarrow.array(rows, type=lists) for name, rows in columns.items()})
+    batch = pyarrow.RecordBatch.from_arrays([_column(rows) for rows in columns.values()], names=list(columns))
     sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+    with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
     return sink.getvalue().to_pybytes()
+
+
+def _column(rows: List[List[float]]) -> Any:
+    """Lists of numbers, from buffers: pyarrow.array would load pandas, which can take longer than an attack."""
+    numbers, ends = array("d"), array("i", [0])
+    for row in rows:
+        numbers.extend(row)
+        ends.append(len(numbers))
+    values = pyarrow.Array.from_buffers(pyarrow.float64(), len(numbers), [None, pyarrow.py_buffer(numbers)])
+    lists = pyarrow.list_(pyarrow.float64())
+    return pyarrow.Array.from_buffers(lists, len(rows), [None, pyarrow.py_buffer(ends)], children=[values])
 
 
 def _send(to: BinaryIO, header: dict, body: bytes = b"") -> None:
