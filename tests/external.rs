@@ -466,6 +466,89 @@ fn a_word_is_replaced_where_a_model_in_python_attends_most() {
     assert!(refused.stderr.starts_with(words), "{}", refused.stderr);
 }
 
+/// Its largest hidden state tells the token, its cell states are zero.
+const WITH_STATES: &str = r#"
+import ablate
+
+def predict(items):
+    return [[0.9, 0.1] if sum(item) % 2 else [0.1, 0.9] for item in items]
+
+def states(items):
+    hot = lambda token: [1.0 if unit == token % 4 else 0.0 for unit in range(4)]
+    return [{"h": [hot(token) for token in item], "c": [[0.0] * 4 for _ in item]} for item in items]
+
+ablate.serve(predict=predict, states=states)
+"#;
+
+#[test]
+fn coverage_of_a_model_in_python_is_that_of_the_states_it_answers() {
+    let Some(lab) = lab() else { return };
+    lab.write("model.py", WITH_STATES);
+    lab.edit(
+        "classes = 2\n",
+        "classes = 2\nreads = \"tokens\"\nstates = true\nbatch = 7\n",
+    );
+    let pipeline = std::fs::read_to_string(lab.path("pipeline.toml")).unwrap();
+    lab.write(
+        "pipeline.toml",
+        &format!(
+            "{pipeline}\n[stage.reached]\nkind = \"evaluate\"\nmeasure = \"coverage\"\nsplit = \"test\"\n\
+             inputs = {{ victim = \"mine\", rows = \"tokens\" }}\n"
+        ),
+    );
+    lab.ablate(&["run", "reached"]).good();
+    let rows = lab.rows("tokens");
+    let rows = rows.iter().filter(|row| row["split"] == "test");
+    let rows: Vec<Vec<u64>> = rows
+        .map(|row| {
+            let ids = row["ids"].as_array().unwrap().iter();
+            ids.map(|id| id.as_u64().unwrap()).collect()
+        })
+        .collect();
+    let steps = rows.iter().map(Vec::len).max().unwrap();
+    let (mut seen, mut longest) = (std::collections::BTreeSet::new(), 0);
+    let covered = lab.rows("reached.coverage");
+    for (n, row) in rows.iter().enumerate() {
+        seen.extend(row.iter().map(|id| id % 4).enumerate());
+        longest = longest.max(row.len());
+        let value = |metric: &str, section: serde_json::Value| {
+            let found = covered.iter().find(|row| {
+                row["input"] == n as i64 + 1 && row["metric"] == metric && row["section"] == section
+            });
+            found.unwrap()["covered"].as_f64().unwrap()
+        };
+        let hidden = seen.len() as f64 / (4 * steps) as f64;
+        assert_eq!(value("HS", serde_json::Value::Null), hidden, "row {n}");
+        let cells = longest as f64 / steps as f64;
+        assert_eq!(value("CS", 2.into()), cells, "row {n}");
+        assert_eq!(value("CS", 4.into()), 0.0, "row {n}");
+    }
+    // What answers no gates has no coverage of gates.
+    assert!(covered.iter().all(|row| row["metric"] != "G_i"));
+    // It must be declared, and what is declared must be there.
+    lab.edit("states = true\n", "");
+    let refused = lab.ablate(&["plan"]);
+    assert_eq!(refused.code, 2);
+    for words in [
+        "the model `mine` has no recurrent states to cover",
+        "answer them with ablate.serve(predict=…, states=…), and set states = true in its stage",
+    ] {
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
+    lab.edit(
+        "reads = \"tokens\"\n",
+        "reads = \"tokens\"\nstates = true\n",
+    );
+    lab.write(
+        "model.py",
+        &WITH_STATES.replace("[[0.0] * 4 for _ in item]", "[[0.0] * 3 for _ in item]"),
+    );
+    let refused = lab.ablate(&["run", "reached"]);
+    assert_eq!(refused.code, 1);
+    let words = "states of one layer have [3, 4] units";
+    assert!(refused.stderr.contains(words), "{}", refused.stderr);
+}
+
 /// All models in programs have one name; a message names the stage.
 #[test]
 fn messages_name_the_stage_of_an_external_model() {

@@ -96,6 +96,8 @@ pub struct ExpectedModel {
     pub gradients: bool,
     /// Whether it can be read one step after the other, without seeing what comes later.
     pub steps: bool,
+    /// Whether it has recurrent states to be looked at.
+    pub states: bool,
     /// What it was trained on, if that is known.
     pub reads: Option<ExpectedRows>,
     /// How many classes it predicts, at most, if that is known.

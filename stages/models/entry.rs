@@ -158,6 +158,11 @@ pub trait ModelKind: Sync {
         false
     }
 
+    /// Whether it has recurrent states to be looked at.
+    fn recurrent(&self) -> bool {
+        false
+    }
+
     /// Whether a parameter of training has an effect on it.
     fn trains_with(&self, settings: Settings<'_>, param: &str) -> bool {
         let _ = (settings, param);

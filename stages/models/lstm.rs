@@ -62,6 +62,10 @@ impl ModelKind for Lstm {
         true
     }
 
+    fn recurrent(&self) -> bool {
+        true
+    }
+
     fn steps(&self, settings: Settings<'_>) -> bool {
         recurrent::steps(settings)
     }

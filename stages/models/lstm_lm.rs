@@ -74,6 +74,10 @@ impl ModelKind for LstmLm {
         Some(spec.map(|spec| Box::new(spec) as Box<dyn NetworkSpec>))
     }
 
+    fn recurrent(&self) -> bool {
+        true
+    }
+
     /// There are no classes to balance, and a text is read from its beginning once per epoch.
     fn trains_with(&self, _: Settings<'_>, param: &str) -> bool {
         !["balanced", "dev_checks", "restarts", "accept", "probe"].contains(&param)

@@ -268,6 +268,7 @@ pub fn expect(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedMo
         outside_vectors: vectors && model.keeps_vectors_outside(settings, signals),
         gradients: model.by_gradient(),
         steps: model.steps(settings),
+        states: model.recurrent(),
         reads: rows,
         classes: inputs.of("rows").and_then(|rows| rows.classes),
         stage: None,

@@ -38,6 +38,10 @@ impl ModelKind for Rnn {
         true
     }
 
+    fn recurrent(&self) -> bool {
+        true
+    }
+
     fn steps(&self, settings: Settings<'_>) -> bool {
         recurrent::steps(settings)
     }

@@ -66,6 +66,10 @@ impl ModelKind for Seq2seq {
         Some(spec.map(|spec| Box::new(spec) as Box<dyn NetworkSpec>))
     }
 
+    fn recurrent(&self) -> bool {
+        true
+    }
+
     /// There are no classes to balance.
     fn trains_with(&self, _: Settings<'_>, param: &str) -> bool {
         param != "balanced"

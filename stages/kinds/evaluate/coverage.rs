@@ -1,7 +1,7 @@
 //! How much of a recurrent network's state space rows cover, one after the other (RNN-Test's metrics).
 //!
-//! Any recurrent network and any rows that it reads: each row starts from the model's own first state. Steps are
-//! counted up to those of the longest row.
+//! Any recurrent network and any rows that it reads, also a model in a program of the user that answers its states:
+//! each row starts from the model's own first state. Steps are counted up to those of the longest row.
 
 use ndarray::Array2;
 use nn::batch::{Example, Target};
@@ -29,12 +29,19 @@ pub fn run(task: &Task<'_>) -> Result<Outputs, Failure> {
     let loaded = Loaded::open(&task.inputs["victim"], connected.as_ref())?;
     let split = settings.text("split").unwrap_or("train");
     let examples = examples(task, &loaded, split)?;
-    let network = loaded.network();
-    let (model, params) = network.ok_or_else(|| {
-        Failure::new("the victim is not a network, and has no states")
-            .help("connect an LSTM, GRU or RNN")
-    })?;
-    let victim = Neural::new(model, params).map_err(refused)?;
+    if let Some((model, params)) = loaded.network() {
+        let victim = Neural::new(model, params).map_err(refused)?;
+        return covered(task, &victim, &examples);
+    }
+    let loaded = loaded.started(task)?;
+    let outputs = covered(task, loaded.subject()?.victim(), &examples)?;
+    loaded.finish(task.watch)?;
+    Ok(outputs)
+}
+
+/// What the states of rows cover, one after the other.
+fn covered(task: &Task<'_>, victim: &dyn Victim, examples: &[Example]) -> Result<Outputs, Failure> {
+    let settings = Settings(task.params);
     let steps = examples.iter().map(|example| example.input.len()).max();
     let mut covered = Coverage::new(CoverageSpec {
         steps: steps.unwrap_or(0),

@@ -7,9 +7,10 @@ use super::cells::{self, Cell};
 use super::metrics;
 use crate::ParamError;
 use crate::contract::expected::{
-    Blamed, Expected, ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch,
+    Blamed, EXTERNAL, Expected, ExpectedInputs, ExpectedOutputs, ExpectedRows, Mismatch,
 };
 use crate::contract::nearest::nearest;
+use crate::models;
 use crate::params::settings::{Settings, wrong};
 use crate::tables::{self, changes, examples, positions, results};
 
@@ -245,13 +246,17 @@ pub fn coverage(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<Expected
     let victim = inputs
         .of("victim")
         .and_then(|weights| weights.model.as_ref());
-    let recurrent = ["lstm", "gru", "rnn", "lstm-lm", "seq2seq"];
-    if let Some(other) = victim.filter(|model| !recurrent.contains(&model.name.as_str())) {
+    if let Some(other) = victim.filter(|model| !model.states) {
         let message = format!(
             "the model `{}` has no recurrent states to cover",
             other.called()
         );
-        let help = format!("connect a train stage with one of {}", recurrent.join(", "));
+        let recurrent = models::MODELS.iter().filter(|model| model.recurrent());
+        let recurrent: Vec<&str> = recurrent.map(|model| model.entry().name).collect();
+        let help = match other.name == EXTERNAL {
+            true => "answer them with ablate.serve(predict=…, states=…), and set states = true in its stage".to_owned(),
+            false => format!("connect a train stage with one of {}", recurrent.join(", ")),
+        };
         let at = Blamed::Input("victim".to_owned());
         return Err(Mismatch::new(at, message, help));
     }

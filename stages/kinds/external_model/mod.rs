@@ -54,6 +54,11 @@ static DESCRIPTION: Description = Description {
             false,
             "Whether it answers how much it attends to each token, for attacks that place by it; with reads = \"tokens\".",
         ),
+        Param::flag(
+            "states",
+            false,
+            "Whether it answers the states of its recurrent layers at each token, for `evaluate` with measure = \"coverage\"; with reads = \"tokens\".",
+        ),
         Param::int("batch", 64, 1, "How many items are sent in one request."),
         params::ENV,
         params::SECRET_ENV,
@@ -114,6 +119,7 @@ impl Stage for ExternalModel {
         for (param, what) in [
             ("gradients", "`gradients` are by the vectors of tokens"),
             ("attention", "`attention` is to tokens"),
+            ("states", "`states` are those at tokens"),
         ] {
             if settings.flag(param)? {
                 let message = format!("{what}, and the model reads texts");
@@ -168,6 +174,7 @@ impl Stage for ExternalModel {
             outside_vectors: false,
             gradients: Settings(params).flag("gradients")?,
             steps: false,
+            states: Settings(params).flag("states")?,
             reads: inputs.of("rows").and_then(|rows| rows.rows),
             classes: Settings(params).maybe_int("classes"),
             stage: None,
@@ -256,6 +263,7 @@ fn spec(task: &Task<'_>) -> Result<ExternalSpec, ParamError> {
         texts: settings.text("reads") != Some("tokens"),
         gradients: settings.flag("gradients")?,
         attention: settings.flag("attention")?,
+        states: settings.flag("states")?,
         dim: None,
         classes: settings.int("classes")?,
         batch: settings.int("batch")?,

@@ -91,6 +91,7 @@ impl Stage for KeywordDetector {
             outside_vectors: false,
             gradients: false,
             steps: false,
+            states: false,
             reads: Some(ExpectedRows::Tokens { padded: false }),
             classes: Some(2),
             stage: None,

@@ -16,9 +16,10 @@ use std::time::Duration;
 
 use ndarray::{Array2, Array3};
 use nn::batch::{Example, Sequence, Side, Target};
+use nn::layers::Direction;
 use nn::linear::Vectors;
 use nn::objectives::Objective;
-use nn::victim::{Gradient, LayerAttention, Queries, Victim};
+use nn::victim::{Gradient, LayerAttention, LayerStates, Queries, Victim};
 use serde::{Deserialize, Serialize};
 use store::{Digest, Installed, Params, Value};
 
@@ -36,7 +37,7 @@ use crate::tables::vocabulary;
 use crate::tables::weights::{Numbers, Tensor};
 use crate::{Failure, ParamError, SourceFile, Task, Watch};
 use line::{Asked, Line};
-use wire::{Answers, Format, Items};
+use wire::{Answers, Format, Items, StateLayer};
 
 /// The name of such models: no `train` stage makes one.
 pub const NAME: &str = EXTERNAL;
@@ -84,6 +85,9 @@ pub struct ExternalSpec {
     /// Whether it answers how much it attends to each token.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub attention: bool,
+    /// Whether it answers its recurrent states.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub states: bool,
     /// The dimension of its vectors, once they are known.
     pub dim: Option<usize>,
     /// The classes that it predicts.
@@ -244,6 +248,7 @@ impl LoadedModel for ExternalModel {
         let needed = Answers {
             gradients: self.spec.gradients,
             attention: self.spec.attention,
+            states: self.spec.states,
         };
         let format = wire::greeted(&hello, needed);
         let format = format.map_err(|why| serving.failure(&why))?;
@@ -488,6 +493,27 @@ impl Victim for ExternalModel {
         Ok(all)
     }
 
+    /// Of its layers, in their order: each reads forward, as far as coverage looks at it.
+    fn states(&self, items: &[&Example]) -> nn::Result<Vec<Vec<LayerStates>>> {
+        if !self.spec.states {
+            return Err(nn::Error::Missing {
+                what: "recurrent states",
+            });
+        }
+        let mut all = Vec::with_capacity(items.len());
+        for batch in items.chunks(self.spec.batch.max(1)) {
+            let rows: Vec<&Sequence> = batch.iter().map(|item| &item.input).collect();
+            let steps: Vec<usize> = rows.iter().map(|row| row.len()).collect();
+            let items = self.items(&rows)?;
+            let asked = self.ask(|format| wire::for_states(&items, format))?;
+            let (layers, rows) = self.answer(asked, |frame| wire::states(frame, &steps))?;
+            let rows = rows.into_iter().zip(steps);
+            all.extend(rows.map(|(row, steps)| layer_states(&layers, &row, steps)));
+        }
+        self.passes.fetch_add(items.len() as u64, Ordering::Relaxed);
+        Ok(all)
+    }
+
     /// Its logits are the logarithms of its probabilities.
     fn gradients_each(
         &self,
@@ -543,6 +569,29 @@ impl ExternalModel {
             };
         Ok(answers.map(gradient).collect())
     }
+}
+
+/// The states of one item, which are its layers' parts one after the other.
+fn layer_states(layers: &[StateLayer], row: &[f32], steps: usize) -> Vec<LayerStates> {
+    let mut from = 0;
+    let mut part = |units: usize| {
+        let numbers = row[from..from + steps * units].to_vec();
+        from += steps * units;
+        Array2::from_shape_vec((steps, units), numbers).expect("the answer was checked")
+    };
+    let layer = |layer: &StateLayer| {
+        let parts = layer.parts.iter();
+        let mut parts: BTreeMap<char, Array2<f32>> =
+            parts.map(|name| (*name, part(layer.units))).collect();
+        LayerStates {
+            side: Side::Source,
+            direction: Direction::Forward,
+            h: parts.remove(&'h').expect("the answer was checked"),
+            c: parts.remove(&'c'),
+            gates: parts.into_iter().collect(),
+        }
+    };
+    layers.iter().map(layer).collect()
 }
 
 /// An objective as a class and a factor of the logarithm of its probability.

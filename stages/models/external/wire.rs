@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! it starts:   {"ablate": "model/1", "format": "arrow" or "json", "gradients": true or false,
-//!               "attention": true or false}
+//!               "attention": true or false, "states": true or false}
 //! we ask:      {"ask": "probabilities"} and a table with the column `items`, or "items" in the header
 //! it answers:  a table with the column `probabilities`, or likewise in the header; {"error": "…"} if it cannot
 //! we ask:      {"ask": "gradients"}, `items` and `classes`
@@ -11,6 +11,9 @@
 //! it answers:  `vectors`: one for each token of the vocabulary
 //! we ask:      {"ask": "attention"} and `items`
 //! it answers:  `attention`: a weight for each token, which add up to 1
+//! we ask:      {"ask": "states"} and `items`
+//! it answers:  {"layers": [{"parts": ["h", "c", …], "units": N}, …]} and `states`: for each item layer after layer, part
+//!              after part, token after token, N numbers
 //! ```
 
 use std::sync::Arc;
@@ -23,6 +26,7 @@ use arrow::record_batch::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use nn::linear::Vectors;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::programs::serving::Frame;
@@ -58,6 +62,8 @@ pub struct Answers {
     pub gradients: bool,
     /// How much it attends to each token.
     pub attention: bool,
+    /// The states of its recurrent layers at each token.
+    pub states: bool,
 }
 
 /// What a program chose, by its first frame. `needed`: what it must answer.
@@ -82,6 +88,7 @@ pub fn greeted(frame: &Frame, needed: Answers) -> Result<Format, String> {
     let all = [
         (needed.gradients, "gradients", "gradient=…, vectors=…"),
         (needed.attention, "attention", "attention=…"),
+        (needed.states, "states", "states=…"),
     ];
     for (_, what, how) in all.into_iter().filter(|(needed, ..)| *needed) {
         if frame.header.get(what) != Some(&Value::Bool(true)) {
@@ -101,6 +108,11 @@ pub fn for_probabilities(items: &Items, format: Format) -> Frame {
 /// The question for the attention to the tokens of items.
 pub fn for_attention(items: &Items, format: Format) -> Frame {
     about("attention", items, format)
+}
+
+/// The question for the recurrent states at the tokens of items.
+pub fn for_states(items: &Items, format: Format) -> Frame {
+    about("states", items, format)
 }
 
 fn about(what: &str, items: &Items, format: Format) -> Frame {
@@ -272,6 +284,63 @@ pub fn attention(frame: &Frame, steps: &[usize]) -> Result<Vec<Vec<f32>>, String
         ));
     }
     Ok(rows.into_iter().map(single).collect())
+}
+
+/// A recurrent layer, as a program describes it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateLayer {
+    /// `h`, and perhaps `c` and the gates `i`, `f`, `g`, `o`.
+    pub parts: Vec<char>,
+    /// Numbers in a state.
+    pub units: usize,
+}
+
+/// What a state may be called.
+const PARTS: &str = "hcifgo";
+
+/// The layers, and the states of items with these numbers of tokens; or what is wrong with the answer.
+pub fn states(frame: &Frame, steps: &[usize]) -> Result<(Vec<StateLayer>, Vec<Vec<f32>>), String> {
+    let rows = lists(frame, "states")?;
+    let layers = frame.header.get("layers").cloned().unwrap_or_default();
+    let layers: Vec<StateLayer> = serde_json::from_value(layers).map_err(|error| {
+        format!("answered with states and `layers` that cannot be read: {error}")
+    })?;
+    for (n, layer) in layers.iter().enumerate() {
+        let problem = match () {
+            () if !layer.parts.contains(&'h') => "has no hidden states, `h`".to_owned(),
+            () if layer.units == 0 => "has no units".to_owned(),
+            () => match layer.parts.iter().find(|part| !PARTS.contains(**part)) {
+                Some(part) => format!("has `{part}`, and states are called h, c, i, f, g or o"),
+                None => continue,
+            },
+        };
+        return Err(format!("answered with states of which layer {n} {problem}"));
+    }
+    if layers.is_empty() {
+        return Err("answered with states of no layer".to_owned());
+    }
+    if rows.len() != steps.len() {
+        let (got, asked) = (counted(rows.len(), "item"), steps.len());
+        return Err(format!(
+            "answered with the states of {got}, and was asked about {asked}"
+        ));
+    }
+    let width: usize = layers.iter().map(|l| l.parts.len() * l.units).sum();
+    for (n, (row, steps)) in rows.iter().zip(steps).enumerate() {
+        if row.len() != steps * width {
+            let (got, tokens) = (counted(row.len(), "number"), counted(*steps, "token"));
+            return Err(format!(
+                "answered with states of which row {n} has {got}, and was asked about {tokens} with {width} numbers each"
+            ));
+        }
+        if row.iter().any(|x| !x.is_finite()) {
+            return Err(format!(
+                "answered with states of which row {n} has a number that is not finite"
+            ));
+        }
+    }
+    Ok((layers, rows.into_iter().map(single).collect()))
 }
 
 fn single(row: Vec<f64>) -> Vec<f32> {
@@ -510,6 +579,46 @@ mod tests {
         ];
         for (given, expected) in wrong {
             assert_eq!(said(given).unwrap_err(), expected);
+        }
+    }
+
+    #[test]
+    fn states_are_those_of_every_layer_at_every_token() {
+        let layers = json!([{ "parts": ["h", "c"], "units": 2 }]);
+        let said = |layers: &Value, rows: Value| {
+            states(&said(json!({ "layers": layers, "states": rows })), &[1])
+        };
+        let (read, rows) = said(&layers, json!([[1.0, 2.0, 3.0, 4.0]])).unwrap();
+        assert_eq!(
+            (read[0].units, &rows[0][..]),
+            (2, &[1.0, 2.0, 3.0, 4.0][..])
+        );
+        let row = json!([[1.0, 2.0, 3.0, 4.0]]);
+        let wrong = [
+            (
+                layers.clone(),
+                json!([]),
+                "answered with the states of 0 items, and was asked about 1",
+            ),
+            (
+                layers.clone(),
+                json!([[1.0]]),
+                "answered with states of which row 0 has 1 number, and was asked about 1 token with 4 numbers each",
+            ),
+            (json!([]), row.clone(), "answered with states of no layer"),
+            (
+                json!([{ "parts": ["c"], "units": 4 }]),
+                row.clone(),
+                "answered with states of which layer 0 has no hidden states, `h`",
+            ),
+            (
+                json!([{ "parts": ["h", "x"], "units": 2 }]),
+                row,
+                "answered with states of which layer 0 has `x`, and states are called h, c, i, f, g or o",
+            ),
+        ];
+        for (layers, rows, expected) in wrong {
+            assert_eq!(said(&layers, rows).unwrap_err(), expected);
         }
     }
 
