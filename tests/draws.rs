@@ -58,6 +58,75 @@ fn intervals_of_draws_are_as_wide_as_theory_says() {
     assert_eq!(all[5]["verdict"], "uncertain");
 }
 
+/// Executions that agree on a number are several all the same, and seeds that other stages have do not count.
+#[test]
+fn executions_are_told_apart_by_what_is_behind_a_number() {
+    let lab = Lab::new(&format!(
+        "{PIPELINE}\n{}",
+        r#"
+[stage.any]
+kind = "sql"
+inputs = { t = "swap" }
+query = "SELECT CASE WHEN COUNT(*) > 0 THEN 1.0 ELSE 0.0 END AS any FROM t"
+
+[stage.few]
+like = "swap"
+except = [{ seed = 3 }]
+
+[stage.agreed]
+kind = "evaluate"
+cells = [
+    { from = "any", metric = "any", table = "t", row = "any", col = "swap-{n}" },
+    { from = "few", metric = "accuracy", table = "t", row = "few", col = "swap-{n}" },
+]
+"#
+    ));
+    lab.write(
+        "claims.toml",
+        r#"
+[claims]
+tables = { agreed = "agreed" }
+
+[claim.any]
+level = "must"
+text = "There are examples."
+seeds = 3
+query = "SELECT AVG(value) > 0.5 AS holds, AVG(value) AS mean FROM agreed WHERE \"row\" = 'any'"
+
+[claim.few]
+level = "must"
+text = "Somebody is right."
+query = "SELECT AVG(value) > 0.01 AS holds, AVG(value) AS mean FROM agreed WHERE \"row\" = 'few'"
+"#,
+    );
+    lab.run();
+    let all = judged(&lab, "60");
+    let told = |n: usize| {
+        let of_seeds = &all[n]["of_seeds"];
+        let count = |name: &str| of_seeds[name].as_u64().unwrap();
+        (
+            all[n]["verdict"].as_str().unwrap().to_owned(),
+            all[n]["executions"].as_u64().unwrap(),
+            count("holds"),
+            count("of"),
+        )
+    };
+    assert_eq!(told(0), ("reproduced".to_owned(), 3, 3, 3));
+    assert_eq!(told(1), ("reproduced".to_owned(), 2, 2, 2));
+    // So does what is shown of results.
+    let shown = lab.ablate(&["export", "agreed", "--csv"]).good().stdout;
+    let executions = |row: &str| {
+        let mut columns = shown.lines().next().unwrap().split(',');
+        let at = columns.position(|name| name == "executions").unwrap();
+        let line = shown.lines().find(|line| line.contains(row)).unwrap();
+        line.split(',').nth(at).unwrap().to_owned()
+    };
+    assert_eq!(
+        (executions(",any,"), executions(",few,")),
+        ("3".to_owned(), "2".to_owned())
+    );
+}
+
 /// A draw has its own random numbers, whoever computes it and when.
 #[test]
 fn draws_are_the_same_on_any_number_of_threads_and_from_the_cache() {

@@ -1,12 +1,13 @@
-//! Which seeds of a recorded run are executions of their own: those whose parts have other digests. Copies of a stage
-//! that draws no random numbers count as one.
+//! Which seeds of a recorded run are executions of their own: those with other results, theirs or of what they read.
+//! Copies of a stage that draws no random numbers count as one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use stages::Role;
 use store::Digest;
 
-use super::recorded::Recorded;
+use super::recorded::{Read, Recorded};
 
 /// The axis whose values are seeds.
 const SEED_AXIS: &str = "seed";
@@ -21,21 +22,39 @@ pub fn representatives(
     port: &str,
     values: &BTreeMap<String, String>,
 ) -> BTreeMap<i64, i64> {
-    let mut parts: BTreeMap<i64, Vec<Digest>> = BTreeMap::new();
+    let mut parts: BTreeMap<i64, Vec<&Read>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
     collect(recorded, step, Some(port), values, &mut parts, &mut seen);
-    let mut first: BTreeMap<&[Digest], i64> = BTreeMap::new();
-    let each = parts.iter();
-    each.map(|(seed, parts)| (*seed, *first.entry(parts).or_insert(*seed)))
+    let mut first: BTreeMap<BTreeSet<Digest>, i64> = BTreeMap::new();
+    let each = parts.into_iter();
+    each.map(|(seed, parts)| (seed, *first.entry(behind(recorded, parts)).or_insert(seed)))
         .collect()
 }
 
-fn collect(
-    recorded: &Recorded,
+/// The results of steps and of the queries that they are, back to what these read first.
+fn behind<'a>(recorded: &'a Recorded, mut open: Vec<&'a Read>) -> BTreeSet<Digest> {
+    let mut seen = BTreeSet::new();
+    let mut results = BTreeSet::new();
+    while let Some(read) = open.pop() {
+        results.insert(read.input.digest);
+        let Some(n) = read.step.filter(|n| seen.insert(*n)) else {
+            continue;
+        };
+        let step = &recorded.steps[n];
+        results.extend(step.outputs().iter().map(|output| output.digest));
+        if matches!(step.role(), Role::Query | Role::Results) {
+            open.extend(&step.reads);
+        }
+    }
+    results
+}
+
+fn collect<'a>(
+    recorded: &'a Recorded,
     step: usize,
     port: Option<&str>,
     values: &BTreeMap<String, String>,
-    parts: &mut BTreeMap<i64, Vec<Digest>>,
+    parts: &mut BTreeMap<i64, Vec<&'a Read>>,
     seen: &mut BTreeSet<usize>,
 ) {
     let reads = recorded.steps[step].reads.iter();
@@ -44,7 +63,7 @@ fn collect(
         match axes.map(seed_of) {
             Some(Some(seed)) => {
                 if axes.is_none_or(|axes| is_behind(axes, values)) {
-                    parts.entry(seed).or_default().push(read.input.digest);
+                    parts.entry(seed).or_default().push(read);
                 }
             }
             _ => {

@@ -1,5 +1,6 @@
-//! Which instances along the axis of seeds are executions of their own: those whose parts have other digests. A stage
-//! that draws no random numbers is the same for every seed, and its copies count as one.
+//! Which instances along the axis of seeds are executions of their own: those with other results, theirs or of what they
+//! read. A stage that draws no random numbers is the same for every seed, and its copies count as one; networks that
+//! agree on a number are several all the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,25 +24,40 @@ pub type AxisTexts = BTreeMap<String, String>;
 /// axes is concerned. Empty if it is collected over none.
 pub fn representatives(
     graph: &Graph,
-    digest: impl Fn(Key) -> Option<Digest>,
+    stored: &Stored,
     input: &Input,
     values: &AxisTexts,
 ) -> Representatives {
-    let mut parts: BTreeMap<i64, Vec<Option<Digest>>> = BTreeMap::new();
+    let mut parts: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
+    collect(graph, input, values, &mut parts, &mut BTreeSet::new());
+    let mut first: BTreeMap<BTreeSet<Digest>, i64> = BTreeMap::new();
+    let each = parts.into_iter();
+    each.map(|(seed, parts)| {
+        let behind = behind(graph, stored, parts);
+        (seed, *first.entry(behind).or_insert(seed))
+    })
+    .collect()
+}
+
+/// The results of instances and of the queries that they are, back to what these read first.
+fn behind(graph: &Graph, stored: &Stored, mut open: Vec<usize>) -> BTreeSet<Digest> {
     let mut seen = BTreeSet::new();
-    collect(graph, &digest, input, values, &mut parts, &mut seen);
-    let mut first: BTreeMap<&[Option<Digest>], i64> = BTreeMap::new();
-    let each = parts.iter();
-    each.map(|(seed, parts)| (*seed, *first.entry(parts).or_insert(*seed)))
-        .collect()
+    let mut results = BTreeSet::new();
+    while let Some(n) = open.pop() {
+        if seen.insert(n) {
+            results.extend(stored.outputs[n].iter().flatten().copied());
+            let inputs = graph.get(&n).into_iter().flatten();
+            open.extend(inputs.flat_map(|(_, input)| input.keys()).map(|key| key.0));
+        }
+    }
+    results
 }
 
 fn collect(
     graph: &Graph,
-    digest: &impl Fn(Key) -> Option<Digest>,
     input: &Input,
     wanted: &AxisTexts,
-    parts: &mut BTreeMap<i64, Vec<Option<Digest>>>,
+    parts: &mut BTreeMap<i64, Vec<usize>>,
     seen: &mut BTreeSet<usize>,
 ) {
     let axis = match input {
@@ -53,7 +69,7 @@ fn collect(
             if let Value::Int(seed) = values[axis]
                 && is_behind(axes, values, wanted)
             {
-                parts.entry(seed).or_default().push(digest(*key));
+                parts.entry(seed).or_default().push(key.0);
             }
         }
         return;
@@ -61,7 +77,7 @@ fn collect(
     for key in input.keys() {
         if seen.insert(key.0) {
             for (_, input) in graph.get(&key.0).into_iter().flatten() {
-                collect(graph, digest, input, wanted, parts, seen);
+                collect(graph, input, wanted, parts, seen);
             }
         }
     }
@@ -108,11 +124,10 @@ impl<'a> ExecutedSeeds<'a> {
 
     /// The seeds that a port is collected over, each with its representative, for a number with these values of axes.
     pub fn behind(&self, port: &str, values: &AxisTexts) -> Representatives {
-        let digest = |key: Key| self.stored.outputs[key.0].as_ref()?.get(key.1).copied();
         let inputs = self.graph.get(&self.instance);
         let input = inputs.into_iter().flatten().find(|(name, _)| name == port);
         input.map_or_else(Representatives::new, |(_, input)| {
-            representatives(&self.graph, digest, input, values)
+            representatives(&self.graph, self.stored, input, values)
         })
     }
 }

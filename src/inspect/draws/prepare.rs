@@ -78,7 +78,7 @@ pub fn prepare<'a>(
         results: BTreeMap::new(),
         seeded,
     };
-    prepared.classify(&reached, digest);
+    prepared.classify(&reached, stored);
     Ok(prepared)
 }
 
@@ -191,7 +191,7 @@ fn wanted(
 
 impl Prepared<'_> {
     /// Finds which stages change with what.
-    fn classify(&mut self, reached: &Reached, digest: impl Fn(Key) -> Option<Digest>) {
+    fn classify(&mut self, reached: &Reached, stored: &Stored) {
         let is_item: BTreeSet<Key> = self.items.iter().map(|(key, _)| *key).collect();
         let seeded = &self.seeded;
         let mut flags: BTreeMap<usize, (bool, bool)> = BTreeMap::new();
@@ -207,7 +207,7 @@ impl Prepared<'_> {
                 let (_, input) = inputs.iter().find(|(name, _)| name == port)?;
                 let keys = keys_behind(input, values);
                 Some(Behind {
-                    representatives: representatives(&self.graph, &digest, input, values),
+                    representatives: representatives(&self.graph, stored, input, values),
                     seeded: keys.iter().any(|key| seeded[key.0]),
                     items: keys.iter().any(|key| by_items(*key)),
                 })

@@ -231,26 +231,24 @@ fn executions(
     found
 }
 
-/// For each claim, in how many of the seeds on their own it holds, and how many there are.
+/// For each claim, in how many of the seeds on their own it holds, and of how many. Seeds that the query says nothing of
+/// are those of other claims.
 fn of_seeds(
     prepared: &Prepared<'_>,
     ask: &impl Fn(&Tables) -> Vec<Answer>,
     claims: usize,
 ) -> Vec<Option<(usize, usize)>> {
-    let seeds = prepared.executed_seeds();
-    let mut holds = vec![0; claims];
-    for seed in &seeds {
-        if let Ok(tables) = prepared.of_seed(*seed) {
-            for (n, answer) in ask(&tables).into_iter().enumerate() {
-                holds[n] += usize::from(answer.holds == Some(true));
+    let mut found = vec![(0, 0); claims];
+    for seed in prepared.executed_seeds() {
+        if let Ok(tables) = prepared.of_seed(seed) {
+            for ((holds, of), answer) in found.iter_mut().zip(ask(&tables)) {
+                *holds += usize::from(answer.holds == Some(true));
+                *of += usize::from(answer.holds.is_some());
             }
         }
     }
-    let of = seeds.len();
-    let each = holds
-        .into_iter()
-        .map(|holds| (of > 1).then_some((holds, of)));
-    each.collect()
+    let several = |(holds, of)| (of > 1).then_some((holds, of));
+    found.into_iter().map(several).collect()
 }
 
 /// The first table of a claim that varies with the seed, and to whose numbers no draw adds a term.
