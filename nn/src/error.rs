@@ -107,16 +107,22 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error unless `got` is `expected`.
+#[inline]
 pub(crate) fn same(what: &'static str, expected: usize, got: usize) -> Result<()> {
     if expected == got {
         Ok(())
     } else {
-        Err(Error::Shape {
-            what,
-            expected: expected.to_string(),
-            got: got.to_string(),
-        })
+        differ(what, expected, got)
     }
+}
+
+#[cold]
+fn differ(what: &'static str, expected: usize, got: usize) -> Result<()> {
+    Err(Error::Shape {
+        what,
+        expected: expected.to_string(),
+        got: got.to_string(),
+    })
 }
 
 /// An error unless `ok`.

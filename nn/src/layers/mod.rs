@@ -38,8 +38,9 @@ pub use lstm::Lstm;
 pub use norm::LayerNorm;
 pub use pool::{AttentionPool, mean};
 pub use recurrent::{
-    Direction, Gate, GateWeights, HiddenStates, InputTangent, LearnedState, OneStep, PackedMap,
-    Reading, RecurrentCell, States, StepEquations, StepMemory, Unrolled, last,
+    ColumnMap, Direction, Gate, GateWeights, HiddenStates, InputTangent, LearnedState, OneStep,
+    PackedMap, Reading, RecurrentCell, States, StepBias, StepEquations, StepMap, StepMemory,
+    Unrolled, last, narrow,
 };
 pub use rnn::Rnn;
 pub use segments::{segment_ids, segments};

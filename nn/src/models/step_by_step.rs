@@ -5,10 +5,11 @@ use super::queries::Queries;
 use crate::error::Result;
 use crate::numeric::Real;
 
-/// From logits (items, classes) to what is multiplied with their gradient.
-pub type Weigh<'d, T> = dyn FnMut(&[T]) -> Vec<T> + 'd;
+/// Turns logits (items, classes) into what is multiplied with their gradient.
+pub type Weigh<'d, T> = dyn FnMut(&mut [T]) -> Result<()> + 'd;
 
-/// Steps of many items at once. States are (items, state), inputs (items, input).
+/// Steps of many items at once. States are (items, state), inputs (items, input). Results lie in memory that the next
+/// call uses again: a step of a small network takes less time than the allocations would.
 pub trait StepByStep<T: Real>: Send {
     /// Numbers in a state.
     fn state_len(&self) -> usize;
@@ -23,7 +24,7 @@ pub trait StepByStep<T: Real>: Send {
     fn queries(&self) -> Queries;
 
     /// The states after a step.
-    fn step(&mut self, states: &[T], inputs: &[T]) -> Result<Vec<T>>;
+    fn step(&mut self, states: &[T], inputs: &[T]) -> Result<&[T]>;
 
     /// `Fx^T v`, and `Fs^T v` if it is wanted, for `copies` inputs of each state: `inputs` and the result are
     /// (copies, items, input). What depends on the states alone is computed once.
@@ -34,14 +35,14 @@ pub trait StepByStep<T: Real>: Send {
         v: &[T],
         copies: usize,
         state: bool,
-    ) -> Result<(Vec<T>, Vec<T>)>;
+    ) -> Result<(&[T], &[T])>;
 
     /// `Fx dx + Fs ds` of one item, forward through the step: no Jacobian is made.
     fn jvp(&mut self, state: &[T], input: &[T], ds: &[T], dx: &[T]) -> Result<Vec<T>>;
 
     /// The logits of every item's state (items, classes).
-    fn logits(&mut self, states: &[T]) -> Result<Vec<T>>;
+    fn logits(&mut self, states: &[T]) -> Result<&[T]>;
 
     /// The gradient of `d . logits` with respect to every item's state, where `d` is a function of the logits.
-    fn logits_vjp(&mut self, states: &[T], d: &mut Weigh<'_, T>) -> Result<Vec<T>>;
+    fn logits_vjp(&mut self, states: &[T], d: &mut Weigh<'_, T>) -> Result<&[T]>;
 }

@@ -66,40 +66,42 @@ pub fn dot<T: Real>(x: &[T], y: &[T]) -> T {
 /// The largest number; an empty row gives minus infinity. A NaN may be passed over:
 /// [`softmax`] still notices it, by its sum.
 pub fn max<T: Real>(x: &[T]) -> T {
-    struct Max<'a, T>(&'a [T]);
-    impl<T: Real> Kernel<T> for Max<'_, T> {
-        type Out = T;
-        #[inline(always)]
-        fn run<V: Lanes<T = T>>(self) -> T {
-            let low = T::of(f64::NEG_INFINITY);
-            let mut top = [V::splat(low); 4];
-            let whole = self.0.chunks_exact(4 * V::N);
-            let rest = whole.remainder();
-            for x in whole {
-                for (k, top) in top.iter_mut().enumerate() {
-                    let v = V::load(&x[k * V::N..]);
-                    *top = v.lt(*top, *top, v);
-                }
-            }
-            let (mut best, mut all) = (low, [low; 64]);
-            // A row of a few classes is only a rest.
-            let seen = if rest.len() < self.0.len() {
-                4 * V::N
-            } else {
-                0
-            };
-            for (k, top) in top.iter().take(seen / V::N).enumerate() {
-                top.store(&mut all[k * V::N..]);
-            }
-            for v in all[..seen].iter().chain(rest) {
-                if *v > best {
-                    best = *v;
-                }
-            }
-            best
-        }
-    }
     T::launch(Max(x))
+}
+
+/// [`max`] as a kernel.
+struct Max<'a, T>(&'a [T]);
+impl<T: Real> Kernel<T> for Max<'_, T> {
+    type Out = T;
+    #[inline(always)]
+    fn run<V: Lanes<T = T>>(self) -> T {
+        let low = T::of(f64::NEG_INFINITY);
+        let mut top = [V::splat(low); 4];
+        let whole = self.0.chunks_exact(4 * V::N);
+        let rest = whole.remainder();
+        for x in whole {
+            for (k, top) in top.iter_mut().enumerate() {
+                let v = V::load(&x[k * V::N..]);
+                *top = v.lt(*top, *top, v);
+            }
+        }
+        let (mut best, mut all) = (low, [low; 64]);
+        // A row of a few classes is only a rest.
+        let seen = if rest.len() < self.0.len() {
+            4 * V::N
+        } else {
+            0
+        };
+        for (k, top) in top.iter().take(seen / V::N).enumerate() {
+            top.store(&mut all[k * V::N..]);
+        }
+        for v in all[..seen].iter().chain(rest) {
+            if *v > best {
+                best = *v;
+            }
+        }
+        best
+    }
 }
 
 /// Turns `x` into `e^x / sum e^x` and returns `ln sum e^x`.
@@ -109,12 +111,33 @@ pub fn softmax<T: Real>(x: &mut [T]) -> T {
 
 /// Turns `x` into `scale e^x / sum e^x` and returns `ln sum e^x`.
 pub fn scaled_softmax<T: Real>(x: &mut [T], scale: T) -> T {
-    struct Exp<'a, T>(&'a mut [T], T, T);
+    let (top, sum) = exponentials(x, scale);
+    top + sum.ln()
+}
+
+/// Turns `x` into `e^x / sum e^x` alone: the logarithm costs as much as a row of a few classes.
+pub fn shares<T: Real>(x: &mut [T]) {
+    if let [x] = x {
+        // It is `e^0 / e^0`; a NaN, or infinity less itself, spoils it as it would a longer row.
+        *x = if x.is_finite() {
+            T::ONE
+        } else {
+            T::of(f64::NAN)
+        };
+    } else {
+        exponentials(x, T::ONE);
+    }
+}
+
+/// Turns `x` into `scale e^x / sum e^x` and returns the largest `x` and the sum of `e^(x - largest)`.
+fn exponentials<T: Real>(x: &mut [T], scale: T) -> (T, T) {
+    struct Exp<'a, T>(&'a mut [T], T);
     impl<T: Real> Kernel<T> for Exp<'_, T> {
-        type Out = T;
+        type Out = (T, T);
         #[inline(always)]
-        fn run<V: Lanes<T = T>>(self) -> T {
-            let (x, top) = (self.0, V::splat(self.1));
+        fn run<V: Lanes<T = T>>(self) -> (T, T) {
+            let largest = Max(self.0).run::<V>();
+            let (x, top) = (self.0, V::splat(largest));
             let sum = sixteen!(V, x.len(), |j| {
                 let e = V::load(&x[j..]).sub(top).exp();
                 e.store(&mut x[j..]);
@@ -125,15 +148,14 @@ pub fn scaled_softmax<T: Real>(x: &mut [T], scale: T) -> T {
                     V::load(&x[j..])
                 }
             });
-            let scale = V::splat(self.2 / sum);
+            let scale = V::splat(self.1 / sum);
             for part in x.chunks_mut(V::N) {
                 V::load(part).mul(scale).store(part);
             }
-            sum
+            (largest, sum)
         }
     }
-    let top = max(x);
-    top + T::launch(Exp(x, top, scale)).ln()
+    T::launch(Exp(x, scale))
 }
 
 #[cfg(test)]
@@ -158,6 +180,9 @@ mod tests {
                     .all(|(p, x)| (p - x.exp() / z).abs() < 1e-12),
                 "{n}"
             );
+            let mut q = x.clone();
+            shares(&mut q);
+            assert_eq!(q, p);
             let x32: Vec<f32> = x.iter().map(|v| *v as f32).collect();
             assert!((f64::from(total(&x32)) - sum).abs() < 1e-4);
         }
@@ -169,7 +194,9 @@ mod tests {
             for at in 0..n {
                 let mut x = vec![1.0f32; n];
                 x[at] = f32::NAN;
-                assert!(softmax(&mut x).is_nan(), "{n} {at}");
+                assert!(softmax(&mut x.clone()).is_nan(), "{n} {at}");
+                shares(&mut x);
+                assert!(x.iter().all(|x| x.is_nan()), "{n} {at}");
             }
         }
     }

@@ -123,10 +123,10 @@ impl<'m, T: Real> Envelope<'m, T> {
             let fs = self.stepper.jacobian(&between, input)?.state;
             mean.zip_mut_with(&fs, |sum, x| *sum += weight * x.to_f64());
         }
-        let next = self.stepper.step(&self.attacked, moved)?;
+        let next = self.stepper.step(&self.attacked, moved)?.to_vec();
         let still = self.stepper.step(&self.attacked, input)?;
-        self.bound = norm(mean.view()) * self.bound + distance(&next, &still);
-        self.nominal = self.stepper.step(&self.nominal, input)?;
+        self.bound = norm(mean.view()) * self.bound + distance(&next, still);
+        self.nominal = self.stepper.step(&self.nominal, input)?.to_vec();
         self.attacked = next;
         Ok((self.bound, distance(&self.attacked, &self.nominal)))
     }

@@ -5,7 +5,7 @@
 //! rounds to 0 when the model is sure, and the direction does not.
 
 use crate::error::{Error, Result};
-use crate::numeric::Real;
+use crate::numeric::{Real, shares};
 
 /// Where an item shall go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Goal {
         };
         if let Some(threshold) = self.threshold {
             let mut y = logits.to_vec();
-            crate::numeric::softmax(&mut y);
+            shares(&mut y);
             let y = y[class].to_f64();
             let dead = match self.aim {
                 Aim::Leave(_) => y >= threshold,
@@ -92,12 +92,12 @@ impl Goal {
             }
         }
         // The others side by side, without this class; then everything back to its place.
-        logits[class..].rotate_left(1);
         let others = logits.len() - 1;
-        crate::numeric::softmax(&mut logits[..others]);
+        (class..others).for_each(|k| logits.swap(k, k + 1));
+        shares(&mut logits[..others]);
         logits[..others].iter_mut().for_each(|s| *s *= -sign);
         logits[others] = sign;
-        logits[class..].rotate_right(1);
+        (class..others).rev().for_each(|k| logits.swap(k, k + 1));
     }
 }
 

@@ -150,10 +150,12 @@ impl<'m, T: Real, R: Rule<T>> Online<'m, T, R> {
         }
         let mut steps = 1;
         if self.rule.follows_nominal() {
-            self.nominal = self.stepper.step(&self.nominal, inputs)?;
+            let after = self.stepper.step(&self.nominal, inputs)?;
+            self.nominal.copy_from_slice(after);
             steps += 1;
         }
-        self.states = self.stepper.step(&self.states, &moved)?;
+        let after = self.stepper.step(&self.states, &moved)?;
+        self.states.copy_from_slice(after);
         let going = &mut self.bill[..self.goals.len()];
         going.iter_mut().for_each(|q| q.forwards += steps);
         self.samples += 1;

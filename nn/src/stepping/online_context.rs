@@ -48,7 +48,7 @@ impl<T: Real> OnlineContext<'_, '_, T> {
             q.backwards += 1;
         }
         let directions = self.stepper.ascent(self.states, self.goals)?;
-        Ok(into_rows(self.goals.len(), directions))
+        Ok(into_rows(self.goals.len(), directions.to_vec()))
     }
 
     /// `e = h2 - h1` (items, state): how far the runs are apart.
@@ -56,6 +56,25 @@ impl<T: Real> OnlineContext<'_, '_, T> {
         let pairs = self.states.iter().zip(self.nominal);
         let apart = pairs.map(|(attacked, nominal)| *attacked - *nominal);
         into_rows(self.goals.len(), apart.collect())
+    }
+
+    /// [`OnlineContext::pull`] of all items.
+    pub fn pull_all(
+        &mut self,
+        v: ArrayView2<'_, T>,
+        d: ArrayView2<'_, T>,
+        quadrature: &Quadrature,
+    ) -> Result<Array2<T>> {
+        let (items, points) = (self.items(), quadrature.points().len() as u64);
+        for q in &mut self.bill[..items] {
+            q.forwards += points;
+            q.backwards += points;
+        }
+        let (states, inputs) = (self.states, self.inputs);
+        let pulled = self
+            .stepper
+            .mean_pull(states, inputs, &flat(d), &flat(v), quadrature)?;
+        Ok(into_rows(items, pulled.to_vec()))
     }
 
     /// `B(h2, x, d)^T v` of some items, with `B` the mean of `Fx(h2, x + l d)` over `l` from 0 to 1.
@@ -67,19 +86,14 @@ impl<T: Real> OnlineContext<'_, '_, T> {
         d: ArrayView2<'_, T>,
         quadrature: &Quadrature,
     ) -> Result<Array2<T>> {
-        let (v, d) = (flat(v), flat(d));
-        let (v, d): (&[T], &[T]) = (&v, &d);
+        if which.len() == self.items() {
+            return self.pull_all(v, d, quadrature);
+        }
         let (n, m) = (self.stepper.state_len(), self.width());
         let points = quadrature.points().len() as u64;
         for &item in which {
             self.bill[item].forwards += points;
             self.bill[item].backwards += points;
-        }
-        if which.len() == self.items() {
-            let pulled = self
-                .stepper
-                .mean_pull(self.states, self.inputs, d, v, quadrature)?;
-            return Ok(into_rows(which.len(), pulled));
         }
         let some = |rows: &[T], width: usize| -> Vec<T> {
             let rows = which.iter().map(|i| &rows[i * width..(i + 1) * width]);
@@ -88,11 +102,11 @@ impl<T: Real> OnlineContext<'_, '_, T> {
         let pulled = self.stepper.mean_pull(
             &some(self.states, n),
             &some(self.inputs, m),
-            &some(d, m),
-            &some(v, n),
+            &some(&flat(d), m),
+            &some(&flat(v), n),
             quadrature,
         )?;
-        Ok(into_rows(which.len(), pulled))
+        Ok(into_rows(which.len(), pulled.to_vec()))
     }
 
     /// The logarithm of the odds that the goal of each of `which` would have after reading an input in place of its
@@ -108,7 +122,7 @@ impl<T: Real> OnlineContext<'_, '_, T> {
         let states = which.iter().map(|i| &self.states[i * n..(i + 1) * n]);
         let states: Vec<T> = states.flatten().copied().collect();
         let goals: Vec<Goal> = which.iter().map(|i| self.goals[*i]).collect();
-        let read = self.stepper.step(&states, &flat(inputs))?;
+        let read = self.stepper.step(&states, &flat(inputs))?.to_vec();
         Ok(self.stepper.odds(&read, &goals)?.into())
     }
 }

@@ -5,7 +5,7 @@
 
 use super::goal::Goal;
 use super::quadrature::Quadrature;
-use super::stepper::{Jacobian, Stepper};
+use super::stepper::{Jacobian, Room, Stepper};
 use crate::autodiff::Params;
 use crate::error::Result;
 use crate::models::Model;
@@ -15,7 +15,8 @@ use std::marker::PhantomData;
 /// Rows of a product that make the most of it.
 const ROWS: usize = 32;
 
-/// What attacks that run while the sequence arrives ask of a model, of many items at once.
+/// What attacks that run while the sequence arrives ask of a model, of many items at once. Slices that are returned lie
+/// in memory that the next call uses again.
 pub trait Stepping<T: Real>: Send {
     /// Numbers in a state.
     fn state_len(&self) -> usize;
@@ -27,7 +28,7 @@ pub trait Stepping<T: Real>: Send {
     fn start(&self) -> Vec<T>;
 
     /// States (items, state) and inputs (items, input) to states.
-    fn step(&mut self, states: &[T], inputs: &[T]) -> Result<Vec<T>>;
+    fn step(&mut self, states: &[T], inputs: &[T]) -> Result<&[T]>;
 
     /// All derivatives of one step of one item.
     fn jacobian(&mut self, state: &[T], input: &[T]) -> Result<Jacobian<T>>;
@@ -37,7 +38,7 @@ pub trait Stepping<T: Real>: Send {
 
     /// The direction, of length 1, in which the goal of each item grows fastest with its state (items, state);
     /// zeros where nothing changes it.
-    fn ascent(&mut self, states: &[T], goals: &[Goal]) -> Result<Vec<T>>;
+    fn ascent(&mut self, states: &[T], goals: &[Goal]) -> Result<&[T]>;
 
     /// The logarithm of the odds that each item's goal has at its state.
     fn odds(&mut self, states: &[T], goals: &[Goal]) -> Result<Vec<f64>>;
@@ -50,7 +51,7 @@ pub trait Stepping<T: Real>: Send {
         d: &[T],
         v: &[T],
         quadrature: &Quadrature,
-    ) -> Result<Vec<T>>;
+    ) -> Result<&[T]>;
 }
 
 /// The function that makes a stepper in one precision.
@@ -89,7 +90,7 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
         self.inner.start()
     }
 
-    fn step(&mut self, states: &[T], inputs: &[T]) -> Result<Vec<T>> {
+    fn step(&mut self, states: &[T], inputs: &[T]) -> Result<&[T]> {
         self.inner.step(states, inputs)
     }
 
@@ -98,7 +99,7 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
     }
 
     fn probabilities(&mut self, states: &[T]) -> Result<Vec<T>> {
-        let mut logits = self.inner.logits(states)?;
+        let mut logits = self.inner.logits(states)?.to_vec();
         let items = states.len() / Stepper::state_len(self);
         let classes = logits.len() / items;
         for z in logits.chunks_exact_mut(classes) {
@@ -107,18 +108,19 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
         Ok(logits)
     }
 
-    fn ascent(&mut self, states: &[T], goals: &[Goal]) -> Result<Vec<T>> {
-        let mut direction = |logits: &[T]| {
-            let (mut d, classes) = (logits.to_vec(), logits.len() / goals.len());
-            for (z, goal) in d.chunks_exact_mut(classes).zip(goals) {
+    fn ascent(&mut self, states: &[T], goals: &[Goal]) -> Result<&[T]> {
+        let mut direction = |logits: &mut [T]| {
+            let classes = logits.len() / goals.len();
+            for (z, goal) in logits.chunks_exact_mut(classes).zip(goals) {
                 goal.direct(z);
             }
-            d
+            Ok(())
         };
-        let mut v = self.inner.logits_vjp(states, &mut direction)?;
-        for v in v.chunks_exact_mut(Stepper::state_len(self)) {
-            unit(v);
-        }
+        let state_len = Stepper::state_len(self);
+        let v = &mut self.room.directions;
+        v.clear();
+        v.extend_from_slice(self.inner.logits_vjp(states, &mut direction)?);
+        v.chunks_exact_mut(state_len).for_each(unit);
         Ok(v)
     }
 
@@ -136,19 +138,21 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
         d: &[T],
         v: &[T],
         quadrature: &Quadrature,
-    ) -> Result<Vec<T>> {
+    ) -> Result<&[T]> {
         let points = quadrature.points();
         let items = states.len() / Stepper::state_len(self).max(1);
-        let mut sum = vec![T::ZERO; inputs.len()];
+        let Room { between, sum, .. } = &mut self.room;
+        sum.clear();
+        sum.resize(inputs.len(), T::ZERO);
         // A few points are one batch where that makes products worth their while; more would not stay in the cache.
         for points in points.chunks((ROWS / items.max(1)).max(1)) {
-            let mut between = Vec::with_capacity(points.len() * inputs.len());
+            between.clear();
             for (place, _) in points {
                 let place = T::of(*place);
                 let pairs = inputs.iter().zip(d);
                 between.extend(pairs.map(|(x, d)| *x + place * *d));
             }
-            let (pulled, _) = self.inner.vjp(states, &between, v, points.len(), false)?;
+            let (pulled, _) = self.inner.vjp(states, between, v, points.len(), false)?;
             for ((_, weight), rows) in points.iter().zip(pulled.chunks_exact(inputs.len())) {
                 let weight = T::of(*weight);
                 let pairs = sum.iter_mut().zip(rows);

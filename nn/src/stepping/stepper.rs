@@ -13,6 +13,15 @@ use std::borrow::Cow;
 /// Steps through a forward-reading recurrent classifier without attention.
 pub struct Stepper<'m, T: Real> {
     pub(super) inner: Box<dyn StepByStep<T> + 'm>,
+    pub(super) room: Room<T>,
+}
+
+/// Memory for what lasts one call: directions, inputs between two others, and a sum.
+#[derive(Default)]
+pub(super) struct Room<T> {
+    pub directions: Vec<T>,
+    pub between: Vec<T>,
+    pub sum: Vec<T>,
 }
 
 /// Derivatives of one step of one item, rows of the state.
@@ -28,7 +37,8 @@ impl<'m, T: Real> Stepper<'m, T> {
     /// An error for models that need the whole sequence at once.
     pub fn new(model: &'m Model, params: &'m Params<T>) -> Result<Self> {
         let inner = model.step_by_step(params)?;
-        Ok(Stepper { inner })
+        let room = Room::default();
+        Ok(Stepper { inner, room })
     }
 
     /// Numbers in a state.
@@ -59,7 +69,8 @@ impl<'m, T: Real> Stepper<'m, T> {
     ) -> Result<Array2<T>> {
         let items = states.nrows();
         let (states, inputs) = (self.states(states)?, self.inputs(inputs)?);
-        Ok(into_rows(items, self.inner.step(&states, &inputs)?))
+        let after = self.inner.step(&states, &inputs)?;
+        Ok(into_rows(items, after.to_vec()))
     }
 
     /// `(Fx^T v, Fs^T v)` of every item, (items, input) and (items, state).
@@ -73,7 +84,7 @@ impl<'m, T: Real> Stepper<'m, T> {
         let (states, inputs) = (self.states(states)?, self.inputs(inputs)?);
         let v = flat_rows("v", self.state_len(), v)?;
         let (dx, ds) = self.inner.vjp(&states, &inputs, &v, 1, true)?;
-        Ok((into_rows(items, dx), into_rows(items, ds)))
+        Ok((into_rows(items, dx.to_vec()), into_rows(items, ds.to_vec())))
     }
 
     /// All derivatives of one step of one item; counted as a step and its gradient for each row.
@@ -95,8 +106,8 @@ impl<'m, T: Real> Stepper<'m, T> {
             .collect();
         let (fx, fs) = self.inner.vjp(&states, &inputs, &unit, 1, true)?;
         Ok(Jacobian {
-            input: into_rows(n, fx),
-            state: into_rows(n, fs),
+            input: into_rows(n, fx.to_vec()),
+            state: into_rows(n, fs.to_vec()),
         })
     }
 
@@ -118,7 +129,7 @@ impl<'m, T: Real> Stepper<'m, T> {
     pub fn logits(&mut self, states: ArrayView2<'_, T>) -> Result<Array2<T>> {
         let items = states.nrows();
         let states = self.states(states)?;
-        Ok(into_rows(items, self.inner.logits(&states)?))
+        Ok(into_rows(items, self.inner.logits(&states)?.to_vec()))
     }
 
     /// The class probabilities of every item's state (items, classes).
@@ -138,8 +149,12 @@ impl<'m, T: Real> Stepper<'m, T> {
     ) -> Result<Array2<T>> {
         let items = states.nrows();
         let (states, d) = (self.states(states)?, flat(d));
-        let ds = self.inner.logits_vjp(&states, &mut |_| d.to_vec())?;
-        Ok(into_rows(items, ds))
+        let ds = self.inner.logits_vjp(&states, &mut |logits| {
+            same("d", logits.len(), d.len())?;
+            logits.copy_from_slice(&d);
+            Ok(())
+        })?;
+        Ok(into_rows(items, ds.to_vec()))
     }
 
     fn states<'a>(&self, states: ArrayView2<'a, T>) -> Result<Cow<'a, [T]>> {

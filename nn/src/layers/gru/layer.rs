@@ -36,8 +36,8 @@ impl RecurrentCell for Gru {
         &self.weights.gates
     }
 
-    fn equations<T: Real>(&self, params: &Params<T>) -> GruStep<T> {
-        GruStep::new(params, &self.weights)
+    fn equations<T: Real>(&self, params: &Params<T>, columns: bool) -> GruStep<T> {
+        GruStep::new(params, &self.weights, columns)
     }
 
     fn unroll<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, over: Unrolled) -> States {

@@ -5,16 +5,18 @@ use super::kernels::{BackGates, BackNew, Gates, New};
 use super::weights::GruWeights;
 use crate::autodiff::Params;
 use crate::layers::recurrent::{
-    InputTangent, PackedMap, StepEquations, StepMemory, StepRows, repeat,
+    InputTangent, StepBias, StepEquations, StepMap, StepMemory, StepRows, repeat,
 };
 use crate::numeric::Real;
+use crate::numeric::gemm::Into;
+use crate::numeric::simd::{Kernel, Lanes};
 
 /// The equations with packed weights.
 pub struct GruStep<T> {
-    maps: [PackedMap<T>; 2],
-    maps_new: [PackedMap<T>; 2],
-    bias: Vec<T>,
-    bias_new: Vec<T>,
+    maps: [StepMap<T>; 2],
+    maps_new: [StepMap<T>; 2],
+    bias: StepBias<T>,
+    bias_new: StepBias<T>,
     /// `n`
     new: Vec<T>,
     /// `r h`
@@ -24,12 +26,14 @@ pub struct GruStep<T> {
 }
 
 impl<T: Real> GruStep<T> {
-    pub(super) fn new(params: &Params<T>, weights: &GruWeights) -> Self {
+    pub(super) fn new(params: &Params<T>, weights: &GruWeights, columns: bool) -> Self {
+        let (maps, bias) = weights.gates.of_a_step(params, columns);
+        let (maps_new, bias_new) = weights.new.of_a_step(params, columns);
         GruStep {
-            maps: weights.gates.pack(params),
-            maps_new: weights.new.pack(params),
-            bias: weights.gates.input.bias_in(params).to_vec(),
-            bias_new: weights.new.input.bias_in(params).to_vec(),
+            maps,
+            maps_new,
+            bias,
+            bias_new,
             new: Vec::new(),
             reset: Vec::new(),
             slope_new: Vec::new(),
@@ -39,40 +43,62 @@ impl<T: Real> GruStep<T> {
 }
 
 impl<T: Real> StepEquations<T> for GruStep<T> {
-    fn maps(&self) -> [&PackedMap<T>; 2] {
+    fn maps(&self) -> [&StepMap<T>; 2] {
         self.maps.each_ref()
     }
 
-    fn forward(&mut self, memory: &mut StepMemory<T>, recurrent: &[T], x: &[T], copies: usize) {
-        let (n, items) = (memory.units, memory.ones.len());
-        let (before, step) = (&memory.before.0[..], StepRows::single(n, &memory.ones));
+    #[inline(always)]
+    fn forward<V: Lanes<T = T>>(
+        &mut self,
+        memory: &mut StepMemory<T>,
+        recurrent: &[T],
+        x: &[T],
+        copies: usize,
+    ) {
+        let (n, items, beside) = (memory.units, memory.items, memory.beside());
+        let (before, step) = (
+            &memory.before.0[..],
+            StepRows::single(memory.row, &memory.ones),
+        );
         self.reset.resize(items * n, T::ZERO);
         repeat(&mut memory.gates, recurrent, copies);
-        self.maps[0].add(&mut memory.gates, x, items);
-        self.maps_new[0].set(&mut self.new, x, items);
-        T::launch(Gates {
+        self.maps[0].add::<V>(&mut memory.gates, x, items);
+        self.maps_new[0].set::<V>(&mut self.new, x, items);
+        Gates {
             step,
-            bias: &self.bias,
+            bias: self.bias.of(beside),
             g: &mut memory.gates,
             before,
             q: &mut self.reset,
-        });
-        self.maps_new[1].add(&mut self.new, &self.reset, items);
-        T::launch(New {
+        }
+        .run::<V>();
+        self.maps_new[1].add::<V>(&mut self.new, &self.reset, items);
+        New {
             step,
-            bias: &self.bias_new,
+            bias: self.bias_new.of(beside),
             g: &memory.gates,
             a: &mut self.new,
             before,
             h: &mut memory.h,
-        });
+        }
+        .run::<V>();
     }
 
-    fn backward(&mut self, memory: &mut StepMemory<T>, dh: &mut [T], _: &mut [T], dx: &mut [T]) {
-        let (n, items) = (memory.units, memory.ones.len());
-        let (before, step) = (&memory.before.0[..], StepRows::single(n, &memory.ones));
+    #[inline(always)]
+    fn backward<V: Lanes<T = T>>(
+        &mut self,
+        memory: &mut StepMemory<T>,
+        dh: &mut [T],
+        _: &mut [T],
+        dx: &mut [T],
+    ) {
+        let (n, items) = (memory.units, memory.items);
+        let (before, step) = (
+            &memory.before.0[..],
+            StepRows::single(memory.row, &memory.ones),
+        );
         self.slope_new.resize(items * n, T::ZERO);
-        T::launch(BackNew {
+        BackNew {
             step,
             g: &memory.gates,
             a: &self.new,
@@ -82,28 +108,30 @@ impl<T: Real> StepEquations<T> for GruStep<T> {
             dh,
             dg: &mut memory.slope,
             da: &mut self.slope_new,
-        });
-        self.maps_new[1].transposed(&mut self.slope_reset, &self.slope_new, items);
-        T::launch(BackGates {
+        }
+        .run::<V>();
+        self.maps_new[1].transposed::<V>(&mut self.slope_reset, &self.slope_new, items);
+        BackGates {
             step,
             g: &memory.gates,
             before,
             dq: &self.slope_reset,
             dh,
             dg: &mut memory.slope,
-        });
-        self.maps_new[0].back(dx, &self.slope_new, items);
+        }
+        .run::<V>();
+        self.maps_new[0].back::<V>(dx, &self.slope_new, items);
     }
 
     fn tangent(&self, memory: &StepMemory<T>, of: &InputTangent<'_, T>) -> (Vec<T>, Vec<T>) {
         let (p, dh) = (of.gates, of.dh);
-        let (n, one, g, h) = (memory.units, T::ONE, &memory.gates, &memory.before.0);
+        let (n, one) = (memory.units, T::ONE);
+        let [g, h, new] = [&memory.gates, &memory.before.0, &self.new].map(|v| memory.first(v));
         let slope: Vec<T> = (0..2 * n).map(|j| g[j] * (one - g[j]) * p[j]).collect();
         let dq = (0..n).map(|j| slope[n + j] * h[j] + g[n + j] * dh[j]);
         let (dq, mut dn) = (dq.collect::<Vec<T>>(), Vec::new());
-        self.maps_new[0].set(&mut dn, of.dx, 1);
-        self.maps_new[1].add(&mut dn, &dq, 1);
-        let new = &self.new;
+        self.maps_new[0].of_one(Into::Set, &mut dn, of.dx);
+        self.maps_new[1].of_one(Into::Add, &mut dn, &dq);
         let unit = |j: usize| {
             let dn = (one - new[j] * new[j]) * dn[j];
             (one - g[j]) * dn + g[j] * dh[j] + slope[j] * (h[j] - new[j])

@@ -39,8 +39,8 @@ impl RecurrentCell for Lstm {
         &self.weights
     }
 
-    fn equations<T: Real>(&self, params: &Params<T>) -> LstmStep<T> {
-        LstmStep::new(params, &self.weights)
+    fn equations<T: Real>(&self, params: &Params<T>, columns: bool) -> LstmStep<T> {
+        LstmStep::new(params, &self.weights, columns)
     }
 
     fn set_forget_bias<T: Real>(&self, params: &mut Params<T>, value: f64) {

@@ -18,7 +18,7 @@ pub trait RecurrentCell: Copy + Debug + Send + Sync + 'static {
     /// Whether there is a cell state beside the hidden state.
     const CELL_STATE: bool;
 
-    /// One step of the layer, with packed weights.
+    /// One step of the layer.
     type Equations<T: Real>: StepEquations<T>;
 
     /// Weights start as `init`, biases at zero.
@@ -27,8 +27,8 @@ pub trait RecurrentCell: Copy + Debug + Send + Sync + 'static {
     /// The weights from input and state to the gates.
     fn gates(&self) -> &GateWeights;
 
-    /// The layer one step at a time, with these weights.
-    fn equations<T: Real>(&self, params: &Params<T>) -> Self::Equations<T>;
+    /// The layer one step at a time, with these weights, for items as rows or as columns.
+    fn equations<T: Real>(&self, params: &Params<T>, columns: bool) -> Self::Equations<T>;
 
     /// Runs over all steps.
     fn unroll<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, over: Unrolled) -> States;

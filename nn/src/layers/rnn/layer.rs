@@ -32,8 +32,8 @@ impl RecurrentCell for Rnn {
         &self.weights
     }
 
-    fn equations<T: Real>(&self, params: &Params<T>) -> RnnStep<T> {
-        RnnStep::new(params, &self.weights)
+    fn equations<T: Real>(&self, params: &Params<T>, columns: bool) -> RnnStep<T> {
+        RnnStep::new(params, &self.weights, columns)
     }
 
     fn unroll<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, over: Unrolled) -> States {

@@ -8,8 +8,10 @@ use crate::numeric::gemm::{Mat, gemm_packed_bias};
 /// The head with its weights packed once.
 pub(super) struct Head<T> {
     layers: Vec<(PackedMap<T>, Vec<T>)>,
-    /// What each layer read last.
-    read: Vec<Vec<T>>,
+    /// What each layer read last, and what the last one gave.
+    values: Vec<Vec<T>>,
+    /// The gradient on its way back, and room for the next one.
+    slopes: [Vec<T>; 2],
 }
 
 impl<T: Real> Head<T> {
@@ -20,43 +22,50 @@ impl<T: Real> Head<T> {
             let bias = bias.unwrap_or_else(|| vec![T::ZERO; d.weight.cols]);
             (PackedMap::new(params, d.weight), bias)
         };
+        let layers: Vec<_> = layers.map(pack).collect();
         Head {
-            layers: layers.map(pack).collect(),
-            read: Vec::new(),
+            values: vec![Vec::new(); layers.len() + 1],
+            layers,
+            slopes: Default::default(),
         }
     }
 
     /// The logits of hidden states (items, units).
-    pub fn forward(&mut self, h: Vec<T>, items: usize) -> Vec<T> {
-        self.read.clear();
-        let mut x = h;
+    pub fn forward(&mut self, h: &[T], items: usize) -> &[T] {
+        self.values[0].clear();
+        self.values[0].extend_from_slice(h);
         for (k, (map, bias)) in self.layers.iter().enumerate() {
+            let [x, y] = &mut self.values[k..k + 2] else {
+                unreachable!("a value more than layers")
+            };
             if k > 0 {
                 let zero = T::ZERO;
                 x.iter_mut()
                     .for_each(|x| *x = if *x < zero { zero } else { *x });
             }
-            let mut y = vec![T::ZERO; items * bias.len()];
-            let rows = Mat::new(&x, items, x.len() / items);
-            gemm_packed_bias(&mut y, rows, &map.straight, bias);
-            self.read.push(std::mem::replace(&mut x, y));
+            y.resize(items * bias.len(), T::ZERO);
+            let rows = Mat::new(x, items, x.len() / items);
+            gemm_packed_bias(y, rows, &map.straight, bias);
         }
-        x
+        &self.values[self.layers.len()]
     }
 
     /// The gradient of `d . logits` with respect to the states of the last [`Head::forward`].
-    pub fn backward(&self, d: &[T], items: usize) -> Vec<T> {
-        let mut d = d.to_vec();
-        for (k, ((map, _), read)) in self.layers.iter().zip(&self.read).enumerate().rev() {
-            let mut before = vec![T::ZERO; read.len()];
-            map.back(&mut before, &d, items);
+    pub fn backward(&mut self, d: &[T], items: usize) -> &[T] {
+        let [slope, before] = &mut self.slopes;
+        slope.clear();
+        slope.extend_from_slice(d);
+        for (k, ((map, _), read)) in self.layers.iter().zip(&self.values).enumerate().rev() {
+            before.clear();
+            before.resize(read.len(), T::ZERO);
+            map.back(before, slope, items);
             if k > 0 {
                 for (d, x) in before.iter_mut().zip(read) {
                     *d = if *x > T::ZERO { *d } else { T::ZERO };
                 }
             }
-            d = before;
+            std::mem::swap(slope, before);
         }
-        d
+        slope
     }
 }

@@ -7,7 +7,7 @@
 use super::head::Head;
 use crate::autodiff::Params;
 use crate::error::{Error, Result, same};
-use crate::layers::{Dense, LearnedState, OneStep, RecurrentCell, add};
+use crate::layers::{Dense, LearnedState, OneStep, RecurrentCell, add, narrow};
 use crate::models::queries::Queries;
 use crate::models::step_by_step::{StepByStep, Weigh};
 use crate::numeric::{Real, finite};
@@ -19,6 +19,18 @@ pub(super) struct RecurrentStepper<T: Real, C: RecurrentCell> {
     start: Vec<T>,
     inputs: usize,
     passes: Queries,
+    room: Room<T>,
+}
+
+/// Memory for what lasts one call: states of one layer, gradients, and results.
+#[derive(Default)]
+struct Room<T> {
+    h: Vec<T>,
+    c: Vec<T>,
+    dx: Vec<T>,
+    ds: Vec<T>,
+    states: Vec<T>,
+    logits: Vec<T>,
 }
 
 impl<T: Real, C: RecurrentCell> RecurrentStepper<T, C> {
@@ -34,7 +46,7 @@ impl<T: Real, C: RecurrentCell> RecurrentStepper<T, C> {
             start.extend(learned.map_or_else(|| vec![T::ZERO; zeros], |s| s.values(params)));
             inputs.get_or_insert(cell.inputs());
             steps.push(OneStep::new(
-                cell.equations(params),
+                cell.equations(params, narrow(cell.inputs(), cell.units())),
                 cell.units(),
                 C::CELL_STATE,
             ));
@@ -45,6 +57,7 @@ impl<T: Real, C: RecurrentCell> RecurrentStepper<T, C> {
             start,
             inputs: inputs.unwrap_or(0),
             passes: Queries::default(),
+            room: Room::default(),
         }
     }
 
@@ -64,9 +77,10 @@ impl<T: Real, C: RecurrentCell> RecurrentStepper<T, C> {
         for k in 0..self.layers.len() {
             let (below, layer) = self.layers.split_at_mut(k);
             let (x, (units, cells)) = (below.last().map_or(inputs, OneStep::h), layer[0].parts());
-            let h = gather(states, n, at, units, 1);
-            let c = gather(states, n, at + units, cells, 1);
-            layer[0].forward(x, &h, &c, copies);
+            let Room { h, c, .. } = &mut self.room;
+            gather(h, states, n, at, units, 1);
+            gather(c, states, n, at + units, cells, 1);
+            layer[0].forward(x, h, c, copies);
             at += units + cells;
         }
         Ok(items)
@@ -104,13 +118,14 @@ impl<T: Real, C: RecurrentCell> StepByStep<T> for RecurrentStepper<T, C> {
         self.passes
     }
 
-    fn step(&mut self, states: &[T], inputs: &[T]) -> Result<Vec<T>> {
+    fn step(&mut self, states: &[T], inputs: &[T]) -> Result<&[T]> {
         let items = self.run(states, inputs, 1)?;
         let n = self.state_len();
-        let (mut out, mut at) = (vec![T::ZERO; states.len()], 0);
+        let (out, mut at) = (&mut self.room.states, 0);
+        out.resize(states.len(), T::ZERO);
         for layer in &self.layers {
             for part in [layer.h(), layer.c()] {
-                at += spread(&mut out, n, at, part, items);
+                at += spread(out, n, at, part, items);
             }
         }
         Ok(out)
@@ -123,22 +138,27 @@ impl<T: Real, C: RecurrentCell> StepByStep<T> for RecurrentStepper<T, C> {
         v: &[T],
         copies: usize,
         state: bool,
-    ) -> Result<(Vec<T>, Vec<T>)> {
+    ) -> Result<(&[T], &[T])> {
         same("v", states.len(), v.len())?;
         finite("v", v)?;
         let items = self.run(states, inputs, copies)?;
         self.passes.backwards += items as u64;
         let (n, mut end) = (self.state_len(), self.state_len());
-        let (mut ds, mut dx) = (Vec::new(), Vec::new());
-        if state {
-            ds.resize(copies * states.len(), T::ZERO);
-        }
+        let Room {
+            h: dh,
+            c: dc,
+            dx,
+            ds,
+            ..
+        } = &mut self.room;
+        dx.clear();
+        ds.resize(if state { copies * states.len() } else { 0 }, T::ZERO);
         for k in (0..self.layers.len()).rev() {
             let (units, cells) = self.layers[k].parts();
-            let mut dc = gather(v, n, end - cells, cells, copies);
-            let mut dh = gather(v, n, end - cells - units, units, copies);
+            gather(dc, v, n, end - cells, cells, copies);
+            gather(dh, v, n, end - cells - units, units, copies);
             // What the layer above read was this layer's hidden state.
-            add(&mut dh, &dx);
+            add(dh, dx);
             let width = if k == 0 {
                 self.inputs
             } else {
@@ -146,10 +166,10 @@ impl<T: Real, C: RecurrentCell> StepByStep<T> for RecurrentStepper<T, C> {
             };
             dx.clear();
             dx.resize(items * width, T::ZERO);
-            self.layers[k].backward(&mut dh, &mut dc, &mut dx, items, state);
+            self.layers[k].backward(dh, dc, dx, state);
             if state {
-                spread(&mut ds, n, end - cells, &dc, items);
-                spread(&mut ds, n, end - cells - units, &dh, items);
+                spread(ds, n, end - cells, dc, items);
+                spread(ds, n, end - cells - units, dh, items);
             }
             end -= units + cells;
         }
@@ -177,42 +197,61 @@ impl<T: Real, C: RecurrentCell> StepByStep<T> for RecurrentStepper<T, C> {
         Ok(moved)
     }
 
-    fn logits(&mut self, states: &[T]) -> Result<Vec<T>> {
+    fn logits(&mut self, states: &[T]) -> Result<&[T]> {
         let items = self.check(states)?;
         self.passes.forwards += items as u64;
         let (at, units) = self.top();
-        let h = gather(states, self.state_len(), at, units, 1);
-        Ok(self.head.forward(h, items))
+        let n = self.state_len();
+        gather(&mut self.room.h, states, n, at, units, 1);
+        Ok(self.head.forward(&self.room.h, items))
     }
 
-    fn logits_vjp(&mut self, states: &[T], d: &mut Weigh<'_, T>) -> Result<Vec<T>> {
-        let logits = self.logits(states)?;
-        let d = d(&logits);
-        same("d", logits.len(), d.len())?;
+    fn logits_vjp(&mut self, states: &[T], weigh: &mut Weigh<'_, T>) -> Result<&[T]> {
+        let mut d = std::mem::take(&mut self.room.logits);
+        d.clear();
+        d.extend_from_slice(self.logits(states)?);
+        weigh(&mut d)?;
         finite("d", &d)?;
-        let items = states.len() / self.state_len();
+        let (n, (at, _)) = (self.state_len(), self.top());
+        let items = states.len() / n;
         self.passes.backwards += items as u64;
-        let mut ds = vec![T::ZERO; states.len()];
-        let dh = self.head.backward(&d, items);
-        spread(&mut ds, self.state_len(), self.top().0, &dh, items);
+        let ds = &mut self.room.ds;
+        ds.clear();
+        ds.resize(states.len(), T::ZERO);
+        spread(ds, n, at, self.head.backward(&d, items), items);
+        self.room.logits = d;
         Ok(ds)
     }
 }
 
-/// Columns `at..at + width` of rows of `n` numbers, repeated this many times.
-fn gather<T: Copy>(rows: &[T], n: usize, at: usize, width: usize, copies: usize) -> Vec<T> {
-    let mut part = Vec::with_capacity(copies * rows.len() / n * width);
+/// Columns `at..at + width` of rows of `n` numbers, repeated this many times, in the memory of `part`.
+fn gather<T: Copy>(
+    part: &mut Vec<T>,
+    rows: &[T],
+    n: usize,
+    at: usize,
+    width: usize,
+    copies: usize,
+) {
+    part.clear();
     for _ in 0..copies {
+        if width == n {
+            part.extend_from_slice(rows);
+            continue;
+        }
         for row in rows.chunks_exact(n) {
             part.extend_from_slice(&row[at..at + width]);
         }
     }
-    part
 }
 
 /// Puts `part` at column `at` of rows of `n` numbers; returns its width.
 fn spread<T: Copy>(rows: &mut [T], n: usize, at: usize, part: &[T], items: usize) -> usize {
     let width = part.len() / items;
+    if width == n {
+        rows.copy_from_slice(part);
+        return width;
+    }
     for b in 0..items {
         rows[b * n + at..][..width].copy_from_slice(&part[b * width..(b + 1) * width]);
     }

@@ -52,6 +52,24 @@ fn packed_product<T: Real>(start: Start<T>, c: &mut [T], a: Mat<T>, b: &Packed<T
     if !prepare(start, c, n, m, n, k) {
         return;
     }
+    if lies_well(a, n) && m <= MC && n <= NC && k <= KC {
+        // One block, which needs no buffer: the loops around it would take longer than a small product.
+        T::launch(Block {
+            start,
+            c,
+            ldc: n,
+            a: where_it_lies(a),
+            b: Panels {
+                data: &b.data,
+                step: PANEL,
+                next: k * PANEL,
+            },
+            m,
+            n,
+            k,
+        });
+        return;
+    }
     let width = n.next_multiple_of(PANEL);
     T::with_pack(|pa, _| {
         for pc in (0..k).step_by(KC) {
@@ -174,14 +192,11 @@ fn rows<T: Real>(
     for ic in (0..a.rows).step_by(MC) {
         let m = MC.min(a.rows - ic);
         let c = &mut c[ic * ldc..];
-        let block = if a.col_stride == 1 && !collide::<T>(a.row_stride, n) {
-            let data = &a.data[ic * a.row_stride + sum.start..];
-            Rows {
-                data,
-                row: a.row_stride,
-                step: 1,
-                tile: TILE * a.row_stride,
-            }
+        let block = if lies_well(a, n) {
+            where_it_lies(Mat {
+                data: &a.data[ic * a.row_stride + sum.start..],
+                ..a
+            })
         } else {
             pack_a(pa, a, ic, m, sum.start, k);
             Rows {
@@ -204,8 +219,19 @@ fn rows<T: Real>(
     }
 }
 
-/// Whether rows this far apart would share the few places that a first-level cache has for them, and
-/// there are enough columns to be worth a copy. Copies change no bit.
-fn collide<T>(stride: usize, columns: usize) -> bool {
-    (stride * size_of::<T>()).is_multiple_of(4096) && columns >= 4 * PANEL
+/// Tiles of a matrix that is not copied.
+fn where_it_lies<T>(a: Mat<T>) -> Rows<T> {
+    Rows {
+        data: a.data,
+        row: a.row_stride,
+        step: 1,
+        tile: TILE * a.row_stride,
+    }
+}
+
+/// Whether the rows of `A` are read where they lie: contiguous, and not so far apart that they would share the few places
+/// that a first-level cache has for them, if there are enough columns to be worth a copy. Copies change no bit.
+fn lies_well<T>(a: Mat<T>, columns: usize) -> bool {
+    let collide = (a.row_stride * size_of::<T>()).is_multiple_of(4096) && columns >= 4 * PANEL;
+    a.col_stride == 1 && !collide
 }

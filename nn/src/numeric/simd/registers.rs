@@ -266,7 +266,26 @@ impl Lanes for F32x16 {
     type T = f32;
     const N: usize = 16;
     const TURN: usize = 4;
-    partial!(f32, 16);
+    #[inline(always)]
+    fn load(s: &[f32]) -> Self {
+        if s.len() >= 16 {
+            // SAFETY: the slice has at least sixteen elements.
+            unsafe { Self::read(s.as_ptr()) }
+        } else {
+            // SAFETY: lanes beyond the slice are masked, and not read.
+            Self(unsafe { _mm512_maskz_loadu_ps((1 << s.len()) - 1, s.as_ptr()) })
+        }
+    }
+    #[inline(always)]
+    fn store(self, s: &mut [f32]) {
+        if s.len() >= 16 {
+            // SAFETY: the slice has at least sixteen elements.
+            unsafe { self.write(s.as_mut_ptr()) }
+        } else {
+            // SAFETY: lanes beyond the slice are masked, and not written.
+            unsafe { _mm512_mask_storeu_ps(s.as_mut_ptr(), (1 << s.len()) - 1, self.0) }
+        }
+    }
     registers!(
         add = _mm512_add_ps,
         sub = _mm512_sub_ps,

@@ -78,3 +78,28 @@ fn avx2_and_avx512_give_the_same_bits_and_portable_nearly() {
         }
     }
 }
+
+/// Copies a row of any length, vector by vector.
+struct Copy<'a>(&'a [f32], &'a mut [f32]);
+impl Kernel<f32> for Copy<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<V: Lanes<T = f32>>(self) {
+        for (from, to) in self.0.chunks(V::N).zip(self.1.chunks_mut(V::N)) {
+            V::load(from).store(to);
+        }
+    }
+}
+
+#[test]
+fn rows_of_every_length_are_read_and_written_to_their_end() {
+    let from: Vec<f32> = (1..=50).map(|i| i as f32).collect();
+    for isa in available() {
+        for length in 0..50 {
+            let mut to = [-1.0; 50];
+            launch_on(isa, Copy(&from[..length], &mut to[..length]));
+            assert_eq!(to[..length], from[..length], "{isa:?}");
+            assert!(to[length..].iter().all(|x| *x == -1.0), "{isa:?} {length}");
+        }
+    }
+}

@@ -71,8 +71,7 @@ impl<T: Real> Follower<T> {
         v: ArrayView2<'_, T>,
         rate: f64,
     ) -> nn::Result<()> {
-        let all: Vec<usize> = (0..now.items()).collect();
-        let pulled = now.pull(&all, v, self.delta.view(), &self.points)?;
+        let pulled = now.pull_all(v, self.delta.view(), &self.points)?;
         let (alpha, rate) = (T::of(self.alpha), T::of(rate));
         for (d, g) in self.delta.iter_mut().zip(pulled) {
             *d += rate * (alpha * g - *d);

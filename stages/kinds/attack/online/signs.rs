@@ -23,9 +23,8 @@ impl Signs {
 impl<T: Real> Rule<T> for Signs {
     fn perturb(&mut self, now: &mut OnlineContext<'_, '_, T>) -> nn::Result<Array2<T>> {
         let v = now.ascent()?;
-        let all: Vec<usize> = (0..now.items()).collect();
         let still = Array2::from_elem(now.inputs().dim(), T::ZERO);
-        let mut pulled = now.pull(&all, v.view(), still.view(), &self.here)?;
+        let mut pulled = now.pull_all(v.view(), still.view(), &self.here)?;
         let alpha = T::of(self.alpha);
         for g in &mut pulled {
             let up = if *g > T::ZERO { alpha } else { T::ZERO };
