@@ -31,6 +31,23 @@ fn verdicts_say_how_sure_they_are() {
     assert_eq!(printed.stderr, "");
 }
 
+/// Worlds are compared with a verdict of as many draws, and with no other.
+#[test]
+fn worlds_are_judged_by_as_many_draws_as_wanted() {
+    let lab = Lab::new(&format!(
+        "{PIPELINE}\n[choices]\nfewer-reviews = {{ \"reviews.generate\" = {{ train = 200, dev = 10, test = 60 }} }}\n"
+    ));
+    lab.write("claims.toml", CLAIMS);
+    lab.ablate(&["multiverse", "--quiet", "--draws", "50"])
+        .good();
+    let worlds = |draws: &str| {
+        let all = judged(&lab, draws);
+        all[0]["notes"].to_string().contains("of 2 worlds")
+    };
+    assert!(worlds("50"));
+    assert!(!worlds("60"));
+}
+
 /// Items alone vary `clean`, a share of 60 items: its interval is about that of the binomial distribution.
 #[test]
 fn intervals_of_draws_are_as_wide_as_theory_says() {

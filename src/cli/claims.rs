@@ -96,7 +96,7 @@ pub fn claims(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     };
     grade(global, &claims, &results, &mut judged, arguments.draws)?;
     if run.is_none() {
-        note_worlds(global, &mut judged)?;
+        note_worlds(global, &mut judged, arguments.draws)?;
     }
     let behind = |claim: &Claim| {
         let read = claim
@@ -163,8 +163,24 @@ fn grade(
     Ok(graded?)
 }
 
-/// What the claims say of the current results. Without `draw`, verdicts that are not known yet stay ungraded.
-pub fn in_world(global: &Global, draw: bool) -> Result<Vec<ClaimInWorld>, Exit> {
+/// What the claims say of the current results, graded by draws.
+pub fn graded(global: &Global, draws: u64) -> Result<Vec<ClaimInWorld>, Exit> {
+    said(global, |claims, results, judged| {
+        grade(global, claims, results, judged, draws)
+    })
+}
+
+/// The same without drawing: verdicts that are not known yet stay ungraded.
+fn kept(global: &Global, draws: u64) -> Result<Vec<ClaimInWorld>, Exit> {
+    said(global, |claims, results, judged| {
+        Ok(claims::grade_kept(claims, results, judged, draws)?)
+    })
+}
+
+fn said(
+    global: &Global,
+    grade: impl FnOnce(&Claims, &Results<'_>, &mut [Judged<'_>]) -> Result<(), Exit>,
+) -> Result<Vec<ClaimInWorld>, Exit> {
     let store = global.existing_store()?;
     let pipeline = global.pipeline()?;
     let plan = in_pipeline(&pipeline, plan::build(&pipeline))?;
@@ -186,10 +202,7 @@ pub fn in_world(global: &Global, draw: bool) -> Result<Vec<ClaimInWorld>, Exit> 
             return Err(Problems { sources, list }.into());
         }
     };
-    match draw {
-        true => grade(global, &claims, &results, &mut judged, claims::DRAWS)?,
-        false => claims::grade_kept(&claims, &results, &mut judged)?,
-    }
+    grade(&claims, &results, &mut judged)?;
     let said = judged.iter().map(|one| {
         let intervals = one.evidence.as_ref().map(|evidence| &evidence.intervals);
         let numbers = one.numbers.iter().map(|number| {
@@ -208,8 +221,9 @@ pub fn in_world(global: &Global, draw: bool) -> Result<Vec<ClaimInWorld>, Exit> 
     Ok(said.collect())
 }
 
-/// What the claims say in the worlds that have been run so far, each choice alone: verdicts that are known already.
-pub fn so_far(global: &Global) -> Result<Option<Vec<ClaimAcross>>, Exit> {
+/// What the claims say in the worlds that have been run so far, each choice alone: verdicts of that many draws that are
+/// known already.
+pub fn so_far(global: &Global, draws: u64) -> Result<Option<Vec<ClaimAcross>>, Exit> {
     let pipeline = global.pipeline()?;
     if pipeline.choices.is_empty() {
         return Ok(None);
@@ -219,18 +233,18 @@ pub fn so_far(global: &Global) -> Result<Option<Vec<ClaimAcross>>, Exit> {
     for world in &all {
         let mut own = worlds::in_world(global, world);
         own.quiet = true;
-        said.push(in_world(&own, false)?);
+        said.push(kept(&own, draws)?);
     }
     Ok(Some(multiverse::across(&all, &said)))
 }
 
 /// Notes beside each verdict whether it is the same in the worlds that have been run.
-fn note_worlds(global: &Global, judged: &mut [Judged<'_>]) -> Result<(), Exit> {
-    let Some(across) = so_far(global)? else {
+fn note_worlds(global: &Global, judged: &mut [Judged<'_>], draws: u64) -> Result<(), Exit> {
+    let Some(across) = so_far(global, draws)? else {
         return Ok(());
     };
     for (one, across) in judged.iter_mut().zip(across) {
-        // Compared are verdicts of as many draws as worlds are judged by: this one may not be known.
+        // Compared are verdicts of as many draws as worlds were judged by: this one may not be known.
         if across.run < 2 || across.worlds.first().is_none_or(|own| !own.run) {
             continue;
         }
@@ -279,7 +293,7 @@ pub fn after_run(
     };
     match claims::judge(claims, &results) {
         Ok(mut judged) => {
-            let graded = claims::grade_kept(claims, &results, &mut judged);
+            let graded = claims::grade_kept(claims, &results, &mut judged, claims::DRAWS);
             graded.map_err(|error| error.to_string())?;
             Ok(Some(claims::count(&judged)))
         }

@@ -15,6 +15,7 @@ use crate::amounts::seconds;
 use crate::diagnostic::Diagnostic;
 use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan;
+use crate::publish::claims::DRAWS;
 use crate::publish::multiverse::{ClaimAcross, ClaimInWorld, World, across, worlds};
 
 /// What `multiverse` takes.
@@ -26,6 +27,9 @@ pub struct Arguments {
     /// Judge what has been run, and run nothing
     #[arg(long)]
     no_run: bool,
+    /// How many draws of items and seeds to judge each world by
+    #[arg(long, value_name = "N", default_value_t = DRAWS, value_parser = clap::value_parser!(u64).range(40..))]
+    draws: u64,
     #[command(flatten)]
     run: run::Arguments,
 }
@@ -56,7 +60,7 @@ pub fn multiverse(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         }
     }
     let said = all.iter();
-    let said = said.map(|world| claims::in_world(&in_world(global, world), true));
+    let said = said.map(|world| claims::graded(&in_world(global, world), arguments.draws));
     let said: Vec<Vec<ClaimInWorld>> = said.collect::<Result<_, _>>()?;
     print(global, &all, &across(&all, &said))
 }

@@ -156,7 +156,7 @@ pub fn judged(file: &Path, store: &Store, run: &Run) -> Result<Vec<ClaimRow>, St
     };
     match judging::judge(&read, &results) {
         Ok(mut judged) => {
-            let graded = judging::grade_kept(&read, &results, &mut judged);
+            let graded = judging::grade_kept(&read, &results, &mut judged, judging::DRAWS);
             graded.map_err(|error| error.to_string())?;
             Ok(judged.iter().map(ClaimRow::from).collect())
         }
@@ -205,7 +205,9 @@ pub fn worlds(file: &Path, store: &Store, run: &Run) -> Vec<ClaimAcross> {
         json: false,
         quiet: true,
     };
-    let known = super::claims::so_far(&global).ok().flatten();
+    let known = super::claims::so_far(&global, judging::DRAWS)
+        .ok()
+        .flatten();
     known.unwrap_or_default()
 }
 

@@ -66,24 +66,25 @@ pub fn grade_all(
     Ok(())
 }
 
-/// Grades by what is kept, or where nothing varies; nothing is graded if that is not enough.
+/// Grades by what is kept of that many draws, or where nothing varies; nothing is graded if that is not enough.
 pub fn grade_kept(
     claims: &Claims,
     results: &Results<'_>,
     judged: &mut [Judged<'_>],
+    draws: u64,
 ) -> Result<(), store::Error> {
     let Some((store, outline)) = about(claims, results, judged) else {
         return Ok(());
     };
     if !outline.may_vary() {
         let drawing = Drawing {
-            draws: DRAWS,
+            draws,
             progress: &|_, _| (),
         };
         return grade_all(claims, results, judged, &drawing);
     }
     let kept = |one: &Judged<'_>| {
-        let key = key(&outline, claims, one.claim, DRAWS);
+        let key = key(&outline, claims, one.claim, draws);
         asks(one).then(|| find(store, &key))
     };
     let found: Vec<Option<Option<Evidence>>> = judged.iter().map(kept).collect();
