@@ -18,6 +18,7 @@ use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan::{self, Plan};
 use crate::publish;
 use crate::publish::certificate::{Certificate, Predicate, Subject};
+use crate::publish::claims::DRAWS;
 use crate::remote::keys::{Keys, PublicKey};
 use crate::results::recall::Fault;
 
@@ -184,7 +185,7 @@ fn verdicts(global: &Global, plan: &Plan<'_>) -> Result<BTreeMap<String, String>
     if publish::claims::path(&global.file, plan).is_none() {
         return Ok(BTreeMap::new());
     }
-    let judged = claims::in_world(global, true)?.into_iter();
+    let judged = claims::graded(global, DRAWS)?.into_iter();
     Ok(judged.map(|one| (one.claim, one.verdict)).collect())
 }
 
