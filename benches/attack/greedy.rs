@@ -24,6 +24,9 @@ const DRAWN: i64 = 200;
 const CANDIDATES: usize = 500;
 /// The first words of a vocabulary, which are none.
 const SPECIAL: usize = 2;
+/// Sentences in each of which the whole vocabulary is tried, to see whether memory grows with the number of queries:
+/// more than a million of them with the larger number.
+const WHOLE: [i64; 2] = [20, 120];
 
 /// Makes the tables and the same for TextAttack, unless they are there.
 pub fn data(home: &DataHome, dir: &Path) -> Result<Json, String> {
@@ -101,13 +104,17 @@ fn attacked(dir: &Path, attack: &str) -> Result<RecordBatch, String> {
         "none" => &["victim", "rows"],
         _ => &["victim", "rows", "vocab", "candidates"],
     };
+    let params = [("attack", text(attack)), ("items", Value::Int(DRAWN))];
+    examples(dir, ports, &params)
+}
+
+fn examples(dir: &Path, ports: &[&str], params: &[(&str, Value)]) -> Result<RecordBatch, String> {
     let tables: Result<Vec<RecordBatch>, String> =
         ports.iter().map(|port| table(dir, port)).collect();
     let tables = tables?;
     let inputs: Vec<(&str, &RecordBatch)> = ports.iter().copied().zip(&tables).collect();
-    let params = [("attack", text(attack)), ("items", Value::Int(DRAWN))];
     let home = DataHome::nowhere();
-    let mut made = run("attack", &inputs, &params, BTreeMap::new(), &home)?;
+    let mut made = run("attack", &inputs, params, BTreeMap::new(), &home)?;
     Ok(made.remove("examples").expect("an output of every attack"))
 }
 
@@ -116,12 +123,48 @@ pub fn attack(dir: &Path) -> Result<Json, String> {
     timed(|| {
         let examples = attacked(dir, "replace-word")?;
         let success = examples["success"].as_boolean();
-        let queries = examples["forward"].as_primitive::<Int64Type>().values();
         Ok(json!({
-            "items": examples.num_rows(), "queries": queries.iter().sum::<i64>(),
+            "items": examples.num_rows(), "queries": queries(&examples),
             "success": success.iter().map(|one| one == Some(true)).collect::<Vec<bool>>(),
         }))
     })
+}
+
+fn queries(examples: &RecordBatch) -> i64 {
+    let forward = examples["forward"].as_primitive::<Int64Type>().values();
+    forward.iter().sum()
+}
+
+/// All words of the vocabulary in one place of each sentence, in the order of what they do to the sentence's vector.
+pub fn whole(dir: &Path, items: &str) -> Result<Json, String> {
+    let items = items.parse().map_err(|_| format!("no number: {items}"))?;
+    timed(|| {
+        let params = [
+            ("attack", text("replace-word")),
+            ("replace", text("nearest")),
+            ("items", Value::Int(items)),
+        ];
+        let examples = examples(dir, &["victim", "rows", "vocab"], &params)?;
+        Ok(json!({ "items": examples.num_rows(), "queries": queries(&examples) }))
+    })
+}
+
+/// The memory of an attack that asks a million times, beside that of one that asks a sixth as often.
+fn memory(bench: &Bench, dir: &str) {
+    let names = WHOLE.map(|items| format!("{items} sentences"));
+    let sides = names.iter().zip(WHOLE);
+    let sides = sides.map(|(name, items)| {
+        let job = ours(&["greedy-whole", dir, &items.to_string()]);
+        (name.as_str(), job)
+    });
+    let sides = measure(sides.collect(), bench.rounds);
+    print("The whole vocabulary in the most important place", &sides);
+    for side in &sides {
+        let queries = made(side, |made| made["queries"].as_i64());
+        if let Some((queries, peak)) = queries.zip(side.peak()) {
+            println!("  {queries} queries: {peak:.0} MB at most");
+        }
+    }
 }
 
 /// Both sides, and how many texts a second they ask the victim about.
@@ -154,6 +197,7 @@ pub fn case(bench: &Bench, dir: &str, mirror: Option<&Path>) -> bool {
     if sides[1].trouble.is_some() {
         println!("  TextAttack from {}", crate::words::TEXTATTACK);
     }
+    memory(bench, dir);
     agree(&sides)
 }
 

@@ -100,6 +100,7 @@ fn work(job: &str, rest: &[String], mirror: Option<PathBuf>) -> Result<serde_jso
         ("words", [rules, items]) => words::attack(dir, rules, items),
         ("greedy-data", []) => greedy::data(&kinds::home(mirror), dir),
         ("greedy", []) => greedy::attack(dir),
+        ("greedy-whole", [items]) => greedy::whole(dir, items),
         ("window-data", []) => windows::data(&kinds::home(mirror), dir),
         ("coverage", []) => windows::coverage(),
         ("windows", [name]) => windows::test(dir, name),
