@@ -160,7 +160,7 @@ fn memory(bench: &Bench, dir: &str) {
     let sides = measure(sides.collect(), bench.rounds);
     print("The whole vocabulary in the most important place", &sides);
     for side in &sides {
-        let queries = made(side, |made| made["queries"].as_i64());
+        let queries = made(side, |made| made["queries"].as_f64());
         if let Some((queries, peak)) = queries.zip(side.peak()) {
             println!("  {queries} queries: {peak:.0} MB at most");
         }
