@@ -76,17 +76,17 @@ fn overlays_keep_points_or_change_their_keys() {
 /// A stage and its readers do without a value of an axis that others have: fewer seeds where training is dear.
 #[test]
 fn a_value_may_be_taken_from_one_stage_alone() {
-    let stage = |name: &str, rest: &str| {
+    let stage = |name: &str, times: usize, rest: &str| {
         format!(
-            "[stage.{name}]\nkind = \"sql\"\ninputs = {{ t = \"t\" }}\nquery = \"SELECT ${{seed}} AS x FROM t\"\n{rest}"
+            "[stage.{name}]\nkind = \"sql\"\ninputs = {{ t = \"t\" }}\nquery = \"SELECT {times} * ${{seed}} AS x FROM t\"\n{rest}"
         )
     };
     let text = format!(
         "[axes]\nseed = [1, 2, 3]\n{}{}[stage.dear-reader]\nkind = \"sql\"\ninputs = {{ t = \"dear\" }}\nquery = \"SELECT x FROM t\"\n\
          [stage.all]\nkind = \"sql\"\ninputs = {{ d = \"dear-reader\", c = \"cheap\" }}\nover = [\"seed\"]\n\
          query = \"SELECT COUNT(*) AS n, COUNT(d.x) AS m FROM c LEFT JOIN d ON c.seed = d.seed\"\n",
-        stage("dear", "except = [{ seed = [2, 3] }]\n"),
-        stage("cheap", ""),
+        stage("dear", 1, "except = [{ seed = [2, 3] }]\n"),
+        stage("cheap", 10, ""),
     );
     let lab = Lab::new(&with_t(&text));
     let labels = lab.run().with("ran");

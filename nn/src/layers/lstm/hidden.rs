@@ -4,10 +4,9 @@
 //! and leave them as `h` and `c`. Sums are those of `numeric::gemm`, term by term, so the bits are those of the layer.
 
 use super::kernels::gates_and_cell;
-use super::layer::Lstm;
 use crate::autodiff::{Params, Tape, map};
 use crate::layers::alike::{rows_equal, spread};
-use crate::layers::recurrent::{Reading, StepRows};
+use crate::layers::recurrent::{GateWeights, Reading, StepRows};
 use crate::layers::steps::Steps;
 use crate::numeric::Real;
 use crate::numeric::gemm::{BLOCK, Mat};
@@ -20,13 +19,12 @@ const TERM: usize = 4 * UNITS;
 
 /// The hidden states of every step.
 pub(super) fn hidden_states<T: Real>(
-    lstm: &Lstm,
+    weights: &GateWeights,
     tape: &mut Tape<T>,
     params: &Params<T>,
     x: &Steps<T>,
     reading: Reading<'_>,
 ) -> Steps<T> {
-    let weights = &lstm.weights;
     let (n, time, batch) = (weights.units(), x.time(), x.batch());
     let mut projected = x.like(tape, 4 * n);
     let rows = x.all().len() / x.dim();

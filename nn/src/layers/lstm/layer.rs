@@ -50,7 +50,7 @@ impl RecurrentCell for Lstm {
         }
     }
 
-    fn hidden_states<T: Real>() -> Option<HiddenStates<Self, T>> {
+    fn hidden_states<T: Real>() -> Option<HiddenStates<T>> {
         Some(hidden_states)
     }
 

@@ -11,7 +11,8 @@ use crate::numeric::Real;
 use std::fmt::Debug;
 
 /// From the input of a layer to its hidden states alone.
-pub type HiddenStates<C, T> = fn(&C, &mut Tape<T>, &Params<T>, &Steps<T>, Reading<'_>) -> Steps<T>;
+pub type HiddenStates<T> =
+    fn(&GateWeights, &mut Tape<T>, &Params<T>, &Steps<T>, Reading<'_>) -> Steps<T>;
 
 /// A recurrent layer of one kind.
 pub trait RecurrentCell: Copy + Debug + Send + Sync + 'static {
@@ -39,7 +40,7 @@ pub trait RecurrentCell: Copy + Debug + Send + Sync + 'static {
         private_interfaces,
         reason = "rows that a pass without gradients keeps"
     )]
-    fn hidden_states<T: Real>() -> Option<HiddenStates<Self, T>> {
+    fn hidden_states<T: Real>() -> Option<HiddenStates<T>> {
         None
     }
 

@@ -223,7 +223,7 @@ impl<C: RecurrentCell, T: Real> Forward<T> for Recurrent<C> {
                     c0: initial.and_then(|(_, c)| c),
                     direction: *direction,
                 };
-                parts.push(hidden_states(cell, tape, params, &x, reading));
+                parts.push(hidden_states(cell.gates(), tape, params, &x, reading));
             }
             x.recycle(tape);
         }
