@@ -38,9 +38,8 @@ pub use lstm::Lstm;
 pub use norm::LayerNorm;
 pub use pool::{AttentionPool, mean};
 pub use recurrent::{
-    ColumnMap, Direction, Gate, GateWeights, HiddenStates, InputTangent, LearnedState, OneStep,
-    PackedMap, Reading, RecurrentCell, States, StepBias, StepEquations, StepMap, StepMemory,
-    Unrolled, last, narrow,
+    Direction, Gate, GateWeights, HiddenStates, InputTangent, LearnedState, OneStep, PackedMap,
+    Reading, RecurrentCell, States, StepEquations, StepMemory, Unrolled, last, narrow,
 };
 pub use rnn::Rnn;
 pub use segments::{segment_ids, segments};

@@ -21,4 +21,5 @@ pub(crate) use finite::finite;
 pub use inner_product_search::{BestRow, Dictionary, similar};
 pub use random::Stream;
 pub use real::{PerPrecision, Real};
+pub(crate) use rows::Dot;
 pub use rows::{dot, max, scaled_softmax, shares, softmax, sum_of_squares, total};

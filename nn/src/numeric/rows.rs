@@ -51,16 +51,18 @@ pub fn sum_of_squares<T: Real>(x: &[T]) -> T {
 
 /// `sum x y`
 pub fn dot<T: Real>(x: &[T], y: &[T]) -> T {
-    struct Dot<'a, T>(&'a [T], &'a [T]);
-    impl<T: Real> Kernel<T> for Dot<'_, T> {
-        type Out = T;
-        #[inline(always)]
-        fn run<V: Lanes<T = T>>(self) -> T {
-            sixteen!(V, self.0.len(), |j| V::load(&self.0[j..])
-                .mul(V::load(&self.1[j..])))
-        }
+    T::launch(Dot(x, y))
+}
+
+/// [`dot`] as a kernel, for others to run.
+pub(crate) struct Dot<'a, T>(pub &'a [T], pub &'a [T]);
+impl<T: Real> Kernel<T> for Dot<'_, T> {
+    type Out = T;
+    #[inline(always)]
+    fn run<V: Lanes<T = T>>(self) -> T {
+        let (x, y) = (self.0, &self.1[..self.0.len()]);
+        sixteen!(V, x.len(), |j| V::load(&x[j..]).mul(V::load(&y[j..])))
     }
-    T::launch(Dot(x, &y[..x.len()]))
 }
 
 /// The largest number; an empty row gives minus infinity. A NaN may be passed over:
@@ -116,6 +118,7 @@ pub fn scaled_softmax<T: Real>(x: &mut [T], scale: T) -> T {
 }
 
 /// Turns `x` into `e^x / sum e^x` alone: the logarithm costs as much as a row of a few classes.
+#[inline]
 pub fn shares<T: Real>(x: &mut [T]) {
     if let [x] = x {
         // It is `e^0 / e^0`; a NaN, or infinity less itself, spoils it as it would a longer row.

@@ -93,6 +93,14 @@ impl Goal {
         }
         // The others side by side, without this class; then everything back to its place.
         let others = logits.len() - 1;
+        if let [_, _] = logits {
+            // As below, of one number beside the class.
+            let other = others - class;
+            shares(std::slice::from_mut(&mut logits[other]));
+            logits[other] *= -sign;
+            logits[class] = sign;
+            return;
+        }
         (class..others).for_each(|k| logits.swap(k, k + 1));
         shares(&mut logits[..others]);
         logits[..others].iter_mut().for_each(|s| *s *= -sign);

@@ -51,6 +51,17 @@ impl<T: Real> OnlineContext<'_, '_, T> {
         Ok(into_rows(self.goals.len(), directions.to_vec()))
     }
 
+    /// `Fx(h2, x)^T v` of all items (items, input), with `v` the direction of [`OnlineContext::ascent`]: where each
+    /// sample must go for the goal to grow fastest.
+    pub fn climb(&mut self) -> Result<Array2<T>> {
+        for q in &mut self.bill[..self.goals.len()] {
+            q.forwards += 2;
+            q.backwards += 2;
+        }
+        let pulled = self.stepper.climb(self.states, self.inputs, self.goals)?;
+        Ok(into_rows(self.goals.len(), pulled.to_vec()))
+    }
+
     /// `e = h2 - h1` (items, state): how far the runs are apart.
     pub fn error(&self) -> Array2<T> {
         let pairs = self.states.iter().zip(self.nominal);

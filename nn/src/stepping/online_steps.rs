@@ -40,6 +40,9 @@ pub trait Stepping<T: Real>: Send {
     /// zeros where nothing changes it.
     fn ascent(&mut self, states: &[T], goals: &[Goal]) -> Result<&[T]>;
 
+    /// `Fx(state, input)^T v` of every item (items, input), with `v` that direction.
+    fn climb(&mut self, states: &[T], inputs: &[T], goals: &[Goal]) -> Result<&[T]>;
+
     /// The logarithm of the odds that each item's goal has at its state.
     fn odds(&mut self, states: &[T], goals: &[Goal]) -> Result<Vec<f64>>;
 
@@ -124,6 +127,12 @@ impl<T: Real> Stepping<T> for Stepper<'_, T> {
         Ok(v)
     }
 
+    fn climb(&mut self, states: &[T], inputs: &[T], goals: &[Goal]) -> Result<&[T]> {
+        Stepping::ascent(self, states, goals)?;
+        let v = &self.room.directions;
+        Ok(self.inner.vjp(states, inputs, v, 1, false)?.0)
+    }
+
     fn odds(&mut self, states: &[T], goals: &[Goal]) -> Result<Vec<f64>> {
         let logits = self.inner.logits(states)?;
         let classes = logits.len() / goals.len();
@@ -169,13 +178,17 @@ fn unit<T: Real>(v: &mut [T]) {
     let most = |most: T, x: &T| if x.abs() > most { x.abs() } else { most };
     // Eight at a time, which do not wait for each other.
     let (eights, rest) = v.as_chunks::<8>();
-    let mut tops = [T::ZERO; 8];
-    for eight in eights {
-        for (top, x) in tops.iter_mut().zip(eight) {
-            *top = most(*top, x);
+    let mut largest = T::ZERO;
+    if !eights.is_empty() {
+        let mut tops = [T::ZERO; 8];
+        for eight in eights {
+            for (top, x) in tops.iter_mut().zip(eight) {
+                *top = most(*top, x);
+            }
         }
+        largest = tops.iter().fold(largest, most);
     }
-    let largest = tops.iter().chain(rest).fold(T::ZERO, most);
+    largest = rest.iter().fold(largest, most);
     if largest == T::ZERO {
         return;
     }

@@ -2,6 +2,7 @@
 //! `da[k] = du . memory[k]`, `dmemory[k] += a[k] du`, `ds = a (da - sum a da)`,
 //! `e[k] = ds[k] v (1 - tanh^2)` goes to `dkey[k]`, its sum `dq` to `Q` and through it to `dh`; then the LSTM cell.
 
+use super::context::BackContext;
 use super::scores::BackScores;
 use super::weights::{DecoderWeights, Start};
 use crate::autodiff::{Grads, Op, Params, Rows, Shape, Tape, Var};
@@ -9,8 +10,8 @@ use crate::batch::Lens;
 use crate::layers::lstm::kernels::Back;
 use crate::layers::recurrent::{Direction, RecurrentWeights, StepRows, recurrent_product};
 use crate::layers::slices::add;
+use crate::numeric::Real;
 use crate::numeric::gemm::Mat;
-use crate::numeric::{Real, dot};
 
 pub(super) struct Backward {
     pub weights: DecoderWeights,
@@ -72,20 +73,15 @@ impl<T: Real> Op<T> for Backward {
                     &du[b * source.dim..(b + 1) * source.dim],
                 );
                 let a = &tape.get(self.attention)[(t * batch + b) * source.time..][..len];
-                let memory = tape.get(self.memory);
-                for (k, ds) in ds[..len].iter_mut().enumerate() {
-                    *ds = dot(du, &memory[(k * batch + b) * source.dim..][..source.dim]);
-                }
-                let mean = dot(a, &ds[..len]);
-                for (k, a) in a.iter().enumerate() {
-                    ds[k] = *a * (ds[k] - mean);
-                    if let Some(dm) = &mut dmemory {
-                        dm[(k * batch + b) * source.dim..][..source.dim]
-                            .iter_mut()
-                            .zip(du)
-                            .for_each(|(m, u)| *m += *a * *u);
-                    }
-                }
+                T::launch(BackContext {
+                    du,
+                    attention: a,
+                    memory: tape.get(self.memory),
+                    ds: &mut ds[..len],
+                    dmemory: dmemory.as_deref_mut(),
+                    b,
+                    batch,
+                });
                 let hidden = &tape.get(self.hidden)[t * source.time * batch * size..]
                     [..source.time * batch * size];
                 let (dq, dkeys) = (&mut dq[b * size..(b + 1) * size], dkeys.as_deref_mut());

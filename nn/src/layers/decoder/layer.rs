@@ -9,6 +9,7 @@
 //! Differs from TensorFlow's wrapper: the context is used as it is, without another dense layer.
 
 use super::backward::Backward;
+use super::context::Context;
 use super::scores::Scores;
 use super::weights::{DecoderWeights, Start};
 use crate::autodiff::{Init, Layout, Params, Shape, Tape, Var};
@@ -150,19 +151,18 @@ impl Decoder {
                 batch,
                 lens,
             });
-            u_now.fill(T::ZERO);
-            for (b, a) in a.chunks_exact_mut(source.time).enumerate() {
-                let len = lens[b].min(source.time);
-                softmax(&mut a[..len]);
-                a[len..].fill(T::ZERO);
-                for (k, a) in a[..len].iter().enumerate() {
-                    let memory = &tape.get(memory)[(k * batch + b) * source.dim..][..source.dim];
-                    u_now[b * source.dim..][..source.dim]
-                        .iter_mut()
-                        .zip(memory)
-                        .for_each(|(u, m)| *u += *a * *m);
-                }
+            for (a, len) in a.chunks_exact_mut(source.time).zip(&lens[..]) {
+                let (real, beyond) = a.split_at_mut(source.time.min(*len));
+                softmax(real);
+                beyond.fill(T::ZERO);
             }
+            T::launch(Context {
+                attention: a,
+                memory: tape.get(memory),
+                context: u_now,
+                batch,
+                lens,
+            });
         }
         tape.recycle(zero);
         for (v, data) in [

@@ -1,7 +1,7 @@
 //! Additive attention scores, `s = v . tanh(key + q)`, forward and backward; `decoder.rs` has the rest.
 
 use crate::numeric::simd::{Kernel, Lanes};
-use crate::numeric::{Real, dot};
+use crate::numeric::{Dot, Real};
 
 /// One query of every item against its keys.
 pub(in crate::layers) struct Scores<'a, T> {
@@ -39,7 +39,7 @@ impl<T: Real> Kernel<T> for Scores<'_, T> {
                     .tanh()
                     .store(&mut hidden[j..e]);
             }
-            self.scores[b * source + k] = dot(self.v, hidden);
+            self.scores[b * source + k] = Dot(self.v, hidden).run::<V>();
         }
     }
 }

@@ -7,6 +7,7 @@
 
 use super::backward::Backward;
 use super::kernels::{Gates, New};
+use super::narrow::NarrowGru;
 use super::step::GruStep;
 use super::weights::GruWeights;
 use crate::autodiff::{Init, Layout, Params, Tape};
@@ -25,6 +26,7 @@ pub struct Gru {
 impl RecurrentCell for Gru {
     const CELL_STATE: bool = false;
     type Equations<T: Real> = GruStep<T>;
+    type Narrow<T: Real> = NarrowGru<T>;
 
     fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self {
         Gru {
@@ -36,8 +38,12 @@ impl RecurrentCell for Gru {
         &self.weights.gates
     }
 
-    fn equations<T: Real>(&self, params: &Params<T>, columns: bool) -> GruStep<T> {
-        GruStep::new(params, &self.weights, columns)
+    fn equations<T: Real>(&self, params: &Params<T>) -> GruStep<T> {
+        GruStep::new(params, &self.weights)
+    }
+
+    fn narrow<T: Real>(&self, params: &Params<T>) -> NarrowGru<T> {
+        NarrowGru::new(params, &self.weights)
     }
 
     fn unroll<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, over: Unrolled) -> States {

@@ -3,6 +3,7 @@
 mod backward;
 pub(in crate::layers) mod kernels;
 mod layer;
+mod narrow;
 mod step;
 mod weights;
 

@@ -5,18 +5,16 @@ use super::kernels::{BackGates, BackNew, Gates, New};
 use super::weights::GruWeights;
 use crate::autodiff::Params;
 use crate::layers::recurrent::{
-    InputTangent, StepBias, StepEquations, StepMap, StepMemory, StepRows, repeat,
+    InputTangent, PackedMap, StepEquations, StepMemory, StepRows, repeat,
 };
 use crate::numeric::Real;
-use crate::numeric::gemm::Into;
-use crate::numeric::simd::{Kernel, Lanes};
 
 /// The equations with packed weights.
 pub struct GruStep<T> {
-    maps: [StepMap<T>; 2],
-    maps_new: [StepMap<T>; 2],
-    bias: StepBias<T>,
-    bias_new: StepBias<T>,
+    maps: [PackedMap<T>; 2],
+    maps_new: [PackedMap<T>; 2],
+    bias: Vec<T>,
+    bias_new: Vec<T>,
     /// `n`
     new: Vec<T>,
     /// `r h`
@@ -26,9 +24,9 @@ pub struct GruStep<T> {
 }
 
 impl<T: Real> GruStep<T> {
-    pub(super) fn new(params: &Params<T>, weights: &GruWeights, columns: bool) -> Self {
-        let (maps, bias) = weights.gates.of_a_step(params, columns);
-        let (maps_new, bias_new) = weights.new.of_a_step(params, columns);
+    pub(super) fn new(params: &Params<T>, weights: &GruWeights) -> Self {
+        let (maps, bias) = weights.gates.of_a_step(params);
+        let (maps_new, bias_new) = weights.new.of_a_step(params);
         GruStep {
             maps,
             maps_new,
@@ -43,62 +41,40 @@ impl<T: Real> GruStep<T> {
 }
 
 impl<T: Real> StepEquations<T> for GruStep<T> {
-    fn maps(&self) -> [&StepMap<T>; 2] {
+    fn maps(&self) -> [&PackedMap<T>; 2] {
         self.maps.each_ref()
     }
 
-    #[inline(always)]
-    fn forward<V: Lanes<T = T>>(
-        &mut self,
-        memory: &mut StepMemory<T>,
-        recurrent: &[T],
-        x: &[T],
-        copies: usize,
-    ) {
-        let (n, items, beside) = (memory.units, memory.items, memory.beside());
-        let (before, step) = (
-            &memory.before.0[..],
-            StepRows::single(memory.row, &memory.ones),
-        );
+    fn forward(&mut self, memory: &mut StepMemory<T>, recurrent: &[T], x: &[T], copies: usize) {
+        let (n, items) = (memory.units, memory.ones.len());
+        let (before, step) = (&memory.before.0[..], StepRows::single(n, &memory.ones));
         self.reset.resize(items * n, T::ZERO);
         repeat(&mut memory.gates, recurrent, copies);
-        self.maps[0].add::<V>(&mut memory.gates, x, items);
-        self.maps_new[0].set::<V>(&mut self.new, x, items);
-        Gates {
+        self.maps[0].add(&mut memory.gates, x, items);
+        self.maps_new[0].set(&mut self.new, x, items);
+        T::launch(Gates {
             step,
-            bias: self.bias.of(beside),
+            bias: &self.bias,
             g: &mut memory.gates,
             before,
             q: &mut self.reset,
-        }
-        .run::<V>();
-        self.maps_new[1].add::<V>(&mut self.new, &self.reset, items);
-        New {
+        });
+        self.maps_new[1].add(&mut self.new, &self.reset, items);
+        T::launch(New {
             step,
-            bias: self.bias_new.of(beside),
+            bias: &self.bias_new,
             g: &memory.gates,
             a: &mut self.new,
             before,
             h: &mut memory.h,
-        }
-        .run::<V>();
+        });
     }
 
-    #[inline(always)]
-    fn backward<V: Lanes<T = T>>(
-        &mut self,
-        memory: &mut StepMemory<T>,
-        dh: &mut [T],
-        _: &mut [T],
-        dx: &mut [T],
-    ) {
-        let (n, items) = (memory.units, memory.items);
-        let (before, step) = (
-            &memory.before.0[..],
-            StepRows::single(memory.row, &memory.ones),
-        );
+    fn backward(&mut self, memory: &mut StepMemory<T>, dh: &mut [T], _: &mut [T], dx: &mut [T]) {
+        let (n, items) = (memory.units, memory.ones.len());
+        let (before, step) = (&memory.before.0[..], StepRows::single(n, &memory.ones));
         self.slope_new.resize(items * n, T::ZERO);
-        BackNew {
+        T::launch(BackNew {
             step,
             g: &memory.gates,
             a: &self.new,
@@ -108,30 +84,28 @@ impl<T: Real> StepEquations<T> for GruStep<T> {
             dh,
             dg: &mut memory.slope,
             da: &mut self.slope_new,
-        }
-        .run::<V>();
-        self.maps_new[1].transposed::<V>(&mut self.slope_reset, &self.slope_new, items);
-        BackGates {
+        });
+        self.maps_new[1].transposed(&mut self.slope_reset, &self.slope_new, items);
+        T::launch(BackGates {
             step,
             g: &memory.gates,
             before,
             dq: &self.slope_reset,
             dh,
             dg: &mut memory.slope,
-        }
-        .run::<V>();
-        self.maps_new[0].back::<V>(dx, &self.slope_new, items);
+        });
+        self.maps_new[0].back(dx, &self.slope_new, items);
     }
 
     fn tangent(&self, memory: &StepMemory<T>, of: &InputTangent<'_, T>) -> (Vec<T>, Vec<T>) {
         let (p, dh) = (of.gates, of.dh);
-        let (n, one) = (memory.units, T::ONE);
-        let [g, h, new] = [&memory.gates, &memory.before.0, &self.new].map(|v| memory.first(v));
+        let (n, one, g, h) = (memory.units, T::ONE, &memory.gates, &memory.before.0);
         let slope: Vec<T> = (0..2 * n).map(|j| g[j] * (one - g[j]) * p[j]).collect();
         let dq = (0..n).map(|j| slope[n + j] * h[j] + g[n + j] * dh[j]);
         let (dq, mut dn) = (dq.collect::<Vec<T>>(), Vec::new());
-        self.maps_new[0].of_one(Into::Set, &mut dn, of.dx);
-        self.maps_new[1].of_one(Into::Add, &mut dn, &dq);
+        self.maps_new[0].set(&mut dn, of.dx, 1);
+        self.maps_new[1].add(&mut dn, &dq, 1);
+        let new = &self.new;
         let unit = |j: usize| {
             let dn = (one - new[j] * new[j]) * dn[j];
             (one - g[j]) * dn + g[j] * dh[j] + slope[j] * (h[j] - new[j])

@@ -8,6 +8,7 @@
 use super::backward::Backward;
 use super::hidden::hidden_states;
 use super::kernels::Forward;
+use super::narrow::NarrowLstm;
 use super::step::LstmStep;
 use crate::autodiff::{Init, Layout, Params, Tape};
 use crate::layers::alike::{Alike, spread};
@@ -28,6 +29,7 @@ pub struct Lstm {
 impl RecurrentCell for Lstm {
     const CELL_STATE: bool = true;
     type Equations<T: Real> = LstmStep<T>;
+    type Narrow<T: Real> = NarrowLstm<T>;
 
     fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self {
         Lstm {
@@ -39,8 +41,12 @@ impl RecurrentCell for Lstm {
         &self.weights
     }
 
-    fn equations<T: Real>(&self, params: &Params<T>, columns: bool) -> LstmStep<T> {
-        LstmStep::new(params, &self.weights, columns)
+    fn equations<T: Real>(&self, params: &Params<T>) -> LstmStep<T> {
+        LstmStep::new(params, &self.weights)
+    }
+
+    fn narrow<T: Real>(&self, params: &Params<T>) -> NarrowLstm<T> {
+        NarrowLstm::new(params, &self.weights)
     }
 
     fn set_forget_bias<T: Real>(&self, params: &mut Params<T>, value: f64) {

@@ -4,6 +4,7 @@ mod backward;
 mod hidden;
 pub(in crate::layers) mod kernels;
 mod layer;
+mod narrow;
 mod step;
 
 pub use layer::Lstm;

@@ -1,6 +1,7 @@
 //! A kind of recurrent layer: what models and steppers need of an RNN, a GRU or an LSTM, whichever it is.
 
-use super::one_step::StepEquations;
+use super::narrow::NarrowEquations;
+use super::row_step::StepEquations;
 use super::states::{Direction, States};
 use super::unrolled::{Reading, Unrolled};
 use super::weights::GateWeights;
@@ -22,14 +23,20 @@ pub trait RecurrentCell: Copy + Debug + Send + Sync + 'static {
     /// One step of the layer.
     type Equations<T: Real>: StepEquations<T>;
 
+    /// One step of a narrow layer.
+    type Narrow<T: Real>: NarrowEquations<T>;
+
     /// Weights start as `init`, biases at zero.
     fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self;
 
     /// The weights from input and state to the gates.
     fn gates(&self) -> &GateWeights;
 
-    /// The layer one step at a time, with these weights, for items as rows or as columns.
-    fn equations<T: Real>(&self, params: &Params<T>, columns: bool) -> Self::Equations<T>;
+    /// The layer one step at a time, with these weights.
+    fn equations<T: Real>(&self, params: &Params<T>) -> Self::Equations<T>;
+
+    /// The same where it is narrow.
+    fn narrow<T: Real>(&self, params: &Params<T>) -> Self::Narrow<T>;
 
     /// Runs over all steps.
     fn unroll<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, over: Unrolled) -> States;

@@ -1,8 +1,7 @@
 //! The weights of a recurrent layer, products with them, and their gradients.
 
+use super::packed_map::PackedMap;
 use super::states::Direction;
-use super::step_bias::StepBias;
-use super::step_map::StepMap;
 use super::unrolled::Unrolled;
 use crate::autodiff::{Grads, Init, Layout, Params, Rows, Shape, Span, Tape, Var};
 use crate::layers::alike::map_steps;
@@ -90,15 +89,14 @@ impl GateWeights {
         recurrent_product(tape, grads, span, h, over.h0, dpre, direction);
     }
 
-    /// `W` and `U`, for items as rows or as columns, and `b`.
+    /// `W` and `U`, packed once, and `b`.
     pub(in crate::layers) fn of_a_step<T: Real>(
         &self,
         params: &Params<T>,
-        columns: bool,
-    ) -> ([StepMap<T>; 2], StepBias<T>) {
+    ) -> ([PackedMap<T>; 2], Vec<T>) {
         let maps = [self.input.weight, self.recurrent];
-        let bias = StepBias::new(self.input.bias_in(params));
-        (maps.map(|span| StepMap::new(params, span, columns)), bias)
+        let bias = self.input.bias_in(params).to_vec();
+        (maps.map(|span| PackedMap::new(params, span)), bias)
     }
 }
 

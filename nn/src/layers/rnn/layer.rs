@@ -4,6 +4,7 @@
 
 use super::backward::Backward;
 use super::kernels::Forward;
+use super::narrow::NarrowRnn;
 use super::step::RnnStep;
 use crate::autodiff::{Init, Layout, Params, Tape};
 use crate::layers::recurrent::{GateWeights, RecurrentCell, States, StepRows, Unrolled};
@@ -21,6 +22,7 @@ pub struct Rnn {
 impl RecurrentCell for Rnn {
     const CELL_STATE: bool = false;
     type Equations<T: Real> = RnnStep<T>;
+    type Narrow<T: Real> = NarrowRnn<T>;
 
     fn new(layout: &mut Layout, name: &str, inputs: usize, units: usize, init: Init) -> Self {
         Rnn {
@@ -32,8 +34,12 @@ impl RecurrentCell for Rnn {
         &self.weights
     }
 
-    fn equations<T: Real>(&self, params: &Params<T>, columns: bool) -> RnnStep<T> {
-        RnnStep::new(params, &self.weights, columns)
+    fn equations<T: Real>(&self, params: &Params<T>) -> RnnStep<T> {
+        RnnStep::new(params, &self.weights)
+    }
+
+    fn narrow<T: Real>(&self, params: &Params<T>) -> NarrowRnn<T> {
+        NarrowRnn::new(params, &self.weights)
     }
 
     fn unroll<T: Real>(&self, tape: &mut Tape<T>, params: &Params<T>, over: Unrolled) -> States {

@@ -3,6 +3,7 @@
 mod backward;
 mod kernels;
 mod layer;
+mod narrow;
 mod step;
 
 pub use layer::Rnn;

@@ -7,14 +7,14 @@
 use super::head::Head;
 use crate::autodiff::Params;
 use crate::error::{Error, Result, same};
-use crate::layers::{Dense, LearnedState, OneStep, RecurrentCell, add, narrow};
+use crate::layers::{Dense, LearnedState, OneStep, RecurrentCell, add};
 use crate::models::queries::Queries;
 use crate::models::step_by_step::{StepByStep, Weigh};
 use crate::numeric::{Real, finite};
 
 /// Layers with packed weights, and what their last step left.
 pub(super) struct RecurrentStepper<T: Real, C: RecurrentCell> {
-    layers: Vec<OneStep<T, C::Equations<T>>>,
+    layers: Vec<OneStep<T, C>>,
     head: Head<T>,
     start: Vec<T>,
     inputs: usize,
@@ -30,7 +30,6 @@ struct Room<T> {
     dx: Vec<T>,
     ds: Vec<T>,
     states: Vec<T>,
-    logits: Vec<T>,
 }
 
 impl<T: Real, C: RecurrentCell> RecurrentStepper<T, C> {
@@ -45,11 +44,7 @@ impl<T: Real, C: RecurrentCell> RecurrentStepper<T, C> {
             let zeros = cell.units() * if C::CELL_STATE { 2 } else { 1 };
             start.extend(learned.map_or_else(|| vec![T::ZERO; zeros], |s| s.values(params)));
             inputs.get_or_insert(cell.inputs());
-            steps.push(OneStep::new(
-                cell.equations(params, narrow(cell.inputs(), cell.units())),
-                cell.units(),
-                C::CELL_STATE,
-            ));
+            steps.push(OneStep::new(cell, params));
         }
         RecurrentStepper {
             layers: steps,
@@ -78,8 +73,8 @@ impl<T: Real, C: RecurrentCell> RecurrentStepper<T, C> {
             let (below, layer) = self.layers.split_at_mut(k);
             let (x, (units, cells)) = (below.last().map_or(inputs, OneStep::h), layer[0].parts());
             let Room { h, c, .. } = &mut self.room;
-            gather(h, states, n, at, units, 1);
-            gather(c, states, n, at + units, cells, 1);
+            let h = part(h, states, n, at, units);
+            let c = part(c, states, n, at + units, cells);
             layer[0].forward(x, h, c, copies);
             at += units + cells;
         }
@@ -121,6 +116,11 @@ impl<T: Real, C: RecurrentCell> StepByStep<T> for RecurrentStepper<T, C> {
     fn step(&mut self, states: &[T], inputs: &[T]) -> Result<&[T]> {
         let items = self.run(states, inputs, 1)?;
         let n = self.state_len();
+        if let [layer] = &self.layers[..]
+            && layer.c().is_empty()
+        {
+            return Ok(layer.h());
+        }
         let (out, mut at) = (&mut self.room.states, 0);
         out.resize(states.len(), T::ZERO);
         for layer in &self.layers {
@@ -159,13 +159,6 @@ impl<T: Real, C: RecurrentCell> StepByStep<T> for RecurrentStepper<T, C> {
             gather(dh, v, n, end - cells - units, units, copies);
             // What the layer above read was this layer's hidden state.
             add(dh, dx);
-            let width = if k == 0 {
-                self.inputs
-            } else {
-                self.layers[k - 1].parts().0
-            };
-            dx.clear();
-            dx.resize(items * width, T::ZERO);
             self.layers[k].backward(dh, dc, dx, state);
             if state {
                 spread(ds, n, end - cells, dc, items);
@@ -185,7 +178,7 @@ impl<T: Real, C: RecurrentCell> StepByStep<T> for RecurrentStepper<T, C> {
         self.run(state, input, 1)?;
         let (mut moved, mut at) = (Vec::with_capacity(ds.len()), 0);
         let mut below = dx.to_vec();
-        for layer in &self.layers {
+        for layer in &mut self.layers {
             let (units, cells) = layer.parts();
             let (dh, dc) = ds[at..at + units + cells].split_at(units);
             let (h, c) = layer.tangent(&below, dh, dc);
@@ -202,26 +195,44 @@ impl<T: Real, C: RecurrentCell> StepByStep<T> for RecurrentStepper<T, C> {
         self.passes.forwards += items as u64;
         let (at, units) = self.top();
         let n = self.state_len();
-        gather(&mut self.room.h, states, n, at, units, 1);
-        Ok(self.head.forward(&self.room.h, items))
+        let h = part(&mut self.room.h, states, n, at, units);
+        Ok(self.head.forward(h, items))
     }
 
     fn logits_vjp(&mut self, states: &[T], weigh: &mut Weigh<'_, T>) -> Result<&[T]> {
-        let mut d = std::mem::take(&mut self.room.logits);
-        d.clear();
-        d.extend_from_slice(self.logits(states)?);
-        weigh(&mut d)?;
-        finite("d", &d)?;
-        let (n, (at, _)) = (self.state_len(), self.top());
-        let items = states.len() / n;
+        let items = self.check(states)?;
+        self.passes.forwards += items as u64;
+        let (n, (at, units)) = (self.state_len(), self.top());
+        let h = part(&mut self.room.h, states, n, at, units);
+        let logits = self.head.forward(h, items);
+        weigh(logits)?;
+        finite("d", logits)?;
         self.passes.backwards += items as u64;
+        let dh = self.head.backward(items);
+        if units == n {
+            return Ok(dh);
+        }
         let ds = &mut self.room.ds;
         ds.clear();
         ds.resize(states.len(), T::ZERO);
-        spread(ds, n, at, self.head.backward(&d, items), items);
-        self.room.logits = d;
+        spread(ds, n, at, dh, items);
         Ok(ds)
     }
+}
+
+/// Columns `at..at + width` of rows of `n` numbers, copied only if they are not all there is.
+fn part<'a, T: Copy>(
+    room: &'a mut Vec<T>,
+    rows: &'a [T],
+    n: usize,
+    at: usize,
+    width: usize,
+) -> &'a [T] {
+    if width == n {
+        return rows;
+    }
+    gather(room, rows, n, at, width, 1);
+    room
 }
 
 /// Columns `at..at + width` of rows of `n` numbers, repeated this many times, in the memory of `part`.

@@ -90,7 +90,7 @@ impl<T: Real> Rule<T> for Follower<T> {
             Push::Gradient => now.ascent()?,
             // Without an initial perturbation nothing would ever move; one that has begun elsewhere needs none.
             Push::Error if now.sample() == 0 && d.iter().all(|d| *d == T::ZERO) => {
-                d = Signs::new(self.alpha)?.perturb(now)?;
+                d = Signs { alpha: self.alpha }.perturb(now)?;
                 return Ok(d);
             }
             Push::Error => now.error(),

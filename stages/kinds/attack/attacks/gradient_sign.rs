@@ -12,6 +12,7 @@
 //! Differs: `V = -ln y` of the true class, or `ln y` of the target, where the paper prints a square
 //! with a dead zone (`threshold` brings it back); a number whose gradient is 0 stays.
 
+use crate::Failure;
 use crate::contract::description::{Constant, Param};
 use crate::kinds::attack::context::{AttackContext, Item};
 use crate::kinds::attack::entry::{
@@ -21,7 +22,6 @@ use crate::kinds::attack::online::signs::Signs;
 use crate::kinds::attack::online::{ALPHA, CLIP01, EPS, Pursuit, TARGET, THRESHOLD};
 use crate::kinds::attack::trace::Trace;
 use crate::params::settings::{Settings, failure};
-use crate::{Failure, models};
 
 const STEP: Param = ALPHA.or(Constant::Float(0.15));
 
@@ -55,8 +55,7 @@ impl Attack for GradientSign {
 
     fn rule(&self, settings: Settings<'_>) -> Result<Option<Begun>, Failure> {
         let alpha = settings.float("alpha").map_err(failure)?;
-        let signs = Signs::new(alpha).map_err(models::failure)?;
-        Ok(Some((Box::new(signs), Some(alpha))))
+        Ok(Some((Box::new(Signs { alpha }), Some(alpha))))
     }
 
     fn prepare<'a>(
@@ -71,7 +70,7 @@ impl Attack for GradientSign {
 
 impl PreparedAttack for Prepared<'_> {
     fn attack(&self, items: &[Item<'_>]) -> Result<Vec<Trace>, Failure> {
-        let rule = |_: &[&Item<'_>]| Signs::new(self.alpha).map_err(models::failure);
+        let rule = |_: &[&Item<'_>]| Ok(Signs { alpha: self.alpha });
         self.pursuit.run(items, rule, |_, _| None)
     }
 }

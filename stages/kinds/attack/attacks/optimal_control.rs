@@ -282,7 +282,7 @@ impl PreparedAttack for Prepared<'_> {
         let (mut starts, mut looked) = (1, 0);
         let mut greedy: Vec<Option<Trace>> = vec![None; items.len()];
         if self.from_signs {
-            let rule = |_: &[&Item<'_>]| Signs::new(self.eps).map_err(models::failure);
+            let rule = |_: &[&Item<'_>]| Ok(Signs { alpha: self.eps });
             let traces = self.pursuit.run(items, rule, |_, _| None)?;
             let plans = items.iter().zip(&traces);
             let plans =

@@ -98,7 +98,7 @@ impl<T: Real> Rule<T> for Solver<T> {
         let v = match self.push {
             Push::Gradient => now.ascent()?,
             Push::Error if now.sample() == 0 => {
-                self.solution = Signs::new(self.alpha)?.perturb(now)?;
+                self.solution = Signs { alpha: self.alpha }.perturb(now)?;
                 return Ok(self.solution.clone());
             }
             Push::Error => now.error(),

@@ -365,7 +365,7 @@ fn gradient_sign_has_the_signs_of_differences() {
     for cell in CELLS {
         let (model, params) = model(cell);
         let mut stepper = Stepper::new(&model, &params).unwrap();
-        let signs = Signs::new(0.15).unwrap();
+        let signs = Signs { alpha: 0.15 };
         let goal = vec![Goal::leave(1)];
         let online = Online::new(&model, &params, signs, goal, Limits::default());
         let mut online = online.unwrap();
