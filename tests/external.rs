@@ -293,6 +293,164 @@ fn gradients_that_point_the_wrong_way_or_nowhere_are_refused() {
     assert!(log.contains("cosine "), "{log}");
 }
 
+/// What `run` says of results, note by note.
+fn notes(lab: &Lab) -> Vec<String> {
+    let events = lab.run().events;
+    let notes = events.iter().filter_map(|event| event["note"].as_str());
+    notes.map(str::to_owned).collect()
+}
+
+/// An embedding of a model's own size: an attack would look for words that the vocabulary does not have.
+#[test]
+fn vectors_of_other_words_than_the_vocabularys_are_refused() {
+    let Some(lab) = lab() else { return };
+    lab.edit(
+        "classes = 2\n",
+        "classes = 2\nreads = \"tokens\"\ngradients = true\n",
+    );
+    lab.run_with(&["tokens"]);
+    let words = lab.rows("tokens.vocab").len();
+    for count in [words + 100, words - 1] {
+        let sized = WITH_GRADIENTS
+            .replace("WORDS = 400", &format!("WORDS = {}", words + 100))
+            .replace("vectors=vectors)", &format!("vectors=vectors[:{count}])"));
+        lab.write("model.py", &sized);
+        let refused = lab.ablate(&["run", "mine"]);
+        let said = format!(
+            "the model has vectors of {count} words, and the vocabulary of its rows has {words}"
+        );
+        assert!(refused.stderr.contains(&said), "{}", refused.stderr);
+    }
+}
+
+/// Such an attack finds little, and the model looks robust.
+#[test]
+fn a_gradient_that_says_nothing_of_answers_is_noted() {
+    let Some(lab) = lab() else { return };
+    lab.edit(
+        "classes = 2\n",
+        "classes = 2\nreads = \"tokens\"\ngradients = true\n",
+    );
+    lab.run_with(&["tokens"]);
+    let words = lab.rows("tokens.vocab").len();
+    let sized = WITH_GRADIENTS.replace("WORDS = 400", &format!("WORDS = {words}"));
+    lab.write("model.py", &sized);
+    let weak = "the gradient says little of what the model answers";
+    assert!(notes(&lab).iter().all(|note| !note.contains(weak)));
+    // Its direction is at a right angle to the one that decides.
+    lab.write(
+        "model.py",
+        &sized.replace(
+            "[factor * w for w in direction]",
+            "[factor, 2.0 * factor, 0.0]",
+        ),
+    );
+    let told = notes(&lab);
+    assert!(
+        told.iter()
+            .any(|note| note.starts_with("`mine`: ") && note.contains(weak)),
+        "{told:?}"
+    );
+}
+
+/// Of a model of somebody else, whose classes have an order of their own.
+#[test]
+fn a_model_that_is_right_less_often_than_by_guessing_is_noted() {
+    let Some(lab) = lab() else { return };
+    let told_by = |order: &str| {
+        let script = format!(
+            "import ablate\n\
+             good = {{'wonderful', 'great', 'superb', 'charming', 'brilliant', 'fine', 'good', 'lovely', 'delicious', 'perfect', 'excellent', 'loved', 'best'}}\n\
+             bad = {{'terrible', 'bad', 'dull', 'awful', 'boring', 'poor', 'worst', 'hated', 'horrible', 'weak', 'bland', 'stale'}}\n\
+             def one(text):\n    \
+                 words = text.split()\n    \
+                 p = 0.5 + 0.4 * (sum(w in good for w in words) > sum(w in bad for w in words)) - 0.4 * (sum(w in good for w in words) < sum(w in bad for w in words))\n    \
+                 return [1 - p, p]{order}\n\
+             ablate.serve(predict=lambda texts: [one(text) for text in texts])\n"
+        );
+        lab.write("model.py", &script);
+        notes(&lab)
+    };
+    let said = "rows, less often than by guessing: are its classes in the order of the dataset's output `labels`?";
+    let told = told_by("");
+    assert!(told.iter().all(|note| !note.contains(said)), "{told:?}");
+    let told = told_by("[::-1]");
+    assert!(
+        told.iter()
+            .any(|note| note.starts_with("`mine`: the model is right on ") && note.ends_with(said)),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn classes_that_do_not_fit_are_said_with_a_next_step() {
+    let Some(lab) = lab() else { return };
+    lab.edit("classes = 2", "classes = 3");
+    let refused = lab.ablate(&["plan"]);
+    assert_eq!(refused.code, 2);
+    let said = "`mine` predicts 3 classes, and `bayes` has counted words of 2";
+    assert!(refused.stderr.contains(said), "{}", refused.stderr);
+    // Of a user's own file the classes are known only once it has been read.
+    lab.write(
+        "rows.csv",
+        "text,label\na good film,2\na bad one,0\nneither of them,1\n",
+    );
+    lab.edit("classes = 3", "classes = 2");
+    lab.edit(
+        "name = \"reviews-grammar\"\ngenerate = { train = 120, dev = 20, test = 40 }",
+        "source = { csv = \"rows.csv\", text = \"text\", label = \"label\" }",
+    );
+    let refused = lab.ablate(&["run", "mine"]).stderr;
+    assert!(
+        refused.contains("the row 0 has the label 2, and `classes` is 2"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn what_programs_most_often_do_wrong_has_a_next_step() {
+    let Some(lab) = lab() else { return };
+    for (script, help) in [
+        ("print('trained')\n", "end with ablate.serve(predict=…)"),
+        (
+            "import ablate\nablate.serve(predict=lambda texts: [[2.5, -1.0] for _ in texts])\n",
+            "of scores or logits take the softmax",
+        ),
+        (
+            "import ablate\nablate.serve(predict=lambda texts: [[0.5, 0.9] for _ in texts])\n",
+            "of scores or logits take the softmax",
+        ),
+    ] {
+        lab.write("model.py", script);
+        let failed = lab.ablate(&["run", "mine"]);
+        assert_eq!(failed.code, 1);
+        assert!(failed.stderr.contains(help), "{}", failed.stderr);
+    }
+}
+
+/// A text is sent as words of a vocabulary, in which a misspelt word is unknown.
+#[test]
+fn attacks_on_characters_are_refused_with_others_to_choose() {
+    let Some(lab) = lab() else { return };
+    lab.edit(
+        "inputs = { victim = \"mine\", bayes = \"bayes\" }\nattack = \"swap\"\nn = 2",
+        "inputs = { victim = \"mine\" }\nattack = \"deepwordbug\"",
+    );
+    let refused = lab.ablate(&["plan"]).stderr;
+    let help = "inputs = { known_words = \"STAGE.vocab\" }";
+    assert!(refused.contains(help), "{refused}");
+    lab.edit(
+        "inputs = { victim = \"mine\" }",
+        "inputs = { victim = \"mine\", known_words = \"tokens.vocab\" }",
+    );
+    let refused = lab.ablate(&["plan"]).stderr;
+    let said = "`mine` is sent the words of a vocabulary, in which every misspelt word is [UNK]";
+    assert!(
+        refused.contains(said) && refused.contains("help: choose tack-on, swap,"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn hotflip_words_follows_the_gradients_of_a_model_in_python() {
     let Some(lab) = lab() else { return };
