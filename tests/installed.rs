@@ -219,6 +219,16 @@ attack = "swap"
     install(&lab, "1.3.0", "bad");
     let told = lab.ablate(&["explain", "mine"]).good().stdout;
     assert!(told.contains("tiny was 1.2.0, now 1.3.0"), "{told}");
+    // Whoever asks for what was made before is told what has changed, not that nothing was made.
+    let changed = "which has changed since it was run: tiny was 1.2.0, now 1.3.0";
+    let said = lab.ablate(&["replay"]).stderr;
+    assert!(
+        said.contains(&format!("`attacked` reads `mine`, {changed}")),
+        "{said}"
+    );
+    let said = lab.ablate(&["predict", "mine", "good"]).stderr;
+    let changed = "`mine` has changed since it was run: tiny was 1.2.0, now 1.3.0";
+    assert!(said.contains(changed), "{said}");
     lab.run().ran(["mine", "attacked"]);
     // The older run cannot be replayed on what is installed now, and says why.
     lab.ablate(&["replay"]).good();
