@@ -9,7 +9,7 @@ mod try_out;
 
 use std::collections::BTreeMap;
 
-use store::{Params, Value};
+use store::{Digest, Params, Value};
 
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::Determinism;
@@ -237,7 +237,7 @@ fn advised(failure: Failure) -> Failure {
     let says = |text: &str| failure.message.contains(text);
     let help = match () {
         () if failure.help.is_some() => return failure,
-        () if says("something that is not a frame") => {
+        () if says("to standard output, which is for answers") => {
             "standard output is for answers: import ablate before anything is printed, and end with ablate.serve(predict=…)"
         }
         () if says("not between 0 and 1") || says("adds up to") => {
@@ -264,6 +264,11 @@ fn spec(task: &Task<'_>) -> Result<ExternalSpec, ParamError> {
         let name = name.strip_suffix('/')?;
         Some((name.to_owned(), file.digest))
     });
+    let folders: BTreeMap<String, Digest> = folders.collect();
+    let mut in_order = params::texts(task.params, "environment");
+    if in_order.is_sorted() {
+        in_order.clear();
+    }
     let executable = files.filter(|(name, file)| file.executable && !name.ends_with('/'));
     let program = params::program(task.params).unwrap_or_default();
     let own = task
@@ -281,7 +286,8 @@ fn spec(task: &Task<'_>) -> Result<ExternalSpec, ParamError> {
         secret_env: program.secrets,
         run: params::texts(task.params, "run"),
         env: env.collect(),
-        environments: folders.collect(),
+        environments: folders,
+        environments_in_order: in_order,
         executable: executable.map(|(name, _)| name.clone()).collect(),
         network: settings.flag("network")?,
         memory: settings.maybe_float("memory"),
