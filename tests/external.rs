@@ -357,14 +357,29 @@ fn a_gradient_that_says_nothing_of_answers_is_noted() {
 #[test]
 fn a_model_that_is_right_less_often_than_by_guessing_is_noted() {
     let Some(lab) = lab() else { return };
+    lab.run_with(&["tokens"]);
+    // How much each word speaks for class 1, by the rows themselves.
+    let mut counts: std::collections::BTreeMap<String, [f64; 2]> = Default::default();
+    for row in lab.rows("reviews") {
+        let text = row["text"].as_str().unwrap().to_lowercase();
+        let plain = text.replace(|c: char| !c.is_ascii_alphanumeric() && c != ' ', "");
+        for word in plain.split_whitespace() {
+            let [of_one, all] = counts.entry(word.to_owned()).or_default();
+            *of_one += 2.0 * row["label"].as_f64().unwrap() - 1.0;
+            *all += 1.0;
+        }
+    }
+    let scores = counts
+        .iter()
+        .map(|(word, [of_one, all])| (word, of_one / all));
+    let scores: std::collections::BTreeMap<&String, f64> = scores.collect();
+    let scores = serde_json::to_string(&scores).unwrap();
     let told_by = |order: &str| {
         let script = format!(
             "import ablate\n\
-             good = {{'wonderful', 'great', 'superb', 'charming', 'brilliant', 'fine', 'good', 'lovely', 'delicious', 'perfect', 'excellent', 'loved', 'best'}}\n\
-             bad = {{'terrible', 'bad', 'dull', 'awful', 'boring', 'poor', 'worst', 'hated', 'horrible', 'weak', 'bland', 'stale'}}\n\
+             scores = {scores}\n\
              def one(text):\n    \
-                 words = text.split()\n    \
-                 p = 0.5 + 0.4 * (sum(w in good for w in words) > sum(w in bad for w in words)) - 0.4 * (sum(w in good for w in words) < sum(w in bad for w in words))\n    \
+                 p = 0.9 if sum(scores.get(word, 0) for word in text.split()) > 0 else 0.1\n    \
                  return [1 - p, p]{order}\n\
              ablate.serve(predict=lambda texts: [one(text) for text in texts])\n"
         );
@@ -391,14 +406,20 @@ fn classes_that_do_not_fit_are_said_with_a_next_step() {
     let said = "`mine` predicts 3 classes, and `bayes` has counted words of 2";
     assert!(refused.stderr.contains(said), "{}", refused.stderr);
     // Of a user's own file the classes are known only once it has been read.
-    lab.write(
-        "rows.csv",
-        "text,label\na good film,2\na bad one,0\nneither of them,1\n",
-    );
+    let rows: String = (0..12)
+        .map(|n| {
+            format!(
+                "the film number {n},{},{}\n",
+                2 - n % 3,
+                ["train", "test"][n / 6]
+            )
+        })
+        .collect();
+    lab.write("rows.csv", &format!("text,label,split\n{rows}"));
     lab.edit("classes = 3", "classes = 2");
     lab.edit(
         "name = \"reviews-grammar\"\ngenerate = { train = 120, dev = 20, test = 40 }",
-        "source = { csv = \"rows.csv\", text = \"text\", label = \"label\" }",
+        "source = { csv = \"rows.csv\", text = \"text\", label = \"label\", split = \"split\" }",
     );
     let refused = lab.ablate(&["run", "mine"]).stderr;
     assert!(
@@ -426,6 +447,34 @@ fn what_programs_most_often_do_wrong_has_a_next_step() {
         assert_eq!(failed.code, 1);
         assert!(failed.stderr.contains(help), "{}", failed.stderr);
     }
+}
+
+/// Naive Bayes counts the classes of the user's rows, which are known only then.
+#[test]
+fn classes_that_naive_bayes_has_not_counted_are_an_error_and_no_panic() {
+    let Some(lab) = lab() else { return };
+    let rows: String = (0..60)
+        .map(|n| {
+            let (word, split) = (["good", "bad"][n % 2], ["train", "dev", "test"][n % 3]);
+            format!("the film number {n} was {word},{},{split}\n", n % 2)
+        })
+        .collect();
+    lab.write("rows.csv", &format!("text,label,split\n{rows}"));
+    lab.edit(
+        "name = \"reviews-grammar\"\ngenerate = { train = 120, dev = 20, test = 40 }",
+        "source = { csv = \"rows.csv\", text = \"text\", label = \"label\", split = \"split\" }",
+    );
+    lab.edit("classes = 2", "classes = 3");
+    lab.write(
+        "model.py",
+        "import ablate\nablate.serve(predict=lambda texts: [[0.2, 0.7, 0.1] if 'good' in t else [0.7, 0.2, 0.1] for t in texts])\n",
+    );
+    let failed = lab.ablate(&["run"]).stderr;
+    let said = "the model predicts 3 classes, and `bayes` has counted words of 2";
+    assert!(
+        failed.contains(said) && !failed.contains("panicked"),
+        "{failed}"
+    );
 }
 
 /// A text is sent as words of a vocabulary, in which a misspelt word is unknown.
