@@ -102,6 +102,11 @@ impl Diagnostic {
         &self.title
     }
 
+    /// What to do about it.
+    pub fn helps(&self) -> &[String] {
+        &self.help
+    }
+
     /// What was written by others, in files, logs and tables, is shown and never obeyed.
     fn render(&self, sources: &Sources, renderer: &Renderer) -> String {
         // The renderer takes the headline apart at line ends; what follows becomes notes.

@@ -33,6 +33,7 @@ pub use contract::expected::{
 };
 pub use contract::failure::{Failure, ParamError};
 pub use contract::follow::{Follow, Takes};
+pub use contract::notice::NOTICE;
 pub use contract::program::ProgramSpec;
 pub use contract::replayed::{Disagreement, Replayed};
 pub use contract::role::Role;

@@ -11,7 +11,7 @@ use store::{Params, Value};
 
 use crate::kinds::tokenize::Tokenize;
 use crate::models::loaded::{Loaded, probabilities};
-use crate::tables::sequences::{self, SequenceTable};
+use crate::tables::sequences::{self, Form, SequenceTable};
 use crate::tables::{vectors, vocabulary, weights};
 use crate::{DataHome, Failure, Place, Stage, Task, Watch};
 
@@ -40,9 +40,17 @@ pub fn digest_of(vocab: &RecordBatch) -> Option<String> {
     vocabulary::listed(vocab)
 }
 
+/// What a model says of a text.
+pub struct Answer {
+    /// The probabilities of the classes.
+    pub probabilities: Vec<f32>,
+    /// How many tokens it read, and how many of them its vocabulary does not have.
+    pub tokens: [usize; 2],
+}
+
 impl StoredModel<'_> {
-    /// The probabilities of the classes for each text.
-    pub fn ask(&self, texts: &[String], watch: &dyn Watch) -> Result<Vec<Vec<f32>>, Failure> {
+    /// What it says of each text.
+    pub fn ask(&self, texts: &[String], watch: &dyn Watch) -> Result<Vec<Answer>, Failure> {
         let vectors = self.vectors.map(vectors::read).transpose()?;
         let loaded = Loaded::open(self.weights, vectors.as_ref())?;
         // A translator is refused before anything is started.
@@ -54,7 +62,14 @@ impl StoredModel<'_> {
         let inputs: Vec<&Sequence> = rows.examples.iter().map(|example| &example.input).collect();
         let answers = probabilities(loaded.subject()?.victim(), &inputs)?;
         loaded.finish(watch)?;
-        Ok(answers)
+        let counted = inputs.iter().map(|input| counted(input, &rows.form));
+        let each = answers.into_iter().zip(counted);
+        Ok(each
+            .map(|(probabilities, tokens)| Answer {
+                probabilities,
+                tokens,
+            })
+            .collect())
     }
 
     /// The texts as its tokenize stage would make them of the same vocabulary.
@@ -79,6 +94,15 @@ impl StoredModel<'_> {
         let mut outputs = Tokenize.run(&task(inputs, &params, &home, &place, watch))?;
         Ok(outputs.remove("tokens").expect("its first output"))
     }
+}
+
+/// How many tokens there are, padding left out, and how many of them are unknown.
+fn counted(input: &Sequence, form: &Form) -> [usize; 2] {
+    let (Some([pad, unknown]), Sequence::Tokens(ids)) = (form.special(), input) else {
+        return [0, 0];
+    };
+    let count = |which: &dyn Fn(u32) -> bool| ids.iter().filter(|id| which(**id)).count();
+    [count(&|id| id != pad), count(&|id| id == unknown)]
 }
 
 fn task<'a>(

@@ -104,7 +104,9 @@ fn json_has_every_field_and_defaults_are_marked() {
     assert_eq!(audit["machines"]["A"]["git_dirty"], Value::Null);
     assert_eq!(
         audit["doubts"],
-        serde_json::json!(["c: made by an external program whose version is not in the key"])
+        serde_json::json!([
+            "c: made by an external program that promises nothing of its bytes; in the key are its files and what it was started with, not the system's libraries"
+        ])
     );
     // The same by digest, without the pipeline.
     let output = text(&step["outputs"][0]["digest"]).to_owned();

@@ -293,6 +293,213 @@ fn gradients_that_point_the_wrong_way_or_nowhere_are_refused() {
     assert!(log.contains("cosine "), "{log}");
 }
 
+/// What `run` says of results, note by note.
+fn notes(lab: &Lab) -> Vec<String> {
+    let events = lab.run().events;
+    let notes = events.iter().filter_map(|event| event["note"].as_str());
+    notes.map(str::to_owned).collect()
+}
+
+/// An embedding of a model's own size: an attack would look for words that the vocabulary does not have.
+#[test]
+fn vectors_of_other_words_than_the_vocabularys_are_refused() {
+    let Some(lab) = lab() else { return };
+    lab.edit(
+        "classes = 2\n",
+        "classes = 2\nreads = \"tokens\"\ngradients = true\n",
+    );
+    lab.run_with(&["tokens"]);
+    let words = lab.rows("tokens.vocab").len();
+    for count in [words + 100, words - 1] {
+        let sized = WITH_GRADIENTS
+            .replace("WORDS = 400", &format!("WORDS = {}", words + 100))
+            .replace("vectors=vectors)", &format!("vectors=vectors[:{count}])"));
+        lab.write("model.py", &sized);
+        let refused = lab.ablate(&["run", "mine"]);
+        let said = format!(
+            "the model has vectors of {count} words, and the vocabulary of its rows has {words}"
+        );
+        assert!(refused.stderr.contains(&said), "{}", refused.stderr);
+    }
+}
+
+/// Such an attack finds little, and the model looks robust.
+#[test]
+fn a_gradient_that_says_nothing_of_answers_is_noted() {
+    let Some(lab) = lab() else { return };
+    lab.edit(
+        "classes = 2\n",
+        "classes = 2\nreads = \"tokens\"\ngradients = true\n",
+    );
+    lab.run_with(&["tokens"]);
+    let words = lab.rows("tokens.vocab").len();
+    let sized = WITH_GRADIENTS.replace("WORDS = 400", &format!("WORDS = {words}"));
+    lab.write("model.py", &sized);
+    let weak = "the gradient says little of what the model answers";
+    assert!(notes(&lab).iter().all(|note| !note.contains(weak)));
+    // Its direction is at a right angle to the one that decides.
+    lab.write(
+        "model.py",
+        &sized.replace(
+            "[factor * w for w in direction]",
+            "[factor, 2.0 * factor, 0.0]",
+        ),
+    );
+    let told = notes(&lab);
+    assert!(
+        told.iter()
+            .any(|note| note.starts_with("`mine`: ") && note.contains(weak)),
+        "{told:?}"
+    );
+}
+
+/// Of a model of somebody else, whose classes have an order of their own.
+#[test]
+fn a_model_that_is_right_less_often_than_by_guessing_is_noted() {
+    let Some(lab) = lab() else { return };
+    lab.run_with(&["tokens"]);
+    // How much each word speaks for class 1, by the rows themselves.
+    let mut counts: std::collections::BTreeMap<String, [f64; 2]> = Default::default();
+    for row in lab.rows("reviews") {
+        let text = row["text"].as_str().unwrap().to_lowercase();
+        let plain = text.replace(|c: char| !c.is_ascii_alphanumeric() && c != ' ', "");
+        for word in plain.split_whitespace() {
+            let [of_one, all] = counts.entry(word.to_owned()).or_default();
+            *of_one += 2.0 * row["label"].as_f64().unwrap() - 1.0;
+            *all += 1.0;
+        }
+    }
+    let scores = counts
+        .iter()
+        .map(|(word, [of_one, all])| (word, of_one / all));
+    let scores: std::collections::BTreeMap<&String, f64> = scores.collect();
+    let scores = serde_json::to_string(&scores).unwrap();
+    let told_by = |order: &str| {
+        let script = format!(
+            "import ablate\n\
+             scores = {scores}\n\
+             def one(text):\n    \
+                 p = 0.9 if sum(scores.get(word, 0) for word in text.split()) > 0 else 0.1\n    \
+                 return [1 - p, p]{order}\n\
+             ablate.serve(predict=lambda texts: [one(text) for text in texts])\n"
+        );
+        lab.write("model.py", &script);
+        notes(&lab)
+    };
+    let said = "rows, less often than by guessing: are its classes in the order of the dataset's output `labels`?";
+    let told = told_by("");
+    assert!(told.iter().all(|note| !note.contains(said)), "{told:?}");
+    let told = told_by("[::-1]");
+    assert!(
+        told.iter()
+            .any(|note| note.starts_with("`mine`: the model is right on ") && note.ends_with(said)),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn classes_that_do_not_fit_are_said_with_a_next_step() {
+    let Some(lab) = lab() else { return };
+    lab.edit("classes = 2", "classes = 3");
+    let refused = lab.ablate(&["plan"]);
+    assert_eq!(refused.code, 2);
+    let said = "`mine` predicts 3 classes, and `bayes` has counted words of 2";
+    assert!(refused.stderr.contains(said), "{}", refused.stderr);
+    // Of a user's own file the classes are known only once it has been read.
+    let rows: String = (0..12)
+        .map(|n| {
+            format!(
+                "the film number {n},{},{}\n",
+                2 - n % 3,
+                ["train", "test"][n / 6]
+            )
+        })
+        .collect();
+    lab.write("rows.csv", &format!("text,label,split\n{rows}"));
+    lab.edit("classes = 3", "classes = 2");
+    lab.edit(
+        "name = \"reviews-grammar\"\ngenerate = { train = 120, dev = 20, test = 40 }",
+        "source = { csv = \"rows.csv\", text = \"text\", label = \"label\", split = \"split\" }",
+    );
+    let refused = lab.ablate(&["run", "mine"]).stderr;
+    assert!(
+        refused.contains("the row 0 has the label 2, and `classes` is 2"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn what_programs_most_often_do_wrong_has_a_next_step() {
+    let Some(lab) = lab() else { return };
+    for (script, help) in [
+        ("print('trained')\n", "end with ablate.serve(predict=…)"),
+        (
+            "import ablate\nablate.serve(predict=lambda texts: [[2.5, -1.0] for _ in texts])\n",
+            "of scores or logits take the softmax",
+        ),
+        (
+            "import ablate\nablate.serve(predict=lambda texts: [[0.5, 0.9] for _ in texts])\n",
+            "of scores or logits take the softmax",
+        ),
+    ] {
+        lab.write("model.py", script);
+        let failed = lab.ablate(&["run", "mine"]);
+        assert_eq!(failed.code, 1);
+        assert!(failed.stderr.contains(help), "{}", failed.stderr);
+    }
+}
+
+/// Naive Bayes counts the classes of the user's rows, which are known only then.
+#[test]
+fn classes_that_naive_bayes_has_not_counted_are_an_error_and_no_panic() {
+    let Some(lab) = lab() else { return };
+    let rows: String = (0..60)
+        .map(|n| {
+            let (word, split) = (["good", "bad"][n % 2], ["train", "dev", "test"][n % 3]);
+            format!("the film number {n} was {word},{},{split}\n", n % 2)
+        })
+        .collect();
+    lab.write("rows.csv", &format!("text,label,split\n{rows}"));
+    lab.edit(
+        "name = \"reviews-grammar\"\ngenerate = { train = 120, dev = 20, test = 40 }",
+        "source = { csv = \"rows.csv\", text = \"text\", label = \"label\", split = \"split\" }",
+    );
+    lab.edit("classes = 2", "classes = 3");
+    lab.write(
+        "model.py",
+        "import ablate\nablate.serve(predict=lambda texts: [[0.2, 0.7, 0.1] if 'good' in t else [0.7, 0.2, 0.1] for t in texts])\n",
+    );
+    let failed = lab.ablate(&["run"]).stderr;
+    let said = "the model predicts 3 classes, and `bayes` has counted words of 2";
+    assert!(
+        failed.contains(said) && !failed.contains("panicked"),
+        "{failed}"
+    );
+}
+
+/// A text is sent as words of a vocabulary, in which a misspelt word is unknown.
+#[test]
+fn attacks_on_characters_are_refused_with_others_to_choose() {
+    let Some(lab) = lab() else { return };
+    lab.edit(
+        "inputs = { victim = \"mine\", bayes = \"bayes\" }\nattack = \"swap\"\nn = 2",
+        "inputs = { victim = \"mine\" }\nattack = \"deepwordbug\"",
+    );
+    let refused = lab.ablate(&["plan"]).stderr;
+    let help = "inputs = { known_words = \"STAGE.vocab\" }";
+    assert!(refused.contains(help), "{refused}");
+    lab.edit(
+        "inputs = { victim = \"mine\" }",
+        "inputs = { victim = \"mine\", known_words = \"tokens.vocab\" }",
+    );
+    let refused = lab.ablate(&["plan"]).stderr;
+    let said = "`mine` is sent the words of a vocabulary, in which every misspelt word is [UNK]";
+    assert!(
+        refused.contains(said) && refused.contains("help: choose tack-on, swap,"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn hotflip_words_follows_the_gradients_of_a_model_in_python() {
     let Some(lab) = lab() else { return };

@@ -493,3 +493,25 @@ fn the_example_runs_and_its_attack_beats_a_random_word() {
     let replayed = lab.ablate(&["replay"]).good().stdout;
     assert!(replayed.contains(" 0 mismatches"), "{replayed}");
 }
+
+/// Whoever reads the rate of success must know that rows were thrown away.
+#[test]
+fn rows_that_break_a_budget_are_noted_by_the_run() {
+    let Some(lab) = lab() else { return };
+    lab.write(
+        "attack.py",
+        "import ablate\nablate.attack(lambda item, predict: [\"film\"] * len(item.words))\n",
+    );
+    let notes = lab.run().events;
+    let notes: Vec<&str> = notes
+        .iter()
+        .filter_map(|event| event["note"].as_str())
+        .collect();
+    let said = "attacked rows were rejected, because they broke the budget or a constraint, and stay as they were";
+    assert!(
+        notes
+            .iter()
+            .any(|note| note.starts_with("`attacked`: ") && note.contains(said)),
+        "{notes:?}"
+    );
+}

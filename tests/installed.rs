@@ -179,6 +179,65 @@ fn a_lock_file_stands_for_an_environment() {
     assert!(refused.stderr.contains(why), "{}", refused.stderr);
 }
 
+/// The first environment comes first in PATH, whatever it is called; also when a stored model is started again.
+#[test]
+fn environments_are_searched_in_the_order_in_which_they_are_named() {
+    if !Path::new(PYTHON).is_file() {
+        return;
+    }
+    let lab = Lab::new(
+        r#"
+[stage.reviews]
+kind = "dataset"
+name = "reviews-grammar"
+generate = { train = 40, dev = 10, test = 10 }
+[stage.tokens]
+kind = "tokenize"
+inputs = { rows = "reviews" }
+scheme = "words"
+[stage.mine]
+kind = "external-model"
+inputs = { rows = "tokens" }
+run = ["tool", "model.py"]
+files = ["model.py"]
+environment = ["z", "a/"]
+classes = 2
+[stage.attacked]
+kind = "attack"
+inputs = { victim = "mine" }
+attack = "none"
+"#,
+    );
+    for folder in ["a", "z"] {
+        let tool = format!("{folder}/bin/tool");
+        lab.write(
+            &tool,
+            &format!("#!/bin/sh\necho tool of {folder} >&2\nexec {PYTHON} \"$@\"\n"),
+        );
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(lab.path(&tool), mode).unwrap();
+    }
+    let model = "import ablate\n\
+                 ablate.serve(predict=lambda texts: [[0.25, 0.75] if 'good' in text else [0.75, 0.25] for text in texts])\n";
+    lab.write("model.py", model);
+    lab.run();
+    for stage in ["mine", "attacked"] {
+        let log = lab.ablate(&["show", stage, "--log"]).good().stdout;
+        assert!(
+            log.contains("tool of z\n") && !log.contains("tool of a"),
+            "{stage}: {log}"
+        );
+    }
+    lab.ablate(&["replay"]).good();
+    lab.edit("[\"z\", \"a/\"]", "[\"a/\", \"z\"]");
+    lab.run();
+    let log = lab.ablate(&["show", "attacked", "--log"]).good().stdout;
+    assert!(
+        log.contains("tool of a\n") && !log.contains("tool of z"),
+        "{log}"
+    );
+}
+
 /// A stored model is started again by its attacks: on the same packages, or not at all.
 #[test]
 fn a_model_whose_packages_were_upgraded_is_another_victim() {
@@ -219,6 +278,16 @@ attack = "swap"
     install(&lab, "1.3.0", "bad");
     let told = lab.ablate(&["explain", "mine"]).good().stdout;
     assert!(told.contains("tiny was 1.2.0, now 1.3.0"), "{told}");
+    // Whoever asks for what was made before is told what has changed, not that nothing was made.
+    let changed = "which has changed since it was run: tiny was 1.2.0, now 1.3.0";
+    let said = lab.ablate(&["replay"]).stderr;
+    assert!(
+        said.contains(&format!("`attacked` reads `mine`, {changed}")),
+        "{said}"
+    );
+    let said = lab.ablate(&["predict", "mine", "good"]).stderr;
+    let changed = "`mine` has changed since it was run: tiny was 1.2.0, now 1.3.0";
+    assert!(said.contains(changed), "{said}");
     lab.run().ran(["mine", "attacked"]);
     // The older run cannot be replayed on what is installed now, and says why.
     lab.ablate(&["replay"]).good();

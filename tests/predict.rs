@@ -107,14 +107,26 @@ fn a_text_is_answered_as_the_stored_row_is() {
     let lines: Vec<&str> = one.stdout.lines().collect();
     assert_eq!(lines.len(), 2);
     assert!(
-        lines[0].starts_with("1  [0.") && lines[0].ends_with("]  wonderful"),
+        lines[0].starts_with("1  [0.") && lines[0].contains("]  wonderful"),
         "{lines:?}"
     );
     assert!(lines[1].starts_with("0  [0."), "{lines:?}");
     let lines = piped(&lab, &["predict", "bayes"], b"wonderful\nterrible\n").good();
     assert_eq!(lines.stdout, one.stdout);
     // A text without a known word is a text of unknown words, and an empty one is none.
-    lab.ablate(&["predict", "lstm", "", "qqqqq"]).good();
+    let unread = lab
+        .ablate(&["predict", "lstm", "", "terrible qqqqq"])
+        .good()
+        .stdout;
+    assert!(
+        unread.ends_with("  terrible qqqqq  (1 of 2 tokens unknown to the model)\n"),
+        "{unread}"
+    );
+    let unknown = lab.ablate(&["attacks", "nosuch"]);
+    assert_eq!(
+        unknown.stderr,
+        "error: no attack `nosuch`\n |\n = help: `ablate attacks` lists them all\n"
+    );
 }
 
 #[test]
@@ -185,7 +197,7 @@ classes = 3
     let printed = lab.ablate(&["predict", "mine", "a wonderful film"]).good();
     assert_eq!(
         printed.stdout,
-        "2  [0.2500, 0.2500, 0.5000]  a wonderful film\n"
+        "2  [0.2500, 0.2500, 0.5000]  a wonderful film  (1 of 3 tokens unknown to the model)\n"
     );
 }
 

@@ -89,6 +89,12 @@ fn what_is_wrong_with_a_query_is_said() {
         "error: no table `ablate_stages`\n |\n = help: the record of all runs is in ablate_runs, ablate_executions, \
          ablate_uses, ablate_inputs, ablate_outputs, ablate_tags\n"
     );
+    let unquoted = said("SELECT x FROM t.rows");
+    assert_eq!(
+        unquoted.stderr,
+        "error: the query failed: no table is named `t`\n |\n = help: tables are stages; a name with dots or brackets is \
+         written in double quotes, as in \"attacked.examples\" or \"attacked[seed=1]\"\n"
+    );
     assert_eq!(said("SELECT y FROM t").code, 2);
     assert_eq!(said("DROP TABLE t").code, 2);
 }

@@ -40,7 +40,10 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         import importlib.metadata
 
-        return importlib.metadata.version("ablate")
+        try:
+            return importlib.metadata.version("ablate")
+        except importlib.metadata.PackageNotFoundError:
+            raise AttributeError("ablate is read from a folder, not installed: it has no version of its own") from None
     raise AttributeError(f"module 'ablate' has no attribute {name!r}")
 
 
@@ -106,10 +109,21 @@ class Lab:
         self._run = [] if run is None else ["--run", str(run)]
 
     def __getitem__(self, reference: Reference) -> Result:
-        """The table of `stage`, `stage.output` or `stage[axis=value].output`, or of a stage and its axes."""
+        """The table of `stage`, `stage.output` or `stage[axis=value].output`, or of a stage and its axes.
+
+        Of several instances it is one table, with their axes as columns; of an ablation the base, unless the reference
+        names a variant.
+        """
         name = _name(reference)
         printed = self._ask("export", name, "--parquet", *self._overlay, *self._run)
         return Result(name, printed)
+
+    # Without these Python would try lab[0], lab[1], …
+    __iter__ = None
+    __contains__ = None
+
+    def __repr__(self) -> str:
+        return f"<ablate pipeline {self._options[1]!r}: lab['stage'], .stages(), .runs(), .claims(), .sql(query)>"
 
     def sql(self, query: str, all_runs: bool = False) -> Result:
         """The answer to a query over stages and over the record of all runs, `ablate_runs` and others.
@@ -172,9 +186,17 @@ def open(folder: Union[str, "os.PathLike[str]"] = ".", **options: Any) -> Lab:  
 def _name(reference: Reference) -> str:
     if isinstance(reference, str):
         return reference
-    stage, axes = reference
+    try:
+        stage, axes = reference
+        axes = dict(axes)
+    except (TypeError, ValueError):
+        raise TypeError(f"lab['stage'] or lab['stage', {{'axis': value}}], not lab[{reference!r}]") from None
     stage, dot, output = stage.partition(".")
-    point = ",".join(f"{axis}={value}" for axis, value in axes.items())
+    # As a pipeline file writes them.
+    as_written = {True: "true", False: "false"}
+    point = ",".join(
+        f"{axis}={as_written[value] if isinstance(value, bool) else value}" for axis, value in axes.items()
+    )
     return f"{stage}[{point}]{dot}{output}" if point else f"{stage}{dot}{output}"
 
 

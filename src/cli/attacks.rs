@@ -32,6 +32,7 @@ pub fn attacks(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let Some(attack) = all.iter().find(|attack| attack.name == name) else {
         return Err(Diagnostic::new(format!("no attack `{name}`"))
             .maybe_help(nearest(name, all.iter().map(|attack| attack.name)))
+            .help("`ablate attacks` lists them all")
             .into());
     };
     match global.json {

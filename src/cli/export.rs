@@ -132,9 +132,13 @@ pub fn no_result(
 ) -> Exit {
     let run = recorded.run.id;
     match no {
-        NoTable::Unknown(why) => Diagnostic::new(format!("cannot {doing} `{result}`: {why}"))
-            .help(format!("`ablate runs {run}` lists what that run made"))
-            .into(),
+        NoTable::Unknown(why, helps) => {
+            let problem = Diagnostic::new(format!("cannot {doing} `{result}`: {why}"));
+            let problem = helps.into_iter().fold(problem, Diagnostic::help);
+            problem
+                .help(format!("`ablate runs {run}` lists what that run made"))
+                .into()
+        }
         NoTable::Unusable(why) => Exit::Failed(
             Diagnostic::new(format!("cannot {doing} `{result}`: {why}"))
                 .help("`ablate fsck` checks the whole store")

@@ -11,7 +11,7 @@ use super::global::{Global, quoted};
 use super::print::out;
 use crate::amounts::plural;
 use crate::diagnostic::Diagnostic;
-use crate::starter::{self, Chosen, Columns, Data, Format, Meaning, Starter, Template};
+use crate::starter::{self, Chosen, Columns, Data, Format, Meaning, Starter, Template, Whole};
 
 /// What `init` takes.
 #[derive(Args)]
@@ -114,11 +114,11 @@ struct Own<'a> {
     file: &'a Path,
     format: Format,
     meaning: Meaning,
-    rows: usize,
-    whole: bool,
+    encoding: Option<&'static str>,
+    whole: Whole,
 }
 
-/// Reads the first rows, and chooses columns.
+/// Chooses columns by the first rows, and reads all of it as the stage will.
 fn own_file<'a>(arguments: &Arguments, file: &'a Path) -> Result<Own<'a>, Exit> {
     let shown = file.display();
     let format = Format::of(file).ok_or_else(|| {
@@ -135,16 +135,37 @@ fn own_file<'a>(arguments: &Arguments, file: &'a Path) -> Result<Own<'a>, Exit> 
         split: arguments.split.clone(),
         id: arguments.id.clone(),
     };
+    if let Some(separator) = other_separator(format, &sample.names) {
+        return Err(Diagnostic::new(format!(
+            "cannot start from {shown}: its columns are separated by `{separator}`, and those of a .csv file by commas"
+        ))
+        .help("write it with commas, or with tabs as a .tsv file")
+        .into());
+    }
     let meaning = starter::choose(&sample, &told).map_err(|error| {
         Diagnostic::new(format!("cannot start from {shown}: {}", error.message)).help(error.help)
+    })?;
+    let name = file.file_name().and_then(|name| name.to_str());
+    let data = Data::new(name.unwrap_or_default(), format, &meaning, sample.encoding);
+    let whole = starter::whole(&data, file).map_err(|failure| {
+        Diagnostic::new(format!("cannot start from {shown}: {}", failure.message))
+            .maybe_help(failure.help)
     })?;
     Ok(Own {
         file,
         format,
         meaning,
-        rows: sample.rows.len(),
-        whole: sample.whole,
+        encoding: sample.encoding,
+        whole,
     })
+}
+
+/// What separates the columns of a header that has no comma.
+fn other_separator(format: Format, names: &[String]) -> Option<char> {
+    match (format, names) {
+        (Format::Csv, [only]) => [';', '\t', '|'].into_iter().find(|c| only.contains(*c)),
+        _ => None,
+    }
 }
 
 /// What of the pipeline depends on the user's file.
@@ -173,7 +194,7 @@ impl Own<'_> {
             .and_then(Path::to_str);
         if let Some(name) = inside {
             return Ok(Placed {
-                data: Data::new(name, self.format, &self.meaning),
+                data: self.data(name),
                 linked: None,
             });
         }
@@ -188,35 +209,48 @@ impl Own<'_> {
                 .help("copy or link the file into the folder, and name it there: --from FILE")
         })?;
         Ok(Placed {
-            data: Data::new(name, self.format, &self.meaning),
+            data: self.data(name),
             linked: Some((name.to_owned(), real.display().to_string())),
         })
     }
 
+    fn data(&self, name: &str) -> Data {
+        let data = Data::new(name, self.format, &self.meaning, self.encoding);
+        self.whole.counted(data)
+    }
+
     /// What was chosen, for people.
     fn print(&self) -> Result<(), Exit> {
-        let rows = match self.whole {
-            true => plural(self.rows, "row"),
-            false => format!("the first {} rows", self.rows),
-        };
-        out!("read     {} ({rows})", self.file.display());
+        let rows = plural(self.whole.rows, "row");
+        let encoding = self
+            .encoding
+            .map(|name| format!(", as {name}: it is not UTF-8"));
+        let encoding = encoding.unwrap_or_default();
+        out!("read     {} ({rows}{encoding})", self.file.display());
         let line = |chosen: &Chosen| format!("{} ({})", chosen.name, chosen.why);
         let meaning = &self.meaning;
-        let classes = amount(meaning.classes.len(), "class", "classes");
+        let (count, classes) = (self.whole.classes.len(), self.whole.listed());
         out!("--text   {}", line(&meaning.text));
-        out!("--label  {}: {classes}", line(&meaning.label));
+        out!(
+            "--label  {}: {count} classes, {classes}",
+            line(&meaning.label)
+        );
         match &meaning.split {
             Some(split) => out!("--split  {}", line(split)),
             None => out!("--split  none: a fifth of the rows become test, a tenth of the rest dev"),
         }
-        match &meaning.id {
-            Some(id) => out!("--id     {}", line(id)),
-            None => out!("--id     none: row numbers"),
+        match (&meaning.id, &meaning.repeated_id) {
+            (Some(id), _) => out!("--id     {}", line(id)),
+            (None, Some(name)) => out!("--id     none: row numbers (`{name}` has a value twice)"),
+            (None, None) => out!("--id     none: row numbers"),
         }
         if let Some(second) = &meaning.second_text {
             out!(
                 "note     `{second}` looks like the second text of a pair and is not read; for pairs add text_b = \"{second}\" to `source`, and models of pairs"
             );
+        }
+        for note in self.whole.notes() {
+            out!("note     {note}");
         }
         Ok(())
     }
@@ -224,17 +258,13 @@ impl Own<'_> {
     fn json(&self) -> serde_json::Value {
         let meaning = &self.meaning;
         let name = |chosen: &Option<Chosen>| chosen.as_ref().map(|chosen| chosen.name.clone());
+        let classes = self.whole.classes.iter();
+        let classes: Vec<&String> = classes.map(|(name, _)| name).collect();
         json!({
             "text": meaning.text.name, "label": meaning.label.name, "split": name(&meaning.split),
-            "id": name(&meaning.id), "classes": meaning.classes,
+            "id": name(&meaning.id), "encoding": self.encoding, "classes": classes,
+            "notes": self.whole.notes(),
         })
-    }
-}
-
-fn amount(n: usize, one: &str, many: &str) -> String {
-    match n {
-        1 => format!("1 {one}"),
-        _ => format!("{n} {many}"),
     }
 }
 

@@ -104,18 +104,24 @@ pub fn predict(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         return Ok(());
     }
     let answers = model.ask(&texts, &Silent).map_err(failed)?;
-    for (text, p) in texts.iter().zip(answers) {
+    for (text, answer) in texts.iter().zip(answers) {
+        let (p, [all, unknown]) = (answer.probabilities, answer.tokens);
         let class = (0..p.len()).fold(0, |best, n| if p[n] > p[best] { n } else { best });
         if global.json {
             out!(
                 "{}",
-                json!({ "text": text, "class": class, "probabilities": p })
+                json!({ "text": text, "class": class, "probabilities": p, "tokens": all, "unknown": unknown })
             );
             continue;
         }
         let p: Vec<String> = p.iter().map(|p| format!("{p:.4}")).collect();
+        // A model may be sure of a text that it cannot read.
+        let unread = match unknown {
+            0 => String::new(),
+            _ => format!("  ({unknown} of {all} tokens unknown to the model)"),
+        };
         out!(
-            "{class}  [{}]  {}",
+            "{class}  [{}]  {}{unread}",
             p.join(", "),
             crate::visible::visible(text)
         );

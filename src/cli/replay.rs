@@ -72,6 +72,12 @@ pub fn replay(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         tell(global, label, &outcome)?;
     }
     if replayed == 0 {
+        let attacks = 0..plan.instances.len();
+        let mut attacks = attacks.filter(|n| plan.decl(*n).kind.role() == Role::Attack);
+        let changed = |n: usize| run_selection::changed(global, &plan, &statuses, n);
+        if let Some(changed) = attacks.find_map(changed) {
+            return Err(changed);
+        }
         let problem = Diagnostic::new("no attack of this pipeline has a stored result");
         return Err(problem.help(global.command("run")).into());
     }

@@ -16,7 +16,8 @@ use super::print::note;
 use crate::config::{self, Pipeline, PipelineRequest};
 use crate::diagnostic::Diagnostic;
 use crate::environment::utc;
-use crate::inspect::status::{InstanceStatus, instance_statuses};
+use crate::inspect::explain;
+use crate::inspect::status::{InstanceStatus, instance_statuses, root_cause};
 use crate::inspect::stored::{self, Unusable};
 use crate::plan::{self, Plan};
 use crate::publish::report::summary::invocation;
@@ -258,13 +259,36 @@ pub fn past_pipeline(
 pub fn unshown(global: &Global, plan: &Plan<'_>, statuses: &[InstanceStatus], n: usize) -> Exit {
     match stored::unusable(plan, statuses, n) {
         Some(unusable) => unusable_exit(global, &unusable),
-        None => {
+        None => changed(global, plan, statuses, n).unwrap_or_else(|| {
             let label = &plan.instances[n].label;
             Diagnostic::new(format!("`{label}` has not been run"))
                 .help(global.command(&format!("run '{label}'")))
                 .into()
-        }
+        }),
     }
+}
+
+/// That an instance, or one that it reads, has changed since it was run, if that is why it has no result.
+pub fn changed(
+    global: &Global,
+    plan: &Plan<'_>,
+    statuses: &[InstanceStatus],
+    n: usize,
+) -> Option<Exit> {
+    let at = root_cause(statuses, n);
+    let InstanceStatus::WillRun(key) = &statuses[at] else {
+        return None;
+    };
+    let store = global.existing_store().ok()??;
+    let changes = explain::since_it_ran(plan, at, key, &store).ok()??;
+    let (label, root) = (&plan.instances[n].label, &plan.instances[at].label);
+    let which = match at == n {
+        true => String::new(),
+        false => format!(" reads `{root}`, which"),
+    };
+    let problem = format!("`{label}`{which} has changed since it was run: {changes}");
+    let run = global.command(&format!("run '{label}'"));
+    Some(Diagnostic::new(problem).help(run).into())
 }
 
 /// A result that was made and cannot be shown: the command has failed.

@@ -76,10 +76,18 @@ pub fn sql(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
         tables.insert(name, found);
     }
     let stopped = || false;
-    let answer = stages::sql::query(tables, &arguments.query, stopped).map_err(|failure| {
-        Diagnostic::new(format!("the query failed: {}", failure.message)).maybe_help(failure.help)
-    })?;
+    let answer = stages::sql::query(tables, &arguments.query, stopped).map_err(failed)?;
     print(global, arguments, &answer)
+}
+
+/// Why a query failed. In a stage it would be about inputs; here tables are stages.
+fn failed(failure: stages::Failure) -> Diagnostic {
+    let message = format!("the query failed: {}", failure.message);
+    match message.contains("no input is named") {
+        true => Diagnostic::new(message.replace("no input is named", "no table is named"))
+            .help("tables are stages; a name with dots or brackets is written in double quotes, as in \"attacked.examples\" or \"attacked[seed=1]\""),
+        false => Diagnostic::new(message).maybe_help(failure.help),
+    }
 }
 
 /// The runs whose results are read: the current results' one, a past one, or all.

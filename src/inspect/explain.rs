@@ -72,6 +72,21 @@ pub fn reason(
     )))
 }
 
+/// What has changed since an instance was last executed with success; nothing if it never was.
+pub fn since_it_ran(
+    plan: &Plan<'_>,
+    instance: usize,
+    key: &StageKey,
+    store: &Store,
+) -> Result<Option<String>, store::Error> {
+    let label = &plan.instances[instance].label;
+    let found = store.nearest_of_instance(&key.kind, label, key)?;
+    let changes =
+        found.map(|(old, old_code)| differences(&old, &old_code, key, &plan.code(instance).files));
+    let changes = changes.filter(|changes| !changes.is_empty());
+    Ok(changes.map(|changes| line(&Reason::Differs(changes))))
+}
+
 /// The fields in which two keys of one kind differ.
 pub fn differences(
     old: &StageKey,

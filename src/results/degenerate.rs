@@ -10,7 +10,7 @@ use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Int64Type};
 use arrow::record_batch::RecordBatch;
 use stages::tables::examples as example_columns;
-use stages::{Role, Stage};
+use stages::{NOTICE, Role, Stage};
 use store::{Digest, Execution, StageKey, Store};
 
 use crate::plan::{Plan, Wire};
@@ -18,13 +18,14 @@ use crate::results::columns;
 use crate::results::recorded::{Recorded, Step, role_of};
 
 /// The columns of examples that are looked at: the texts beside them may be large.
-const EXAMPLES: [&str; 6] = [
+const EXAMPLES: [&str; 7] = [
     example_columns::LABEL,
     example_columns::PREDICTED_BEFORE,
     example_columns::SUCCESS,
     example_columns::ATTACKED,
     example_columns::WORDS_CHANGED,
     example_columns::LINF,
+    example_columns::REJECTED,
 ];
 
 /// A stage instance with what it made.
@@ -39,6 +40,8 @@ pub struct Piece {
     identity: String,
     /// Its outputs by name.
     outputs: Vec<(String, Digest)>,
+    /// What the stage itself found odd.
+    notices: Vec<String>,
 }
 
 /// Whose results are looked at.
@@ -62,8 +65,15 @@ impl Piece {
             attack: attack_of(key).map(str::to_owned),
             identity: execution.key_digest.to_string(),
             outputs: outputs.map(|o| (o.name.clone(), o.digest)).collect(),
+            notices: notices(&execution.log),
         })
     }
+}
+
+/// The lines of a log that are for people.
+fn notices(log: &str) -> Vec<String> {
+    let lines = log.lines().filter_map(|line| line.strip_prefix(NOTICE));
+    lines.map(str::to_owned).collect()
 }
 
 fn attack_of(key: &StageKey) -> Option<&str> {
@@ -111,6 +121,8 @@ pub fn behind(
                 .cloned()
                 .zip(made.iter().copied())
                 .collect(),
+            // They are in its execution: the run that made it has shown them.
+            notices: Vec::new(),
         })
     };
     let pieces: Vec<Piece> = seen.iter().filter_map(piece).collect();
@@ -165,7 +177,8 @@ pub fn notes(store: &Store, pieces: &[Piece]) -> Vec<String> {
                 .map(|results| of_results(&results)),
             _ => None,
         };
-        for note in found.into_iter().flatten() {
+        let found = found.into_iter().flatten();
+        for note in found.chain(piece.notices.iter().cloned()) {
             match notes.iter_mut().find(|(known, _)| *known == note) {
                 Some((_, labels)) => labels.push(&piece.label),
                 None => notes.push((note, vec![&piece.label])),
@@ -180,7 +193,21 @@ pub fn notes(store: &Store, pieces: &[Piece]) -> Vec<String> {
 /// Notes on the examples of an attack: on the model, and on the attack unless it is a control.
 pub fn of_examples(table: &RecordBatch, attack: Option<&str>) -> Vec<String> {
     let attack = attack.and_then(|name| no_change(table, name));
-    one_class(table).into_iter().chain(attack).collect()
+    let model = one_class(table).into_iter();
+    model.chain(rejected(table)).chain(attack).collect()
+}
+
+/// Rows that an attack of the user gave back and that do not count.
+fn rejected(table: &RecordBatch) -> Option<String> {
+    let rejected = columns::wholes(table, example_columns::REJECTED)?;
+    let count = rejected.iter().filter(|n| **n == Some(1)).count();
+    let tried = columns::flags(table, example_columns::ATTACKED)?;
+    let tried = tried.iter().filter(|tried| **tried).count();
+    (count > 0).then(|| {
+        format!(
+            "{count} of {tried} attacked rows were rejected, because they broke the budget or a constraint, and stay as they were: `ablate show` with --log says which"
+        )
+    })
 }
 
 /// A model that predicts the same class for rows of several.
@@ -433,6 +460,31 @@ mod tests {
     }
 
     #[test]
+    fn rows_that_were_rejected() {
+        let notes = |rejected: &[i64]| {
+            let columns = vec![
+                ("attacked", flags(&[true, true, false])),
+                ("words_changed", wholes(&[0, 1, 0])),
+                ("rejected", wholes(rejected)),
+            ];
+            of_examples(&table(columns), Some("external"))
+        };
+        assert_eq!(
+            notes(&[1, 0, 0]),
+            [
+                "1 of 2 attacked rows were rejected, because they broke the budget or a constraint, and stay as they were: `ablate show` with --log says which"
+            ]
+        );
+        assert!(notes(&[0, 0, 0]).is_empty());
+    }
+
+    #[test]
+    fn what_a_stage_found_odd() {
+        let log = "loading\nnotice: the gradient says little\nnotice:not this\n";
+        assert_eq!(notices(log), ["the gradient says little"]);
+    }
+
+    #[test]
     fn a_training_that_learnt_nothing() {
         let printed = |attempt: &[i64], train: &[f64], dev: &[f64]| {
             of_history(&table(vec![
@@ -479,6 +531,7 @@ mod tests {
             attack: None,
             identity: identity.to_owned(),
             outputs: vec![("weights".to_owned(), Digest::of(bytes.as_bytes()))],
+            notices: Vec::new(),
         };
         let same = [
             piece("m[lr=1]", "1", "x"),

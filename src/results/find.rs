@@ -65,8 +65,14 @@ pub fn find(catalog: &impl Catalog, text: &str) -> Result<Located, Diagnostic> {
         let labels = outputs.iter().take(6);
         let labels: Vec<&str> = labels.map(|s| catalog.label(s.instance)).collect();
         let many = outputs.len();
+        // What is no axis is taken for a column of the table.
+        let mistyped = cell.as_ref().and_then(|cell| {
+            let name = &cell.filters[0].0;
+            nearest(name, known.iter().map(|(axis, _)| *axis))
+        });
         return Err(
             Diagnostic::new(format!("`{text}` matches {many} instances, not one cell"))
+                .maybe_help(mistyped)
                 .help(format!("add its axes: {}", labels.join(", "))),
         );
     }

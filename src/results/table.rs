@@ -7,6 +7,7 @@ use store::{Digest, Output, Store, Value};
 use super::find::find_table;
 use super::recorded::Recorded;
 use super::reference::axes;
+use crate::diagnostic::Diagnostic;
 use crate::plan::{Plan, Source};
 
 /// Why stored outputs cannot be read as one table.
@@ -59,8 +60,8 @@ pub fn together(
 
 /// Why there is no table.
 pub enum NoTable {
-    /// The run has none of that name.
-    Unknown(String),
+    /// The run has none of that name; what to do about it.
+    Unknown(String, Vec<String>),
     /// It has one, and it is not what was made.
     Unusable(String),
 }
@@ -68,7 +69,7 @@ pub enum NoTable {
 impl From<NoTable> for String {
     fn from(no: NoTable) -> String {
         match no {
-            NoTable::Unknown(why) | NoTable::Unusable(why) => why,
+            NoTable::Unknown(why, _) | NoTable::Unusable(why) => why,
         }
     }
 }
@@ -78,10 +79,8 @@ pub fn outputs<'a>(
     recorded: &'a Recorded,
     result: &str,
 ) -> Result<Vec<(usize, &'a Output)>, NoTable> {
-    let unknown = |why: String| NoTable::Unknown(why);
-    let steps = recorded
-        .steps_of(result)
-        .map_err(|d| unknown(d.title().to_owned()))?;
+    let unknown = |d: Diagnostic| NoTable::Unknown(d.title().to_owned(), d.helps().to_vec());
+    let steps = recorded.steps_of(result).map_err(unknown)?;
     for at in steps {
         let label = &recorded.steps[at].label;
         if let Some(why) = recorded.altered.get(label) {
@@ -89,10 +88,11 @@ pub fn outputs<'a>(
             return Err(NoTable::Unusable(why));
         }
         if recorded.steps[at].outputs().is_empty() {
-            return Err(unknown(format!("`{label}` has no result in this run")));
+            let why = format!("`{label}` has no result in this run");
+            return Err(NoTable::Unknown(why, Vec::new()));
         }
     }
-    let found = find_table(recorded, result).map_err(|d| unknown(d.title().to_owned()))?;
+    let found = find_table(recorded, result).map_err(unknown)?;
     let output = |source: Source| &recorded.steps[source.instance].outputs()[source.output];
     Ok(found
         .into_iter()
@@ -139,7 +139,7 @@ pub fn of_run(
         })
         .collect();
     let together = stages::collect(&names, &rows);
-    let together = together.map_err(|failure| NoTable::Unknown(failure.message))?;
+    let together = together.map_err(|failure| NoTable::Unknown(failure.message, Vec::new()))?;
     Ok((together, first))
 }
 

@@ -29,8 +29,8 @@ pub struct Meaning {
     pub label: Chosen,
     pub split: Option<Chosen>,
     pub id: Option<Chosen>,
-    /// The classes of the rows that were looked at, in order of their names.
-    pub classes: Vec<String>,
+    /// A column that is called like ids, and has a value twice.
+    pub repeated_id: Option<String>,
     /// A column that looks like the second text of a pair, which is not read.
     pub second_text: Option<String>,
     /// The splits, if a column names them.
@@ -112,20 +112,22 @@ pub fn choose(sample: &Sample, told: &Columns) -> Result<Meaning, ColumnError> {
     taken.extend(second_text.clone());
     let label = label(sample, told, &taken)?;
     taken.insert(label.name.clone());
-    let id = match &told.id {
-        Some(name) => Some(chosen(name, TOLD)),
-        None => named(sample, &IDS, &taken).filter(|found| all_different(sample, &found.name)),
-    };
-    let classes = distinct(sample, &label.name);
+    let (mut id, mut repeated_id) = (told.id.as_deref().map(|name| chosen(name, TOLD)), None);
+    if let (None, Some(found)) = (&id, named(sample, &IDS, &taken)) {
+        match all_different(sample, &found.name) {
+            true => id = Some(found),
+            false => repeated_id = Some(found.name),
+        }
+    }
     let splits = split.as_ref().map(|found| distinct(sample, &found.name));
     Ok(Meaning {
         text,
         second_text,
-        classes: classes.into_iter().collect(),
         label,
         splits: splits.unwrap_or_default(),
         split,
         id,
+        repeated_id,
     })
 }
 
@@ -256,7 +258,7 @@ mod tests {
                 .iter()
                 .map(|row| row.iter().map(|cell| cell.to_string()).collect())
                 .collect(),
-            whole: true,
+            ..Sample::default()
         }
     }
 
@@ -277,7 +279,6 @@ mod tests {
         assert_eq!(by_name.label, chosen("Stars", NAMED));
         assert_eq!(by_name.split, Some(chosen("split", NAMED)));
         assert_eq!(by_name.id, Some(chosen("ID", NAMED)));
-        assert_eq!(by_name.classes, ["no", "yes"]);
         let by_content =
             choose(&sample(&["a", "b", "c", "d"], &rows), &Columns::default()).unwrap();
         assert_eq!(by_content.text, chosen("b", "has the most words"));
@@ -300,6 +301,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!((found.split, found.id), (None, None));
+        assert_eq!(found.repeated_id.as_deref(), Some("id"));
     }
 
     #[test]

@@ -4,7 +4,9 @@
 mod columns;
 mod sample;
 mod template;
+mod whole;
 
 pub use columns::{Chosen, Columns, Meaning, choose};
 pub use sample::{Format, read};
 pub use template::{Data, Starter, Template};
+pub use whole::{Whole, whole};

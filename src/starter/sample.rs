@@ -1,8 +1,6 @@
 //! The first rows of a user's file as text, to guess from. The stage `dataset` reads the file for itself, and is
-//! stricter.
+//! stricter: `whole` asks it.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use arrow::array::AsArray;
@@ -57,8 +55,8 @@ pub struct Sample {
     pub names: Vec<String>,
     /// Row by row, as many cells as names.
     pub rows: Vec<Vec<String>>,
-    /// Whether these are all rows of the file.
-    pub whole: bool,
+    /// The encoding of the text, as a dataset stage names it; none if it is UTF-8.
+    pub encoding: Option<&'static str>,
 }
 
 impl Sample {
@@ -75,67 +73,67 @@ impl Sample {
 
 /// The first rows of a file.
 pub fn read(file: &Path, format: Format) -> Result<Sample, String> {
-    match format {
-        Format::Csv => separated(file, b',', true),
-        Format::Tsv => separated(file, b'\t', false),
-        Format::Jsonl => objects(file),
-        Format::Parquet => parquet(file),
+    if format == Format::Parquet {
+        return parquet(file);
     }
+    let bytes = std::fs::read(file).map_err(|error| error.to_string())?;
+    let (text, encoding) = decoded(bytes)?;
+    let sample = match format {
+        Format::Tsv => separated(&text, b'\t', false),
+        Format::Jsonl => objects(&text),
+        Format::Csv | Format::Parquet => separated(&text, b',', true),
+    };
+    sample.map(|sample| Sample { encoding, ..sample })
 }
 
-fn separated(file: &Path, separator: u8, quoting: bool) -> Result<Sample, String> {
+/// Text, and the encoding that it must be in if it is not in UTF-8: what programs in the west wrote before.
+fn decoded(bytes: Vec<u8>) -> Result<(String, Option<&'static str>), String> {
+    let marked = matches!(bytes[..], [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]);
+    if marked || bytes.contains(&0) {
+        return Err("it looks like UTF-16: save it as UTF-8".to_owned());
+    }
+    let bytes = match String::from_utf8(bytes) {
+        Ok(text) => return Ok((text, None)),
+        Err(error) => error.into_bytes(),
+    };
+    // Where Latin-1 has control characters, Windows has punctuation.
+    let windows = bytes.iter().any(|byte| (0x80..0xA0).contains(byte));
+    let encoding = match windows {
+        true => "windows-1252",
+        false => "latin-1",
+    };
+    Ok((bytes.into_iter().map(char::from).collect(), Some(encoding)))
+}
+
+fn separated(text: &str, separator: u8, quoting: bool) -> Result<Sample, String> {
+    // A byte order mark belongs to the file, not to the first name.
+    let text = text.trim_start_matches('\u{feff}');
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(separator)
         .quoting(quoting)
         .flexible(true)
-        .from_path(file)
-        .map_err(|error| error.to_string())?;
-    let header = reader.byte_headers().map_err(|error| error.to_string())?;
-    let names: Vec<String> = header.iter().map(text).collect();
-    // A byte order mark belongs to the file, not to the first name.
-    let names: Vec<String> = names
-        .iter()
-        .map(|name| name.trim_start_matches('\u{feff}').to_owned())
-        .collect();
+        .from_reader(text.as_bytes());
+    let header = reader.headers().map_err(|error| error.to_string())?;
     let mut sample = Sample {
-        whole: true,
+        names: header.iter().map(str::to_owned).collect(),
         ..Sample::default()
     };
-    for record in reader.byte_records() {
+    for record in reader.records().take(ROWS) {
         let record = record.map_err(|error| error.to_string())?;
-        if sample.rows.len() == ROWS {
-            sample.whole = false;
-            break;
-        }
-        let mut row: Vec<String> = record.iter().map(text).collect();
-        row.resize(names.len(), String::new());
+        let mut row: Vec<String> = record.iter().map(str::to_owned).collect();
+        row.resize(sample.names.len(), String::new());
         sample.rows.push(row);
     }
-    sample.names = names;
     Ok(sample)
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-fn objects(file: &Path) -> Result<Sample, String> {
-    let reader = BufReader::new(File::open(file).map_err(|error| error.to_string())?);
-    let mut sample = Sample {
-        whole: true,
-        ..Sample::default()
-    };
-    for (n, line) in reader.lines().enumerate() {
-        let line = line.map_err(|error| format!("line {}: {error}", n + 1))?;
-        if line.trim().is_empty() {
-            continue;
-        }
-        if sample.rows.len() == ROWS {
-            sample.whole = false;
-            break;
-        }
+fn objects(text: &str) -> Result<Sample, String> {
+    let mut sample = Sample::default();
+    let lines = text.lines().enumerate();
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    for (n, line) in lines.take(ROWS) {
         let object: serde_json::Map<String, serde_json::Value> =
-            serde_json::from_str(&line).map_err(|error| format!("line {}: {error}", n + 1))?;
+            serde_json::from_str(line).map_err(|error| format!("line {}: {error}", n + 1))?;
         for name in object.keys() {
             if sample.find(name).is_none() {
                 sample.names.push(name.clone());
@@ -161,8 +159,7 @@ fn parquet(file: &Path) -> Result<Sample, String> {
     let kept = table.slice(0, table.num_rows().min(ROWS));
     let mut sample = Sample {
         rows: vec![Vec::new(); kept.num_rows()],
-        whole: kept.num_rows() == table.num_rows(),
-        names: Vec::new(),
+        ..Sample::default()
     };
     for (field, column) in kept.schema().fields().iter().zip(kept.columns()) {
         // Lists and structs are neither texts nor labels.

@@ -28,13 +28,23 @@ pub struct Data {
     pub source: String,
     /// `split` of the dataset stage, if rows must be moved.
     pub split: Option<String>,
-    /// How many classes there are.
-    pub classes: usize,
+    /// `encoding` of the dataset stage, if it is not UTF-8.
+    pub encoding: Option<String>,
+    /// What a model reaches that always answers the commonest class.
+    pub commonest: f64,
 }
 
+/// Of synthetic reviews.
+const HALF: f64 = 0.5;
+
 impl Data {
-    /// What a file's columns come to.
-    pub fn new(file: &str, format: Format, meaning: &Meaning) -> Data {
+    /// What a file's columns come to. Its classes are not counted yet.
+    pub fn new(
+        file: &str,
+        format: Format,
+        meaning: &Meaning,
+        encoding: Option<&'static str>,
+    ) -> Data {
         let mut source = vec![(format.key(), file), ("text", &meaning.text.name)];
         source.push(("label", &meaning.label.name));
         source.extend(meaning.split.iter().map(|it| ("split", it.name.as_str())));
@@ -43,18 +53,12 @@ impl Data {
             .iter()
             .map(|(key, value)| format!("{key} = {}", Value::String((*value).to_owned())));
         let source = format!("{{ {} }}", each.collect::<Vec<_>>().join(", "));
-        let shown = meaning.classes.iter().take(8).cloned();
-        let mut shown: Vec<String> = shown.collect();
-        if meaning.classes.len() > shown.len() {
-            shown.push("…".to_owned());
-        }
-        // A line break in a label would end the comment.
-        let shown = shown.join(", ").replace(['\n', '\r'], " ");
         Data {
-            columns: format!("{} classes: {shown}", meaning.classes.len()),
+            columns: String::new(),
             source,
             split: moves(meaning),
-            classes: meaning.classes.len(),
+            encoding: encoding.map(|name| format!("{name:?}")),
+            commonest: HALF,
         }
     }
 }
@@ -138,13 +142,12 @@ impl Starter<'_> {
                 .add_template(name, text)
                 .expect("a template of ours");
         }
-        let classes = self.data.map_or(2, |data| data.classes);
+        let commonest = self.data.map_or(HALF, |data| data.commonest);
         let values = context! {
             name => self.name,
             data => minijinja::Value::from(minijinja::value::Serde(self.data)),
             paper => self.template == Template::Paper,
-            classes => classes,
-            chance => format!("{:.3}", 1.0 / classes as f64),
+            commonest => format!("{commonest:.3}"),
         };
         let template = environment.get_template(name).expect("it was added");
         // The engine drops the line end of a file.

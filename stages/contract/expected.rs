@@ -259,7 +259,12 @@ impl ExpectedInputs<'_> {
                     ExpectedRows::Tokens { padded: true } => {
                         "set pad = false in the tokenize stage, or connect other rows"
                     }
-                    _ => "tokenize with another scheme, or connect other rows",
+                    _ if reads == "words of characters" => {
+                        "set scheme = \"char-grid\" in the tokenize stage, or connect other rows"
+                    }
+                    _ => {
+                        "tokenize with scheme = \"words\" or another that makes tokens, or connect other rows"
+                    }
                 };
                 Err(Mismatch::new(Blamed::Input(port.to_owned()), message, help))
             }

@@ -7,6 +7,7 @@ pub mod expected;
 pub mod failure;
 pub mod follow;
 pub mod nearest;
+pub mod notice;
 pub mod program;
 pub mod replayed;
 pub mod role;

@@ -11,4 +11,6 @@ pub struct ProgramSpec {
     pub path: Option<String>,
     /// The variables with secrets that it needs, by name.
     pub secrets: Vec<String>,
+    /// Folders with programs and packages, in the order in which they are searched.
+    pub environments: Vec<String>,
 }

@@ -30,6 +30,11 @@ impl<'a> Sway<'a> {
         }
     }
 
+    /// How many classes were counted.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
     /// How often a word occurs in a class.
     pub fn count(&self, class: u32, token: u32) -> u64 {
         self.counts[class as usize * self.vocabulary + token as usize]

@@ -14,7 +14,7 @@ use store::{Digest, Installed, Package};
 
 use super::environment::Problem;
 use super::lock::{self, normal};
-use super::search::{Search, search_path};
+use super::search::{Search, in_order, search_path};
 use crate::Failure;
 use crate::contract::program::ProgramSpec;
 
@@ -31,8 +31,9 @@ pub fn find<'a>(
         };
     }
     let path = program.path.as_ref().map(OsString::from);
+    let ordered = in_order(&program.environments, &environments);
     let search = Search {
-        path: path.unwrap_or_else(|| search_path(environments.values())),
+        path: path.unwrap_or_else(|| search_path(ordered.iter().copied())),
         environments: &environments,
         own: &|name: &Path| match name.is_absolute() {
             true => name.is_file().then(|| name.to_owned()),
@@ -40,10 +41,7 @@ pub fn find<'a>(
         },
     };
     let mut installed = Installed::default();
-    let mut sites = environments
-        .values()
-        .flat_map(|root| sites_below(root))
-        .collect();
+    let mut sites = ordered.iter().flat_map(|root| sites_below(root)).collect();
     let first = program.run.first().map(String::as_str).unwrap_or_default();
     for path in search.chain(first) {
         // A file of the stage is in the key already.
@@ -429,6 +427,16 @@ mod tests {
             refused.message,
             "requirements.txt says numpy 1.3.0, and 1.2.0 is installed"
         );
+        machine.write("requirements.txt", "numpy==1.2.0\nscipy==1.1\n");
+        let refused = machine.venv(&["python3"], lock).unwrap_err();
+        assert_eq!(
+            refused.message,
+            "requirements.txt says scipy 1.1, and it is not installed"
+        );
+        // Elsewhere it may be.
+        let marked = "numpy==1.2.0\nscipy==1.1 ; sys_platform == \"win32\"\n";
+        machine.write("requirements.txt", marked);
+        machine.venv(&["python3"], lock).unwrap();
     }
 
     /// The time is printed and decides nothing.

@@ -18,6 +18,8 @@ pub struct Locked {
     pub packages: BTreeMap<String, Package>,
     /// Whether they are distributions of Python, which can be compared with what is installed.
     python: bool,
+    /// Those that are needed on every machine, where the file can tell.
+    needed: Vec<String>,
 }
 
 /// The formats that are known, by the name of the file.
@@ -73,6 +75,18 @@ pub fn agrees(
     locked: &Locked,
     installed: &BTreeMap<String, Package>,
 ) -> Result<(), Problem> {
+    // Where nothing is installed nothing is known of what is.
+    let missing = |name: &&String| !installed.is_empty() && !installed.contains_key(*name);
+    if let Some(package) = locked.needed.iter().find(missing) {
+        return Err(Problem {
+            message: format!(
+                "{name} says {package} {}, and it is not installed",
+                locked.packages[package].version
+            ),
+            help: "install what it says (`pip install -r`), or make it anew from what is installed"
+                .to_owned(),
+        });
+    }
     for (package, said) in locked.packages.iter().filter(|_| locked.python) {
         let Some(found) = installed.get(package) else {
             continue;
@@ -168,7 +182,12 @@ fn requirements(text: &str) -> Result<Locked, String> {
             ));
         }
         if let Some((name, version)) = pinned(line) {
-            locked.add(normal(name), version, line);
+            let name = normal(name);
+            // A marker may leave it out: `; sys_platform == "win32"`.
+            if !line.contains(';') && !locked.needed.contains(&name) {
+                locked.needed.push(name.clone());
+            }
+            locked.add(name, version, line);
         }
     }
     Ok(locked)

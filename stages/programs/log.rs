@@ -12,6 +12,9 @@ const HALF: u64 = 32 * 1024;
 /// How many lines a failure quotes.
 const TAIL: usize = 20;
 
+/// What is said of a program that printed nothing.
+pub const NOTHING: &str = "it printed nothing";
+
 /// The kept text.
 pub struct Log(String);
 
@@ -53,7 +56,7 @@ impl Log {
     pub fn tail(&self) -> String {
         let lines: Vec<&str> = self.lines().collect();
         if lines.iter().all(|line| line.trim().is_empty()) {
-            return "it printed nothing".to_owned();
+            return NOTHING.to_owned();
         }
         let last = &lines[lines.len().saturating_sub(TAIL)..];
         let title = match lines.len() > TAIL {

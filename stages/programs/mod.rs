@@ -1,8 +1,9 @@
 //! Programs that stages start: each in its own empty folder, with a clean environment and nothing but what its stage
 //! declares. [`sandbox`] lays that out, [`confine`] keeps it to that, [`child`] runs it to its end, [`serving`] asks it
-//! again and again, [`log`] keeps what it printed. [`environment`] and [`installed`] say what it runs on, for the key.
+//! again and again, [`log`] keeps what it printed, [`advice`] says what to do when it failed. [`environment`] and [`installed`] say what it runs on, for the key.
 //! Knows no kind by name.
 
+pub(crate) mod advice;
 mod cgroup;
 pub(crate) mod check;
 pub(crate) mod child;

@@ -112,6 +112,7 @@ pub fn program(params: &Params) -> Option<ProgramSpec> {
         lock: lock.map(str::to_owned),
         path: path.map(str::to_owned),
         secrets: texts(params, "secret_env"),
+        environments: texts(params, "environment"),
     };
     (!program.run.is_empty()).then_some(program)
 }

@@ -36,6 +36,15 @@ pub fn find(sandbox: &Sandbox, argument: &str) -> Result<Program, Failure> {
     };
     let chain = search.chain(argument);
     let Some(first) = chain.first() else {
+        // It may be there, and not be declared.
+        let there = sandbox
+            .pipeline
+            .as_ref()
+            .map(|folder| folder.join(argument));
+        if let Some(path) = there.filter(|path| argument.contains('/') && path.is_file()) {
+            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+            refuse(sandbox, argument, &path, &real)?;
+        }
         return Ok(program);
     };
     if argument.contains('/') && !argument.starts_with('/') && !first.starts_with(&sandbox.work) {

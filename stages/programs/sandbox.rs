@@ -12,7 +12,8 @@ use store::{Digest, Value};
 
 use super::check::{is_name, stays_inside};
 use super::environment;
-use super::search::search_path;
+use super::params;
+use super::search::{in_order, search_path};
 use super::secrets::Secrets;
 use super::system;
 use crate::{Failure, SourceFile, Task};
@@ -161,7 +162,9 @@ impl Sandbox {
         ]
         .map(|(name, value): (&str, OsString)| (name.to_owned(), value))
         .into();
-        env.insert("PATH".to_owned(), search_path(environments.values()));
+        let named = params::texts(task.params, "environment");
+        let ordered = in_order(&named, &environments).into_iter();
+        env.insert("PATH".to_owned(), search_path(ordered));
         let declared = task.params.get("env").and_then(Value::as_table);
         for (name, value) in declared.into_iter().flatten() {
             env.insert(name.clone(), value.as_text().unwrap_or_default().into());

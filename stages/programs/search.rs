@@ -66,6 +66,21 @@ impl Search<'_> {
     }
 }
 
+/// Environments in the order in which the pipeline names them: the first has the first word.
+pub fn in_order<'a>(
+    names: &[String],
+    environments: &'a BTreeMap<String, PathBuf>,
+) -> Vec<&'a PathBuf> {
+    let plain: Vec<&str> = names
+        .iter()
+        .map(|name| name.trim_end_matches('/'))
+        .collect();
+    let place = |name: &str| plain.iter().position(|named| *named == name);
+    let mut found: Vec<(&String, &PathBuf)> = environments.iter().collect();
+    found.sort_by_key(|(name, _)| place(name).unwrap_or(plain.len()));
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
 /// The folders of PATH: the environments' first, as if they were activated.
 pub fn search_path<'a>(environments: impl Iterator<Item = &'a PathBuf>) -> OsString {
     let inherited = std::env::var_os("PATH").unwrap_or_default();

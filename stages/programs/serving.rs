@@ -7,16 +7,18 @@
 //! A program that ends, hangs, or answers with something else is a failure with its last words; when this is dropped,
 //! no process of it is left.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::advice::advice;
 use super::child::{self, Channels, Group};
-use super::log::Log;
-use super::program;
+use super::log::{Log, NOTHING};
+use super::program::{self, Program};
 use super::sandbox::Sandbox;
 use crate::{Failure, Task, Watch};
 
@@ -53,17 +55,20 @@ impl Frame {
     }
 
     /// The next frame; none at the end.
-    fn read(from: &mut impl Read) -> io::Result<Option<Frame>> {
-        let mut lengths = [0; 12];
-        match from.read(&mut lengths)? {
-            0 => return Ok(None),
-            n => from.read_exact(&mut lengths[n..])?,
+    fn read(from: &mut BufReader<impl Read>) -> io::Result<Option<Frame>> {
+        let mut lengths = Vec::new();
+        from.by_ref().take(12).read_to_end(&mut lengths)?;
+        if lengths.is_empty() {
+            return Ok(None);
         }
-        let (header, body) = lengths.split_at(4);
+        let Ok(all) = <[u8; 12]>::try_from(lengths.as_slice()) else {
+            return Err(stray(lengths, from));
+        };
+        let (header, body) = all.split_at(4);
         let header = u32::from_le_bytes(header.try_into().expect("four bytes"));
         let body = u64::from_le_bytes(body.try_into().expect("eight bytes"));
         if header > LARGEST.0 || body > LARGEST.1 {
-            return Err(io::ErrorKind::InvalidData.into());
+            return Err(stray(lengths, from));
         }
         let text = exactly(from, u64::from(header))?;
         if !text.starts_with(b"{") {
@@ -86,12 +91,35 @@ fn exactly(from: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// What came in the place of a frame, as far as it has come.
+#[derive(Debug)]
+struct Stray(Vec<u8>);
+
+impl std::fmt::Display for Stray {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const SHOWN: usize = 200;
+        let text = String::from_utf8_lossy(&self.0);
+        let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+        let plain = line.unwrap_or_default().chars().filter(|c| !c.is_control());
+        write!(f, "{}", plain.take(SHOWN).collect::<String>())
+    }
+}
+
+impl std::error::Error for Stray {}
+
+/// More is not waited for: a program that prints may go on computing.
+fn stray(mut begun: Vec<u8>, from: &BufReader<impl Read>) -> io::Error {
+    begun.extend_from_slice(from.buffer());
+    io::Error::new(io::ErrorKind::InvalidData, Stray(begun))
+}
+
 /// A program that waits for requests.
 pub struct Serving {
     group: Group,
     sandbox: Sandbox,
     /// As it was started, for messages.
     name: String,
+    found: Program,
     timeout: Duration,
     requests: Sender<Vec<u8>>,
     answers: Receiver<io::Result<Option<Frame>>>,
@@ -112,6 +140,7 @@ impl Serving {
             group,
             sandbox,
             name: argv.join(" "),
+            found,
             timeout,
             requests: writer(to),
             answers: reader(from),
@@ -136,10 +165,10 @@ impl Serving {
     pub fn answer(&mut self) -> Result<Frame, Failure> {
         let asked = Instant::now();
         loop {
-            let problem = match self.answers.recv_timeout(Duration::from_millis(100)) {
+            let (problem, status) = match self.answers.recv_timeout(Duration::from_millis(100)) {
                 Ok(Ok(Some(frame))) => return Ok(frame),
                 Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => self.ended(),
-                Ok(Err(error)) => not_a_frame(&error),
+                Ok(Err(error)) => (not_a_frame(&error), None),
                 Err(RecvTimeoutError::Timeout) if STOPPING.load(Ordering::Relaxed) => {
                     return Err(Failure::stopped());
                 }
@@ -148,27 +177,32 @@ impl Serving {
                 Err(RecvTimeoutError::Timeout) if asked.elapsed() < self.timeout => continue,
                 Err(RecvTimeoutError::Timeout) => {
                     let seconds = self.timeout.as_secs_f64();
-                    format!("did not answer within {seconds} s (`timeout`)")
+                    let problem = format!("did not answer within {seconds} s (`timeout`)");
+                    (problem, None)
                 }
             };
-            return Err(self.failure(&problem));
+            let failure = self.failure(&problem);
+            let limits = &self.sandbox.limits;
+            let next = status.and_then(|it| advice(it, &failure.message, &self.found, limits));
+            return Err(match next {
+                Some(next) => failure.help(next),
+                None => failure,
+            });
         }
     }
 
     /// How a program that closed its output has ended.
-    fn ended(&mut self) -> String {
+    fn ended(&mut self) -> (String, Option<ExitStatus>) {
         let closed = Instant::now();
         while closed.elapsed() < Duration::from_secs(1) {
             if self.group.has_exited().unwrap_or(true) {
-                let status = self
-                    .group
-                    .finish()
-                    .map(|(status, _)| child::describe(status));
-                return format!("ended: {}", status.unwrap_or_default());
+                let status = self.group.finish().map(|(status, _)| status).ok();
+                let said = status.map(child::describe).unwrap_or_default();
+                return (format!("ended: {said}"), status);
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        "closed its standard output".to_owned()
+        ("closed its standard output".to_owned(), None)
     }
 
     /// What it did, with the last that it printed.
@@ -178,6 +212,9 @@ impl Serving {
         let printed = printed.unwrap_or_default();
         // What it answered may be in the problem.
         let problem = secrets.masked_text(problem);
+        if problem.contains(PRINTED) && printed == NOTHING {
+            return Failure::new(format!("`{}` {problem}", self.name)).at("run");
+        }
         Failure::new(format!("`{}` {problem}\n{printed}", self.name)).at("run")
     }
 
@@ -193,9 +230,15 @@ impl Serving {
     }
 }
 
+/// What is said of a program that prints where answers are read.
+const PRINTED: &str = "to standard output, which is for answers";
+
 /// What is wrong with an answer that cannot be read.
 fn not_a_frame(error: &io::Error) -> String {
     let inner = error.get_ref();
+    if let Some(stray) = inner.and_then(|inner| inner.downcast_ref::<Stray>()) {
+        return format!("printed \"{stray}\" {PRINTED}");
+    }
     match inner.and_then(|inner| inner.downcast_ref::<serde_json::Error>()) {
         // What does not even begin as JSON is something else.
         Some(error) if error.column() > 1 => {
@@ -219,8 +262,9 @@ fn writer(mut to: impl Write + Send + 'static) -> Sender<Vec<u8>> {
 }
 
 /// Reads answers beside us, one ahead.
-fn reader(mut from: impl Read + Send + 'static) -> Receiver<io::Result<Option<Frame>>> {
+fn reader(from: impl Read + Send + 'static) -> Receiver<io::Result<Option<Frame>>> {
     let (send, answers) = sync_channel(1);
+    let mut from = BufReader::new(from);
     std::thread::spawn(move || {
         loop {
             let frame = Frame::read(&mut from);
@@ -245,17 +289,18 @@ mod tests {
         };
         let bytes = frame.bytes();
         let mut two = [bytes.clone(), bytes.clone()].concat();
-        let mut from = two.as_slice();
+        let mut from = BufReader::new(two.as_slice());
         assert_eq!(Frame::read(&mut from).unwrap(), Some(frame.clone()));
         assert_eq!(Frame::read(&mut from).unwrap(), Some(frame));
         assert_eq!(Frame::read(&mut from).unwrap(), None);
         two.truncate(bytes.len() + 20);
-        let mut from = &two[bytes.len()..];
+        let mut from = BufReader::new(&two[bytes.len()..]);
         assert!(Frame::read(&mut from).is_err(), "cut off");
-        let mut words = &b"Loading the model, please wait"[..];
-        assert!(
-            Frame::read(&mut words).is_err(),
-            "printed text is not a frame"
-        );
+        for words in ["Loading the model, please wait\nDone", "ready"] {
+            let error = Frame::read(&mut BufReader::new(words.as_bytes())).unwrap_err();
+            let first = words.lines().next().unwrap();
+            let expected = format!("printed \"{first}\" to standard output, which is for answers");
+            assert_eq!(not_a_frame(&error), expected);
+        }
     }
 }

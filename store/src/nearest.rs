@@ -20,17 +20,10 @@ impl Store {
         instance: &str,
         key: &StageKey,
     ) -> Result<Option<(StageKey, CodeFiles)>, Error> {
+        if let Some(found) = self.nearest_of_instance(kind, instance, key)? {
+            return Ok(Some(found));
+        }
         self.query("read the keys in", |rows| {
-            let mut same_instance = rows.prepare_cached(
-                "SELECT x.key_json, c.files FROM executions x JOIN codes c ON c.id = x.code
-                 WHERE x.instance = ?1 AND x.kind = ?2 AND x.ok = 1 ORDER BY x.id DESC LIMIT 50",
-            )?;
-            let found: Vec<_> = same_instance
-                .query_map([instance, kind], stored_key)?
-                .collect::<rusqlite::Result<_>>()?;
-            if !found.is_empty() {
-                return Ok(fewest(key, found));
-            }
             let mut same_kind = rows.prepare_cached(
                 "SELECT x.key_json, c.files FROM executions x JOIN codes c ON c.id = x.code
                  WHERE x.kind = ?1 AND x.ok = 1 ORDER BY x.id DESC LIMIT 200",
@@ -39,6 +32,25 @@ impl Store {
                 .query_map([kind], stored_key)?
                 .collect::<rusqlite::Result<_>>()?;
             Ok(fewest(key, candidates))
+        })
+    }
+
+    /// The same among successes of this instance alone: nothing if it never was executed.
+    pub fn nearest_of_instance(
+        &self,
+        kind: &str,
+        instance: &str,
+        key: &StageKey,
+    ) -> Result<Option<(StageKey, CodeFiles)>, Error> {
+        self.query("read the keys in", |rows| {
+            let mut same_instance = rows.prepare_cached(
+                "SELECT x.key_json, c.files FROM executions x JOIN codes c ON c.id = x.code
+                 WHERE x.instance = ?1 AND x.kind = ?2 AND x.ok = 1 ORDER BY x.id DESC LIMIT 50",
+            )?;
+            let found: Vec<_> = same_instance
+                .query_map([instance, kind], stored_key)?
+                .collect::<rusqlite::Result<_>>()?;
+            Ok(fewest(key, found))
         })
     }
 }

@@ -187,8 +187,14 @@ impl Audit {
                 ));
             }
             if step.facts.determinism.as_deref() == Some("outside-program") {
+                let unknown = match step.key.installed.is_empty() {
+                    true => "whose version is not in the key",
+                    false => {
+                        "that promises nothing of its bytes; in the key are its files and what it was started with, not the system's libraries"
+                    }
+                };
                 doubts.push(format!(
-                    "{}: made by an external program whose version is not in the key",
+                    "{}: made by an external program {unknown}",
                     step.instance
                 ));
             }

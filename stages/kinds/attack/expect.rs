@@ -30,11 +30,19 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
     let needed = entry.needed(Settings(params));
     if let Some(port) = needed.into_iter().find(|port| !inputs.has(port)) {
         let message = format!("the attack `{name}` needs the input `{port}`");
+        // The first output of a tokenize stage is not its words.
+        let output = match port {
+            "vocab" | known_words::PORT => ".vocab",
+            _ => "",
+        };
         let help = format!(
-            "connect it to {}: inputs = {{ {port} = \"STAGE\" }}",
+            "connect it to {}: inputs = {{ {port} = \"STAGE{output}\" }}",
             maker(port)
         );
         return Err(Mismatch::new(Blamed::Param("attack"), message, help));
+    }
+    if let Some(victim) = model(inputs, "victim").filter(|it| it.name == external::NAME) {
+        external_fits(attack, victim, inputs)?;
     }
     match entry.pairs || entry.changes == Changes::Nothing {
         true => inputs.joinable("rows")?,
@@ -68,6 +76,39 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
     match model(inputs, "victim") {
         Some(victim) => attackable(attack, victim, inputs),
         None => Ok(()),
+    }
+}
+
+/// Refuses what a model in a program of the user cannot be asked, and classes that naive Bayes has not counted.
+fn external_fits(
+    attack: &dyn Attack,
+    victim: &ExpectedModel,
+    inputs: &ExpectedInputs<'_>,
+) -> Result<(), Mismatch> {
+    let (entry, stage) = (attack.entry(), victim.called());
+    if entry.changes == Changes::Characters {
+        let message = format!(
+            "the attack `{}` changes characters, and `{stage}` is sent the words of a vocabulary, in which every misspelt word is [UNK]",
+            entry.name
+        );
+        let others =
+            listed(|other| other.victims == Victims::All && other.changes == Changes::Words);
+        let help = format!("choose {others}");
+        return Err(Mismatch::new(Blamed::Param("attack"), message, help));
+    }
+    let counted = model(inputs, "bayes").and_then(|bayes| bayes.classes);
+    match victim.classes.zip(counted) {
+        Some((classes, counted)) if classes > counted => {
+            let message = format!(
+                "`{stage}` predicts {classes} classes, and `bayes` has counted words of {counted}"
+            );
+            let help = format!(
+                "correct `classes` of `{stage}`, or connect a naive Bayes that was trained on rows of all its classes"
+            );
+            let blamed = Blamed::Input("bayes".to_owned());
+            Err(Mismatch::new(blamed, message, help))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -219,7 +260,7 @@ fn maker(port: &str) -> &'static str {
         "language" => "an ngrams stage",
         known_words::PORT => KNOWN_WORDS_FROM,
         "lemmas" => "a dataset stage with name = \"wordnet-lemmas\"",
-        "synonyms" => "a dataset stage with name = \"counterfit\"",
+        "synonyms" => "a dataset stage with name = \"counterfit\" or \"wordnet\"",
         "vectors" => "an embed stage",
         transfer::PORT => "an attack stage on another model",
         _ => "the stage that makes it",

@@ -9,7 +9,7 @@ mod try_out;
 
 use std::collections::BTreeMap;
 
-use store::{Params, Value};
+use store::{Digest, Params, Value};
 
 use crate::contract::description::{Description, Inputs, Param, Port, Ports, Presence, Type};
 use crate::contract::determinism::Determinism;
@@ -209,11 +209,19 @@ impl Stage for ExternalModel {
             let (card, tensors) = external::stored(&spec, parts);
             weights::table(&card, &tensors)
         };
-        let loaded = Loaded::open(&table(&parts), None)?.started(task)?;
-        try_out::answers(loaded.subject()?.victim(), &rows, spec.batch, task.watch)?;
+        try_out::classes(&rows, spec.classes)?;
+        let loaded = Loaded::open(&table(&parts), None)?;
+        let loaded = loaded.started(task).map_err(advised)?;
+        {
+            let subject = loaded.subject()?;
+            let victim = subject.victim();
+            try_out::answers(victim, &rows, spec.batch, task.watch).map_err(advised)?;
+            try_out::labels(victim, &rows, spec.classes, task.watch)?;
+        }
         parts.vectors = loaded.ask_vectors()?;
         loaded.finish(task.watch)?;
         if let Some(vectors) = &parts.vectors {
+            try_out::vectors(vectors, &rows)?;
             // Started again: how long its vectors are is known only now.
             let loaded = Loaded::open(&table(&parts), None)?.started(task)?;
             let subject = loaded.subject()?;
@@ -222,6 +230,25 @@ impl Stage for ExternalModel {
         }
         Ok([("weights".to_owned(), table(&parts))].into())
     }
+}
+
+/// With the next step for what goes wrong most often.
+fn advised(failure: Failure) -> Failure {
+    let says = |text: &str| failure.message.contains(text);
+    let help = match () {
+        () if failure.help.is_some() => return failure,
+        () if says("to standard output, which is for answers") => {
+            "standard output is for answers: import ablate before anything is printed, and end with ablate.serve(predict=…)"
+        }
+        () if says("not between 0 and 1") || says("adds up to") => {
+            "return probabilities: of scores or logits take the softmax (torch.softmax(x, dim=1), scipy.special.softmax(x, axis=1))"
+        }
+        () if says("did not answer within") => {
+            "raise `timeout` if it only needs longer: the first answer waits for packages and weights to be loaded"
+        }
+        () => return failure,
+    };
+    failure.help(help)
 }
 
 /// How it is started, from checked parameters.
@@ -237,6 +264,11 @@ fn spec(task: &Task<'_>) -> Result<ExternalSpec, ParamError> {
         let name = name.strip_suffix('/')?;
         Some((name.to_owned(), file.digest))
     });
+    let folders: BTreeMap<String, Digest> = folders.collect();
+    let mut in_order = params::texts(task.params, "environment");
+    if in_order.is_sorted() {
+        in_order.clear();
+    }
     let executable = files.filter(|(name, file)| file.executable && !name.ends_with('/'));
     let program = params::program(task.params).unwrap_or_default();
     let own = task
@@ -254,7 +286,8 @@ fn spec(task: &Task<'_>) -> Result<ExternalSpec, ParamError> {
         secret_env: program.secrets,
         run: params::texts(task.params, "run"),
         env: env.collect(),
-        environments: folders.collect(),
+        environments: folders,
+        environments_in_order: in_order,
         executable: executable.map(|(name, _)| name.clone()).collect(),
         network: settings.flag("network")?,
         memory: settings.maybe_float("memory"),

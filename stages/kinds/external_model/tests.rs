@@ -199,7 +199,7 @@ fn a_program_that_misbehaves_is_a_failure_with_its_last_words() {
         ),
         (
             "print \"Loading, please wait a while\\n\"; sleep 60;".to_owned(),
-            "answered with something that is not a frame\nit printed nothing",
+            "printed \"Loading, please wait a while\" to standard output, which is for answers",
         ),
         (
             "frame('{\"ablate\":\"model/9\",\"format\":\"json\"}'); sleep 60;".to_owned(),

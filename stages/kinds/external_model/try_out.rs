@@ -1,14 +1,16 @@
 //! What a model must do before anything is attacked: answer alike whenever it is asked and whatever else is in a request,
 //! and have gradients that point where its answers go.
 
-use nn::batch::{Example, Sequence};
+use nn::batch::{Example, Sequence, Target};
 use nn::linear::Vectors;
+use nn::numeric::argmax;
 use nn::objectives::Objective;
 use nn::victim::Victim;
 
+use crate::contract::notice::NOTICE;
 use crate::models::failure;
 use crate::models::loaded::{accuracy, probabilities};
-use crate::tables::sequences::SequenceTable;
+use crate::tables::sequences::{Form, SequenceTable};
 use crate::{Failure, Watch};
 
 /// Rows that are asked about one by one, and those whose gradients are compared.
@@ -25,6 +27,84 @@ const ROUNDING: f32 = 1e-4;
 
 /// Gradients that agree less with answers than this point the wrong way.
 const OPPOSITE: f64 = -0.2;
+
+/// Those that agree less than this say little: random ones reach it once in forty times.
+const WEAK: f64 = 0.25;
+
+/// Rows, evenly spread, whose labels are compared with answers.
+const LABELLED: usize = 128;
+
+/// Refuses rows whose labels are classes that the model does not have.
+pub fn classes(rows: &SequenceTable, classes: usize) -> Result<(), Failure> {
+    let label = |example: &Example| match example.target {
+        Target::Class(label) => Some(label as usize),
+        _ => None,
+    };
+    let mut labels = rows.ids.iter().zip(rows.examples.iter().map(label));
+    match labels.find_map(|(id, label)| Some((id, label.filter(|label| *label >= classes)?))) {
+        Some((id, label)) => Err(Failure::new(format!(
+            "the row {id} has the label {label}, and `classes` is {classes}"
+        ))
+        .help("classes are numbered from 0, in the order of the dataset's output `labels`: say how many the model predicts, or leave rows out")
+        .at("classes")),
+        None => Ok(()),
+    }
+}
+
+/// Says so if a model is right less often than by guessing: most likely its classes are in another order than the labels.
+pub fn labels(
+    victim: &dyn Victim,
+    rows: &SequenceTable,
+    classes: usize,
+    watch: &dyn Watch,
+) -> Result<(), Failure> {
+    let count = rows.ids.len().min(LABELLED);
+    let places: Vec<usize> = (0..count).map(|n| n * rows.ids.len() / count).collect();
+    let Ok(examples) = rows.examples(&places) else {
+        return Ok(());
+    };
+    let texts: Vec<&Sequence> = examples.iter().map(|e| &e.input).collect();
+    let mut found = vec![(0_usize, 0_usize); classes];
+    for (example, p) in examples.iter().zip(probabilities(victim, &texts)?) {
+        if let Target::Class(label) = example.target {
+            let (right, all) = &mut found[label as usize];
+            *right += usize::from(argmax(&p) == label as usize);
+            *all += 1;
+        }
+    }
+    if let Some((right, all)) = below_chance(&found) {
+        watch.log(&format!(
+            "{NOTICE}the model is right on {right} of {all} rows, less often than by guessing: are its classes in the order of the dataset's output `labels`?"
+        ));
+    }
+    Ok(())
+}
+
+/// How many of how many rows are right, if that is less than guessing reaches: in the mean over classes, so that a model
+/// with one answer for all is as good as guessing.
+fn below_chance(found: &[(usize, usize)]) -> Option<(usize, usize)> {
+    let seen: Vec<&(usize, usize)> = found.iter().filter(|(_, all)| *all > 0).collect();
+    let all: usize = seen.iter().map(|(_, all)| all).sum();
+    let right: usize = seen.iter().map(|(right, _)| right).sum();
+    let shares = seen.iter().map(|(right, all)| *right as f64 / *all as f64);
+    let mean = shares.sum::<f64>() / seen.len().max(1) as f64;
+    let chance = 1.0 / seen.len().max(1) as f64;
+    let error = (chance * (1.0 - chance) / all.max(1) as f64).sqrt();
+    (seen.len() > 1 && mean < chance - 4.0 * error).then_some((right, all))
+}
+
+/// Refuses vectors of other words than the vocabulary's: attacks look for words among them.
+pub fn vectors(vectors: &Vectors, rows: &SequenceTable) -> Result<(), Failure> {
+    let count = vectors.data.len() / vectors.dim.max(1);
+    match &rows.form {
+        Form::Tokens { vocabulary, .. } if *vocabulary != count => Err(Failure::new(format!(
+            "the model has vectors of {count} words, and the vocabulary of its rows has {vocabulary}"
+        ))
+        .help("`vectors` has one for each word of the vocabulary, in the order of their ids: leave out those that stand for none, as in vectors=model.embedding.weight[:N]")
+        .at("gradients")),
+        _ => Ok(()),
+    }
+}
 
 /// Asks about the first rows twice, then about some of them alone: the same row must have the same answer.
 pub fn answers(
@@ -151,6 +231,11 @@ impl Promises {
         watch.log(&format!(
             "what gradients promise and what the model answers: cosine {cosine:.2} ({replaced})"
         ));
+        if cosine < WEAK {
+            watch.log(&format!(
+                "{NOTICE}the gradient says little of what the model answers ({replaced}, cosine {cosine:.2}; 1 would be all): attacks that follow it may be no better than chance, and then the model only looks robust"
+            ));
+        }
         Ok(())
     }
 }
@@ -184,4 +269,21 @@ fn replaced(tokens: &[u32], vectors: &Vectors) -> Vec<(usize, u32)> {
 fn vector(vectors: &Vectors, word: u32) -> &[f32] {
     let from = word as usize * vectors.dim;
     vectors.data.get(from..from + vectors.dim).unwrap_or(&[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_in_another_order_are_below_chance_and_one_class_for_all_is_not() {
+        assert_eq!(below_chance(&[(2, 60), (1, 40)]), Some((3, 100)));
+        assert_eq!(below_chance(&[(60, 60), (0, 40)]), None);
+        assert_eq!(below_chance(&[(0, 95), (5, 5)]), None);
+        // Rows of one class, and few rows, say nothing.
+        assert_eq!(below_chance(&[(0, 60), (0, 0)]), None);
+        assert_eq!(below_chance(&[(1, 3), (1, 4)]), None);
+        // Three classes that were turned by one.
+        assert_eq!(below_chance(&[(1, 40), (2, 40), (0, 40)]), Some((3, 120)));
+    }
 }

@@ -59,6 +59,9 @@ pub struct ExternalSpec {
     pub env: BTreeMap<String, String>,
     /// Folders that it reads in place, as the pipeline names them, with their digests.
     pub environments: BTreeMap<String, Digest>,
+    /// The order in which they are searched, if it is not that of their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environments_in_order: Vec<String>,
     /// The lock file that says what they hold, if there is one: it is among its files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<String>,
@@ -297,6 +300,14 @@ impl ExternalModel {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The names of these folders, in the order in which they are searched.
+    fn environment_names(&self) -> Vec<String> {
+        match self.spec.environments_in_order.is_empty() {
+            true => self.spec.environments.keys().cloned().collect(),
+            false => self.spec.environments_in_order.clone(),
+        }
+    }
+
     /// The folders that it reads in place, as they are called here.
     fn environments(&self, pipeline: &Path) -> Result<Vec<(String, PathBuf, Digest)>, Failure> {
         let names: Vec<&str> = self.spec.environments.keys().map(String::as_str).collect();
@@ -315,6 +326,7 @@ impl ExternalModel {
             lock: self.spec.lock.clone(),
             path: self.spec.env.get("PATH").cloned(),
             secrets: Vec::new(),
+            environments: self.environment_names(),
         };
         let own = files
             .iter()
@@ -343,8 +355,13 @@ impl ExternalModel {
         let env = self.spec.env.iter();
         let env = env.map(|(name, value)| (name.clone(), Value::Text(value.clone())));
         let secrets = self.spec.secret_env.iter().cloned().map(Value::Text);
+        let environments = self.environment_names().into_iter().map(Value::Text);
         let mut params: Params = [
             ("env".to_owned(), Value::Table(env.collect())),
+            (
+                "environment".to_owned(),
+                Value::List(environments.collect()),
+            ),
             ("network".to_owned(), Value::Bool(self.spec.network)),
             ("secret_env".to_owned(), Value::List(secrets.collect())),
             ("processes".to_owned(), Value::Int(self.spec.processes)),

@@ -430,7 +430,10 @@ fn check(rows: &[Vec<f64>], items: usize, classes: usize) -> Result<(), String> 
     }
     for (n, row) in rows.iter().enumerate() {
         let sum: f64 = row.iter().sum();
-        let within = row.iter().all(|p| (-ROUNDING..=1.0 + ROUNDING).contains(p));
+        let outside = row
+            .iter()
+            .find(|p| !(-ROUNDING..=1.0 + ROUNDING).contains(*p));
+        let outside = outside.map(|p| format!("has {p}, which is not between 0 and 1"));
         let problem = match () {
             () if row.len() != classes => {
                 let got = counted(row.len(), "number");
@@ -439,7 +442,7 @@ fn check(rows: &[Vec<f64>], items: usize, classes: usize) -> Result<(), String> 
             () if row.iter().any(|p| !p.is_finite()) => {
                 "has a number that is not finite".to_owned()
             }
-            () if !within => "has a number that is not between 0 and 1".to_owned(),
+            () if outside.is_some() => outside.unwrap_or_default(),
             () if (sum - 1.0).abs() > ROUNDING => format!("adds up to {sum:.4}, not to 1"),
             () => continue,
         };
@@ -507,7 +510,7 @@ mod tests {
             (json!([[0.5, 0.6]]), "row 0 adds up to 1.1000, not to 1"),
             (
                 json!([[-1.0, 2.0]]),
-                "row 0 has a number that is not between 0 and 1",
+                "row 0 has -1, which is not between 0 and 1",
             ),
             (
                 json!("x"),

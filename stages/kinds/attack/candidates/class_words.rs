@@ -31,6 +31,14 @@ impl Opposed {
         let words = context.words(attack)?;
         let sway = Sway::new(context.bayes(attack)?);
         let count = context.settings().int("strongest").map_err(failure)?;
+        if context.classes > sway.classes() {
+            return Err(Failure::new(format!(
+                "the model predicts {} classes, and `bayes` has counted words of {}",
+                context.classes,
+                sway.classes()
+            ))
+            .help("correct `classes` of the model's stage, or connect a naive Bayes that was trained on rows of all its classes"));
+        }
         let classes = 0..context.classes as u32;
         let set = |class| sway.strongest(class, count, words, &context.special);
         let sets = classes.map(set).collect();
