@@ -202,6 +202,16 @@ label = 9
 "#
 );
 case!(
+    attention_of_a_model_that_has_none,
+    r#"
+[stage.a]
+kind = "attack"
+inputs = { victim = "lstm", rows = "tokens", vocab = "tokens.vocab" }
+attack = "replace-word"
+place = "attention-max"
+"#
+);
+case!(
     a_target_that_the_model_does_not_have,
     r#"
 [stage.m]

@@ -647,10 +647,10 @@ fn a_word_is_replaced_where_a_model_in_python_attends_most() {
     // It must be declared, and what is declared must be there.
     lab.edit("attention = true\n", "");
     let refused = lab.ablate(&["run"]);
-    assert_eq!(refused.code, 1);
+    assert_eq!(refused.code, 2);
     for words in [
-        "error: `attacked` failed: this model has no attention",
-        "help: place = \"attention-max\" needs a model with attention: connect another victim, or choose another value",
+        "error: place = \"attention-max\" looks at attention, and `mine` has none",
+        "help: serve attention and set attention = true in the external-model stage, or choose another `place`",
     ] {
         assert!(refused.stderr.contains(words), "{}", refused.stderr);
     }

@@ -94,6 +94,8 @@ pub struct ExpectedModel {
     pub outside_vectors: bool,
     /// Whether it answers gradients.
     pub gradients: bool,
+    /// Whether it says how much it attends to each token.
+    pub attends: bool,
     /// Whether it can be read one step after the other, without seeing what comes later.
     pub steps: bool,
     /// Whether it has recurrent states to be looked at.

@@ -152,6 +152,12 @@ pub trait ModelKind: Sync {
         false
     }
 
+    /// Whether it attends to its tokens, so that it can be asked how much.
+    fn attends(&self, settings: Settings<'_>) -> bool {
+        let _ = settings;
+        false
+    }
+
     /// Whether it can be read one step after the other.
     fn steps(&self, settings: Settings<'_>) -> bool {
         let _ = settings;

@@ -42,6 +42,10 @@ impl ModelKind for Gru {
         true
     }
 
+    fn attends(&self, settings: Settings<'_>) -> bool {
+        recurrent::attends(settings)
+    }
+
     fn steps(&self, settings: Settings<'_>) -> bool {
         recurrent::steps(settings)
     }

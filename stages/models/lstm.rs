@@ -66,6 +66,10 @@ impl ModelKind for Lstm {
         true
     }
 
+    fn attends(&self, settings: Settings<'_>) -> bool {
+        recurrent::attends(settings)
+    }
+
     fn steps(&self, settings: Settings<'_>) -> bool {
         recurrent::steps(settings)
     }

@@ -267,6 +267,7 @@ pub fn expect(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<ExpectedMo
         name: name.to_owned(),
         outside_vectors: vectors && model.keeps_vectors_outside(settings, signals),
         gradients: model.by_gradient(),
+        attends: model.attends(settings),
         steps: model.steps(settings),
         states: model.recurrent(),
         reads: rows,

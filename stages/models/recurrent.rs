@@ -112,10 +112,15 @@ pub fn network(
     Some(spec.map(|spec| Box::new(RecurrentSpec { cell, ..spec }) as Box<dyn NetworkSpec>))
 }
 
+/// Whether attention pools its states.
+pub fn attends(s: Settings<'_>) -> bool {
+    s.maybe_int("attention").unwrap_or(0) != 0
+}
+
 /// Whether it can be read one step after the other.
 pub fn steps(s: Settings<'_>) -> bool {
     let whole = s.flag("bidirectional").unwrap_or(false);
-    !whole && s.maybe_int("attention").unwrap_or(0) == 0
+    !whole && !attends(s)
 }
 
 /// Whether it reads connected vectors that are not among its weights.

@@ -84,6 +84,10 @@ impl ModelKind for Transformer {
         network_card(&spec, data, None)
     }
 
+    fn attends(&self, _: Settings<'_>) -> bool {
+        true
+    }
+
     fn reads_pairs(&self) -> bool {
         true
     }

@@ -215,6 +215,11 @@ pub trait Attack: Sync {
         Ok(())
     }
 
+    /// The parameter by which it looks at what the model attends to, if it does.
+    fn attends_by(&self, _: Settings<'_>) -> Option<&'static str> {
+        None
+    }
+
     /// Whether it draws random numbers, so that a second attack on a row is another one.
     fn draws(&self, _: Settings<'_>) -> bool {
         false

@@ -74,9 +74,32 @@ pub fn inputs(params: &Params, inputs: &ExpectedInputs<'_>) -> Result<(), Mismat
         ));
     }
     match model(inputs, "victim") {
-        Some(victim) => attackable(attack, victim, inputs),
+        Some(victim) => {
+            attackable(attack, victim, inputs)?;
+            attends(attack, params, victim)
+        }
         None => Ok(()),
     }
+}
+
+/// Refuses a model without attention, if the attack looks at it.
+fn attends(attack: &dyn Attack, params: &Params, victim: &ExpectedModel) -> Result<(), Mismatch> {
+    let settings = Settings(params);
+    let Some(param) = attack.attends_by(settings).filter(|_| !victim.attends) else {
+        return Ok(());
+    };
+    let model = victim.called();
+    let value = settings.text(param).unwrap_or_default();
+    let message = format!("{param} = \"{value}\" looks at attention, and `{model}` has none");
+    let help = match victim.name.as_str() {
+        external::NAME => format!(
+            "serve attention and set attention = true in the external-model stage, or choose another `{param}`"
+        ),
+        _ => format!(
+            "connect a transformer, or a recurrent network that was trained with `attention`, or choose another `{param}`"
+        ),
+    };
+    Err(Mismatch::new(Blamed::Param(param), message, help))
 }
 
 /// Refuses what a model in a program of the user cannot be asked, and classes that naive Bayes has not counted.

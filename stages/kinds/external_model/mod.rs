@@ -173,6 +173,7 @@ impl Stage for ExternalModel {
             name: external::NAME.to_owned(),
             outside_vectors: false,
             gradients: Settings(params).flag("gradients")?,
+            attends: Settings(params).flag("attention")?,
             steps: false,
             states: Settings(params).flag("states")?,
             reads: inputs.of("rows").and_then(|rows| rows.rows),

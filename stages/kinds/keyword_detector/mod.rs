@@ -90,6 +90,7 @@ impl Stage for KeywordDetector {
             name: keyword_detector::NAME.to_owned(),
             outside_vectors: false,
             gradients: false,
+            attends: false,
             steps: false,
             states: false,
             reads: Some(ExpectedRows::Tokens { padded: false }),

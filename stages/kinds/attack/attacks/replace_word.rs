@@ -137,6 +137,11 @@ impl Attack for ReplaceWord {
         }
     }
 
+    fn attends_by(&self, s: Settings<'_>) -> Option<&'static str> {
+        let place = s.text("place")?;
+        BY_ATTENTION.contains(&place).then_some("place")
+    }
+
     fn draws(&self, s: Settings<'_>) -> bool {
         s.text("place") == Some("random") || s.text("replace") == Some("random")
     }
