@@ -65,7 +65,7 @@ pub fn find(catalog: &impl Catalog, text: &str) -> Result<Located, Diagnostic> {
         let labels = outputs.iter().take(6);
         let labels: Vec<&str> = labels.map(|s| catalog.label(s.instance)).collect();
         let many = outputs.len();
-        // What is no axis is taken for a column of the table.
+        // A filter that does not name an axis is read as a column filter.
         let mistyped = cell.as_ref().and_then(|cell| {
             let name = &cell.filters[0].0;
             nearest(name, known.iter().map(|(axis, _)| *axis))

@@ -2,7 +2,7 @@
 //!
 //! `forward` keeps what the derivatives need. `backward` turns the gradient of the new state into those of the old
 //! state and of the input; `tangent` turns tangents `dx`, `dh`, `dc` of input and state into that of the new state.
-//! A narrow layer goes a way of its own, with the bits of rows.
+//! Narrow layers have their own implementation (`narrow`), which gives bit-identical results.
 
 use super::cell::RecurrentCell;
 use super::narrow::{NarrowStep, narrow};

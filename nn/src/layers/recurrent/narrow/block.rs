@@ -66,7 +66,7 @@ pub struct Block<T> {
 }
 
 impl<T: Real> Block<T> {
-    /// Room for vectors of any width; so many groups are kept for the derivatives.
+    /// Buffers wide enough for any vector; `kept` is the number of values per unit that the derivatives need.
     pub fn new(inputs: usize, kept: usize) -> Self {
         let room = |numbers: usize| vec![T::ZERO; numbers * LANES];
         Block {
