@@ -52,6 +52,20 @@ fn its_script_is_in_the_key_and_its_output_in_the_log() {
 }
 
 #[test]
+fn what_it_prints_is_no_notice_of_ours() {
+    let lab = script(&format!("echo notice: all is well\n{GOOD}"));
+    let ran = lab.run();
+    ran.ran(["t", "plot"]);
+    let printed = &ran.printed;
+    let said = format!("{}{}", printed.stdout, printed.stderr);
+    assert!(!said.contains("all is well"), "{said}");
+    assert_eq!(
+        lab.ablate(&["show", "plot", "--log"]).good().stdout,
+        "plot: executed in run 1\n notice: all is well\nworking\n"
+    );
+}
+
+#[test]
 fn failures_are_messages_with_the_last_lines_of_output() {
     let lab = script("echo first\necho it broke >&2\nexit 3\n");
     let printed = lab.ablate(&["run"]);

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use super::secrets::Secrets;
-use crate::Failure;
+use crate::contract::notice::NOTICE;
+use crate::{Failure, Watch};
 
 /// How much is kept of the beginning, and again of the end.
 const HALF: u64 = 32 * 1024;
@@ -50,6 +51,16 @@ impl Log {
 
     pub fn lines(&self) -> impl Iterator<Item = &str> {
         self.0.lines()
+    }
+
+    /// Logs the lines. One that looks like a notice of ours is indented: a program must not speak for `ablate`.
+    pub fn tell(&self, watch: &dyn Watch) {
+        for line in self.lines() {
+            match line.starts_with(NOTICE) {
+                true => watch.log(&format!(" {line}")),
+                false => watch.log(line),
+            }
+        }
     }
 
     /// The last lines, for a failure's message.

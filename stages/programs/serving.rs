@@ -223,9 +223,7 @@ impl Serving {
         self.group.terminate()?;
         let (_, usage) = self.group.finish()?;
         watch.child(usage);
-        Log::read(&self.sandbox.log, &self.sandbox.secrets)?
-            .lines()
-            .for_each(|line| watch.log(line));
+        Log::read(&self.sandbox.log, &self.sandbox.secrets)?.tell(watch);
         Ok(())
     }
 }

@@ -95,7 +95,7 @@ impl Stage for Command {
         let (end, usage) = child::run(&sandbox, &found, &argv, limit, task.watch)?;
         task.watch.child(usage);
         let printed = log::Log::read(&sandbox.log, &sandbox.secrets)?;
-        printed.lines().for_each(|line| task.watch.log(line));
+        printed.tell(task.watch);
         let program = argv.join(" ");
         match end {
             End::Exited(status) if status.success() => {
