@@ -1,5 +1,7 @@
 //! Claims about coverage of recurrent states, and about objectives that raise it.
 
+use std::collections::BTreeSet;
+
 use nn::batch::{Example, Sequence, Target};
 use nn::coverage::{Coverage, CoverageSpec, GateSource, Guidance, StateMetric, Strategy};
 use nn::models::{LanguageSpec, Model};
@@ -160,6 +162,7 @@ fn guided_gradients_are_those_of_finite_differences() {
                     metric,
                     strategy,
                     elements: 6,
+                    refill: true,
                 };
                 let stream = Stream::new(1, "guidance");
                 let seen = victim.observe(&[item]).unwrap().remove(0);
@@ -205,7 +208,7 @@ fn guided_gradients_are_those_of_finite_differences() {
 }
 
 #[test]
-fn random_guidance_takes_only_what_is_not_covered() {
+fn random_guidance_takes_what_is_not_covered_and_then_the_rest() {
     let (model, params) = language();
     let victim = Neural::new(&model, &params).unwrap();
     let items = windows(5);
@@ -215,6 +218,7 @@ fn random_guidance_takes_only_what_is_not_covered() {
         metric: StateMetric::Hidden,
         strategy: Strategy::Random,
         elements: 84,
+        refill: false,
     };
     let guided = all.objective(&seen.layers, &seen.input, &coverage, Stream::new(1, "x"));
     let Objective::States(terms) = &guided.states else {
@@ -224,6 +228,44 @@ fn random_guidance_takes_only_what_is_not_covered() {
     assert_eq!(terms.len() as f64, open.round());
     let again = all.objective(&seen.layers, &seen.input, &coverage, Stream::new(2, "x"));
     assert_ne!(guided, again, "another seed, another order");
+    let of = |guidance: Guidance, covered: &Coverage| {
+        let guided = guidance.objective(&seen.layers, &seen.input, covered, Stream::new(1, "x"));
+        match guided.states {
+            Objective::States(terms) => terms,
+            other => panic!("{other:?}"),
+        }
+    };
+    let refilled = of(
+        Guidance {
+            refill: true,
+            ..all
+        },
+        &coverage,
+    );
+    assert_eq!(refilled[..terms.len()], terms[..], "uncovered ones first");
+    assert_eq!(refilled.len(), 84, "then the others, each once");
+    let places: BTreeSet<_> = refilled.iter().map(|t| (t.layer, t.step, t.unit)).collect();
+    assert_eq!(places.len(), 84);
+    // DeepXplore's own rule: one state, any when all are covered.
+    let everything = covered(
+        CoverageSpec {
+            threshold: 0.0,
+            ..SPEC
+        },
+        &windows(40),
+    );
+    assert_eq!(value(&everything, StateMetric::DeepXplore, None), 1.0);
+    let one = Guidance {
+        metric: StateMetric::DeepXplore,
+        elements: 1,
+        ..all
+    };
+    assert_eq!(of(one, &everything), []);
+    let one = Guidance {
+        refill: true,
+        ..one
+    };
+    assert_eq!(of(one, &everything).len(), 1);
 }
 
 #[test]
@@ -235,6 +277,7 @@ fn boosting_takes_what_is_nearest_to_the_ends() {
         metric: StateMetric::Cell,
         strategy: Strategy::Boosting,
         elements: 2,
+        refill: true,
     };
     let empty = Coverage::new(SPEC);
     let guided = guidance.objective(&seen.layers, &seen.input, &empty, Stream::new(1, "x"));

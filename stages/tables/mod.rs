@@ -11,6 +11,7 @@ pub mod examples;
 pub mod foreign;
 pub mod generated;
 pub mod history;
+pub mod inherit;
 pub mod lemmas;
 pub mod model;
 pub mod model_card;

@@ -5,6 +5,9 @@
 //! - CS, G: `+` of those just below the highest section, `-` of those just above the lowest, half each; at random:
 //!   half of those that are uncovered in the highest section, half of those in the lowest
 //! - DX: `+h` of the largest that are not above the threshold; at random: of uncovered ones
+//!
+//! Where fewer are uncovered than wanted, the random strategy draws the rest from all others, as DeepXplore's code
+//! does: without any it would have no gradient, and change nothing from there on.
 
 use super::measure::{Coverage, ends};
 use super::readings::{Reading, Source, StateMetric, boosted, readings};
@@ -31,6 +34,8 @@ pub struct Guidance {
     pub strategy: Strategy,
     /// How many.
     pub elements: usize,
+    /// Whether the random strategy draws covered ones where too few are uncovered.
+    pub refill: bool,
 }
 
 /// An objective on states, and on the vectors that were read.
@@ -44,6 +49,9 @@ pub struct Guided {
 
 /// What HS boosts is above this.
 const ACTIVE: f64 = 0.3;
+
+/// The random numbers of covered elements.
+const COVERED: u64 = 0;
 
 /// An element of a metric: its number, its place among all, and where it comes from.
 struct Element {
@@ -119,7 +127,7 @@ impl Guidance {
         }
     }
 
-    /// Elements that are not covered, with their weights.
+    /// Elements that are not covered, and covered ones where those are too few, with their weights.
     fn uncovered(
         &self,
         elements: &[Element],
@@ -128,10 +136,18 @@ impl Guidance {
     ) -> Vec<(usize, f64)> {
         let drawn = |section: Option<usize>, count: usize, weight: f64, stream: Stream| {
             let open = |n: &usize| !covered.covers(self.metric, section, elements[*n].at);
-            let mut open: Vec<usize> = (0..elements.len()).filter(open).collect();
-            stream.shuffle(&mut open);
-            let drawn = open.into_iter().take(count);
-            drawn.map(|n| (n, weight)).collect::<Vec<_>>()
+            let (mut drawn, mut rest): (Vec<usize>, Vec<usize>) =
+                (0..elements.len()).partition(open);
+            stream.shuffle(&mut drawn);
+            if self.refill && drawn.len() < count {
+                stream.item(COVERED).shuffle(&mut rest);
+                drawn.extend(rest);
+            }
+            drawn.truncate(count);
+            drawn
+                .into_iter()
+                .map(|n| (n, weight))
+                .collect::<Vec<(usize, f64)>>()
         };
         let Some(sections) = self.metric.sections() else {
             return drawn(None, self.elements, 1.0, stream);

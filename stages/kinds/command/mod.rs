@@ -5,7 +5,6 @@
 //! takes what it made.
 
 mod check;
-mod inherit;
 mod outputs;
 #[cfg(test)]
 mod tests;

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::inherit::inherit;
 use crate::programs::log::Log;
+use crate::tables::inherit::inherit;
 use crate::{Failure, Outputs, Task};
 
 /// Reads every declared output.

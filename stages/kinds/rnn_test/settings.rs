@@ -56,6 +56,12 @@ pub const PARAMS: &[Param] = &[
         "Which states: those nearest to being covered, or uncovered ones at random.",
     )
     .when("coverage", METRICS),
+    Param::flag(
+        "refill",
+        true,
+        "Whether covered states are drawn where fewer are uncovered than `states`; without them the search ends when all are covered.",
+    )
+    .when("strategy", &["random"]),
     Param::int(
         "states",
         50,
@@ -204,6 +210,7 @@ impl TestSettings {
                 strategy: s.one_of("strategy", STRATEGIES)?,
                 // Whoever knows the input says how many.
                 elements: 0,
+                refill: s.flag("refill").unwrap_or(true),
             }),
         };
         if orientation == Orientation::None && guidance.is_none() {

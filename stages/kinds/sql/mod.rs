@@ -30,6 +30,7 @@ use crate::contract::determinism::{Determinism, Within, within};
 use crate::contract::role::Role;
 use crate::isolated;
 use crate::isolated::Request;
+use crate::tables::inherit::inherit;
 use crate::{Failure, Outputs, ParamError, Stage, Task};
 
 /// The kind `sql`.
@@ -75,6 +76,8 @@ impl Stage for Sql {
     fn run(&self, task: &Task<'_>) -> Result<Outputs, Failure> {
         let stopped = || task.watch.stopped();
         let table = query(task.inputs.clone(), text(task.params), stopped)?;
+        let (table, line) = inherit("rows", table, &task.inputs);
+        line.iter().for_each(|line| task.watch.log(line));
         Ok([("rows".to_owned(), table)].into())
     }
 }

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use store::{Digest, Value};
 
 use super::Sql;
+use crate::tables::weights::with_metadata;
 use crate::{Failure, Stage, Task, Usage, Watch};
 
 struct Nobody;
@@ -606,4 +607,31 @@ fn other_errors_are_short() {
             .any(|m| m.to_lowercase().contains("frobnicate")),
         "{messages:?}"
     );
+}
+
+#[test]
+fn rows_that_a_query_chooses_keep_what_their_table_says_of_itself() {
+    let mut ids = ListBuilder::new(Int32Builder::new());
+    (0..4).for_each(|n| ids.append_value([Some(n)]));
+    let said = [("ablate.vocab".to_owned(), "3".to_owned())];
+    let columns = vec![
+        (
+            "id",
+            Arc::new(Int64Array::from(vec![0, 1, 2, 3])) as ArrayRef,
+        ),
+        ("ids", Arc::new(ids.finish()) as ArrayRef),
+    ];
+    let tokens = with_metadata(columns, said.into_iter().collect());
+    let other = batch(vec![(
+        "id",
+        Arc::new(Int64Array::from(vec![1, 3])) as ArrayRef,
+    )]);
+    let said = |query: &str| {
+        let rows = sql(query, &[("t", tokens.clone()), ("o", other.clone())]).unwrap();
+        rows.schema().metadata().get("ablate.vocab").cloned()
+    };
+    let chosen = "SELECT t.id AS id, t.ids AS ids FROM t JOIN o ON t.id = o.id";
+    assert_eq!(said(chosen).as_deref(), Some("3"));
+    assert_eq!(said("SELECT id FROM t"), None, "ids are not there");
+    assert_eq!(said("SELECT id, id AS ids FROM t"), None, "of another type");
 }

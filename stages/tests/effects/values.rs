@@ -135,6 +135,10 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         ("rnn-test", "orientation") => other(text("cost")),
         ("rnn-test", "coverage") => other(text("G_o")),
         ("rnn-test", "strategy") => other(text("random")),
+        ("rnn-test", "refill") => under(
+            Value::Bool(false),
+            vec![("strategy", text("random")), ("states", int(10_000))],
+        ),
         ("rnn-test", "states") => other(int(3)),
         ("rnn-test", "ranks") => other(int(8)),
         ("rnn-test", "swap_hc" | "restricted") => other(yes()),

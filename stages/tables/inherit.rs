@@ -1,6 +1,6 @@
 //! What a table says of itself beside its columns (which vocabulary its ids are of, the shape of a signal, a model's
-//! card) is lost on the way through a data frame. A table without such metadata gets that of the input whose columns it
-//! has.
+//! card) is lost on the way through a data frame or a query. A table without such metadata gets that of the input whose
+//! columns it has.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -72,22 +72,38 @@ fn has_columns(table: &RecordBatch, input: &RecordBatch) -> bool {
         let found = ours.field_with_name(field.name());
         found.is_ok_and(|found| {
             let plain = !field.data_type().is_nested() && *field.data_type() != DataType::Binary;
-            plain || found.data_type() == field.data_type()
+            plain || same_elements(found.data_type(), field.data_type())
         })
     })
 }
 
+/// Whether two nested types hold the same. How wide the offsets of lists are, what they call their elements and whether
+/// one could be null is not stored, or says nothing.
+fn same_elements(ours: &DataType, theirs: &DataType) -> bool {
+    match (ours, theirs) {
+        (
+            DataType::List(ours) | DataType::LargeList(ours),
+            DataType::List(theirs) | DataType::LargeList(theirs),
+        ) => same_elements(ours.data_type(), theirs.data_type()),
+        _ => ours == theirs,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use arrow::array::{ArrayRef, Float64Array, Int32Builder, Int64Array, ListBuilder};
+    use arrow::array::{ArrayRef, Float64Array, Int32Builder, Int64Array, ListArray, ListBuilder};
+    use arrow::datatypes::Field;
 
+    use super::super::weights::with_metadata;
     use super::*;
-    use crate::tables::weights::with_metadata;
 
     fn ids() -> ArrayRef {
-        let mut list = ListBuilder::new(Int32Builder::new());
+        Arc::new(finished(ListBuilder::new(Int32Builder::new())))
+    }
+
+    fn finished(mut list: ListBuilder<Int32Builder>) -> ListArray {
         list.append_value([Some(1)]);
-        Arc::new(list.finish())
+        list.finish()
     }
 
     fn label() -> ArrayRef {
@@ -131,6 +147,14 @@ mod tests {
         // Another order, another column, and an integer that became a float.
         let more = vec![("x", label()), ("label", float.clone()), ("ids", ids())];
         assert_eq!(with(more).as_deref(), Some("ab"));
+        // A list whose elements have another name, and cannot be null.
+        let element = Field::new("element", DataType::Int32, false);
+        let list = ListBuilder::new(Int32Builder::new()).with_field(element);
+        let list: ArrayRef = Arc::new(finished(list));
+        assert_eq!(
+            with(vec![("ids", list), ("label", label())]).as_deref(),
+            Some("ab")
+        );
         // A list of something else, and a column that is not there.
         assert_eq!(with(vec![("ids", float), ("label", label())]), None);
         assert_eq!(with(vec![("ids", ids())]), None);
