@@ -134,9 +134,11 @@ fn choices_are_worlds_of_their_own() {
         "claims.toml",
         "[claims]\ntables = { t = \"t\" }\n[claim.small]\nlevel = \"must\"\ntext = \"x is small.\"\nquery = \"SELECT x < 5 AS holds, x FROM t\"\n",
     );
-    let printed = lab.ablate(&["multiverse", "--quiet"]);
+    let printed = lab.ablate(&["multiverse", "--quiet", "--write", "worlds.json"]);
     assert_eq!(printed.code, 0, "{}", printed.stderr);
     insta::assert_snapshot!(printed.stdout);
+    let written = std::fs::read_to_string(lab.path("worlds.json")).unwrap();
+    insta::assert_snapshot!("worlds_in_a_file", written);
     let claims = lab.ablate(&["claims"]).good().stdout;
     assert!(
         claims.contains("agrees in 2 of 3 worlds; turns with large"),

@@ -259,7 +259,7 @@ fn note_worlds(global: &Global, judged: &mut [Judged<'_>], draws: u64) -> Result
     Ok(())
 }
 
-fn no_claims(global: &Global) -> Diagnostic {
+pub(super) fn no_claims(global: &Global) -> Diagnostic {
     let beside = global.file.display();
     Diagnostic::new(format!("no claims.toml beside {beside}"))
         .help("write one, or name a file: claims = \"FILE\" in [pipeline]")

@@ -1,5 +1,6 @@
 //! `ablate multiverse`: the pipeline as written and with each of its choices, and whether verdicts turn.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -9,13 +10,15 @@ use store::Store;
 use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
+use super::verdicts::{self, JudgedBy};
 use super::worlds::in_world;
 use super::{claims, run};
 use crate::amounts::seconds;
+use crate::config::Pipeline;
 use crate::diagnostic::Diagnostic;
 use crate::inspect::status::{InstanceStatus, instance_statuses};
 use crate::plan;
-use crate::publish::claims::DRAWS;
+use crate::publish::claims::{DRAWS, path as claims_path};
 use crate::publish::multiverse::{ClaimAcross, ClaimInWorld, World, across, worlds};
 
 /// What `multiverse` takes.
@@ -30,6 +33,9 @@ pub struct Arguments {
     /// How many draws of items and seeds to judge each world by
     #[arg(long, value_name = "N", default_value_t = DRAWS, value_parser = clap::value_parser!(u64).range(40..))]
     draws: u64,
+    /// Also write what every claim says in every world to this file, with the digests of the pipeline and of the claims
+    #[arg(long, value_name = "FILE")]
+    write: Option<PathBuf>,
     #[command(flatten)]
     run: run::Arguments,
 }
@@ -62,7 +68,30 @@ pub fn multiverse(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
     let said = all.iter();
     let said = said.map(|world| claims::graded(&in_world(global, world), arguments.draws));
     let said: Vec<Vec<ClaimInWorld>> = said.collect::<Result<_, _>>()?;
-    print(global, &all, &across(&all, &said))
+    let across = across(&all, &said);
+    if let Some(file) = &arguments.write {
+        write(global, arguments.draws, &pipeline, file, &across)?;
+    }
+    print(global, &all, &across)
+}
+
+fn write(
+    global: &Global,
+    draws: u64,
+    pipeline: &Pipeline,
+    file: &Path,
+    across: &[ClaimAcross],
+) -> Result<(), Exit> {
+    let plan = in_pipeline(pipeline, plan::build(pipeline))?;
+    let claims = claims_path(&global.file, &plan).ok_or_else(|| claims::no_claims(global))?;
+    let by = JudgedBy {
+        pipeline: pipeline.sources.text(0),
+        claims: &claims,
+        profile: global.profile.as_deref(),
+        draws,
+        set: &global.set,
+    };
+    verdicts::write_worlds(file, &by, across)
 }
 
 /// A verdict in one letter.

@@ -1,16 +1,15 @@
-//! `verdicts.json`: the verdicts of all claims in one file, to be committed beside a paper. It names the files that they
-//! were judged by, so that anybody can tell whether it is still about them.
+//! `verdicts.json` and `worlds.json`: the verdicts of all claims, and what they are with each choice, to be committed
+//! beside a paper. A file names the pipeline and the claims that it was judged by, so that anybody can tell whether it
+//! is still about them.
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use store::Digest;
 
 use super::exit::Exit;
 use crate::diagnostic::Diagnostic;
-
-/// The type and version of the file.
-const RECORD: &str = "verdicts/1";
+use crate::publish::multiverse::ClaimAcross;
 
 /// What the verdicts were judged by.
 pub struct JudgedBy<'a> {
@@ -26,19 +25,52 @@ pub struct JudgedBy<'a> {
     pub set: &'a [String],
 }
 
-/// Writes the file. `verdicts` are as `ablate claims --json` prints them.
+/// Writes `verdicts`, as `ablate claims --json` prints them.
 pub fn write(path: &Path, by: &JudgedBy<'_>, verdicts: &[Value]) -> Result<(), Exit> {
+    record(
+        path,
+        by,
+        json!({ "record": "verdicts/1", "verdicts": verdicts }),
+    )
+}
+
+/// Writes what claims say in all worlds.
+pub fn write_worlds(path: &Path, by: &JudgedBy<'_>, claims: &[ClaimAcross]) -> Result<(), Exit> {
+    let names = claims.first().map(|claim| claim.names.clone());
+    let of = |claim: &ClaimAcross| {
+        let worlds = claim.worlds.iter().map(|one| {
+            let numbers = one.numbers.iter().map(|(name, value, ends)| {
+                let number = json!({ "value": value, "interval": ends });
+                (name.clone(), number)
+            });
+            let numbers: Map<String, Value> = numbers.collect();
+            json!({ "verdict": one.verdict, "run": one.run, "numbers": numbers })
+        });
+        json!({
+            "claim": claim.claim, "same": claim.same, "run": claim.run,
+            "turns_with": claim.turns_with, "worlds": worlds.collect::<Vec<_>>(),
+        })
+    };
+    let across: Vec<Value> = claims.iter().map(of).collect();
+    let file = json!({
+        "record": "worlds/1", "worlds": names.unwrap_or_default(), "across": across,
+    });
+    record(path, by, file)
+}
+
+/// Writes a file with what it was judged by.
+fn record(path: &Path, by: &JudgedBy<'_>, mut file: Value) -> Result<(), Exit> {
     let failed = |what: &str, path: &Path, error: std::io::Error| {
         let message = format!("cannot {what} `{}`: {error}", path.display());
         Exit::from(Diagnostic::new(message))
     };
     let claims = std::fs::read(by.claims).map_err(|error| failed("read", by.claims, error))?;
     let digest = |bytes: &[u8]| Digest::of(bytes).to_string();
-    let file = json!({
-        "record": RECORD,
-        "pipeline": digest(by.pipeline.as_bytes()), "claims": digest(&claims),
-        "profile": by.profile, "draws": by.draws, "set": by.set, "verdicts": verdicts,
-    });
+    file["pipeline"] = json!(digest(by.pipeline.as_bytes()));
+    file["claims"] = json!(digest(&claims));
+    file["profile"] = json!(by.profile);
+    file["draws"] = json!(by.draws);
+    file["set"] = json!(by.set);
     let text = serde_json::to_string_pretty(&file).expect("plain data") + "\n";
     std::fs::write(path, text).map_err(|error| failed("write", path, error))
 }

@@ -8,11 +8,19 @@ use stages::kinds::evaluate::metrics::METRICS;
 use stages::tables::{TABLES, examples};
 use store::{Params, Value};
 
-/// The columns that a stage may read of a table of items; none for all of them.
-pub fn columns_read(role: Role, params: &Params) -> Option<BTreeSet<String>> {
+use super::unread::CELLS;
+
+/// The columns that a stage may read of a table of items that comes in by this port; none for all of them.
+pub fn columns_read(role: Role, params: &Params, port: &str) -> Option<BTreeSet<String>> {
     let mut words = BTreeSet::new();
-    for value in params.values() {
-        words_of(value, &mut words);
+    for (name, value) in params {
+        match (role, value) {
+            (Role::Results, Value::List(cells)) if name == CELLS => {
+                let about = cells.iter().filter(|cell| may_read(cell, port));
+                about.for_each(|cell| words_of(cell, &mut words));
+            }
+            _ => words_of(value, &mut words),
+        }
     }
     if role == Role::Query {
         let query = params.get("query").and_then(Value::as_text)?;
@@ -30,6 +38,12 @@ pub fn columns_read(role: Role, params: &Params) -> Option<BTreeSet<String>> {
     words.extend(plain);
     words.extend(lists.into_iter().map(str::to_owned));
     Some(words)
+}
+
+/// Whether a line of an evaluation is about what comes in by this port: the others' metrics read nothing of it.
+fn may_read(cell: &Value, port: &str) -> bool {
+    let from = cell.as_table().and_then(|cell| cell.get("from")?.as_text());
+    from.is_none_or(|from| from == port)
 }
 
 fn words_of(value: &Value, words: &mut BTreeSet<String>) {
@@ -57,7 +71,7 @@ mod tests {
 
     fn of(query: &str) -> Option<Vec<String>> {
         let params = [("query".to_owned(), Value::Text(query.to_owned()))].into();
-        columns_read(Role::Query, &params).map(|words| words.into_iter().collect())
+        columns_read(Role::Query, &params, "t").map(|words| words.into_iter().collect())
     }
 
     #[test]
@@ -71,17 +85,21 @@ mod tests {
 
     #[test]
     fn an_evaluation_reads_the_lists_of_its_metrics_and_an_id_only_by_name() {
-        let cells = |row: &str| {
-            let row = ("row".to_owned(), Value::Text(row.to_owned()));
-            let cells = Value::List(vec![Value::Table([row].into())]);
-            let params = [("cells".to_owned(), cells)].into();
-            columns_read(Role::Results, &params).unwrap()
+        let text = |key: &str, value: &str| (key.to_owned(), Value::Text(value.to_owned()));
+        let read = |cell: &[(String, Value)], port: &str| {
+            let cells = Value::List(vec![Value::Table(cell.iter().cloned().collect())]);
+            let params = [(CELLS.to_owned(), cells)].into();
+            columns_read(Role::Results, &params, port).unwrap()
         };
+        let cells = |row: &str| read(&[text("row", row)], "attacked");
         assert!(cells("lstm").contains(examples::LABEL));
         assert!(!cells("lstm").contains(examples::ORIGINAL));
         assert!(!cells("lstm").contains(examples::P_AFTER));
         assert!(cells("auc").contains(examples::P_AFTER));
         assert!(!cells("lstm").contains(examples::ID));
         assert!(cells("item {id}").contains(examples::ID));
+        let of_one = [text("metric", "auc"), text("from", "attacked")];
+        assert!(read(&of_one, "attacked").contains(examples::P_AFTER));
+        assert!(!read(&of_one, "clean").contains(examples::P_AFTER));
     }
 }

@@ -176,14 +176,11 @@ fn wanted(
     }
     let mut all = BTreeSet::new();
     for n in &reached.nodes {
-        if graph[n]
-            .iter()
-            .any(|(_, input)| input.keys().any(|k| k == key))
-        {
-            all.extend(columns_read(
-                plan.decl(*n).kind.role(),
-                shorter.get(n).unwrap_or(&plan.instances[*n].params),
-            )?);
+        let role = plan.decl(*n).kind.role();
+        let params = shorter.get(n).unwrap_or(&plan.instances[*n].params);
+        let by = graph[n].iter();
+        for (port, _) in by.filter(|(_, input)| input.keys().any(|k| k == key)) {
+            all.extend(columns_read(role, params, port)?);
         }
     }
     Some(all)

@@ -11,7 +11,7 @@ use super::graph::{Graph, Key};
 use crate::plan::{Plan, Source};
 
 /// The parameter of an evaluation that lists its lines.
-const CELLS: &str = "cells";
+pub const CELLS: &str = "cells";
 
 /// The tables of a paper that somebody reads in an output, by name; none for all of them.
 pub type TablesRead<'a> = &'a dyn Fn(Source) -> Option<BTreeSet<String>>;
