@@ -144,6 +144,14 @@ fn choices_are_worlds_of_their_own() {
         claims.contains("agrees in 2 of 3 worlds; turns with large"),
         "{claims}"
     );
+    // One of the worlds by itself.
+    let large = ["claims", "--set", "choices.large=true"];
+    let claims = lab.ablate(&large).good().stdout;
+    assert!(claims.starts_with("not reproduced"), "{claims}");
+    assert!(!claims.contains("worlds"), "{claims}");
+    let twice = lab.ablate(&["multiverse", "--set", "choices.large=true"]);
+    assert_eq!(twice.code, 2);
+    insta::assert_snapshot!("a_choice_beside_all_of_them", twice.stderr);
 }
 
 /// The values of another axis are replicates: numbers along it have an interval.

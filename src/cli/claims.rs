@@ -225,7 +225,8 @@ fn said(
 /// known already.
 pub fn so_far(global: &Global, draws: u64) -> Result<Option<Vec<ClaimAcross>>, Exit> {
     let pipeline = global.pipeline()?;
-    if pipeline.choices.is_empty() {
+    // With a choice taken this is one of the worlds, and the others are not those beside it.
+    if pipeline.choices.is_empty() || worlds::takes_a_choice(global) {
         return Ok(None);
     }
     let all = multiverse::worlds(&pipeline, false);

@@ -11,7 +11,7 @@ use super::exit::Exit;
 use super::global::{Global, in_pipeline};
 use super::print::out;
 use super::verdicts::{self, JudgedBy};
-use super::worlds::in_world;
+use super::worlds::{in_world, takes_a_choice};
 use super::{claims, run};
 use crate::amounts::seconds;
 use crate::config::Pipeline;
@@ -50,6 +50,11 @@ pub fn multiverse(global: &Global, arguments: &Arguments) -> Result<(), Exit> {
             .help(format!(
                 "name what the paper leaves open, and the alternative:\n{example}"
             ))
+            .into());
+    }
+    if takes_a_choice(global) {
+        return Err(Diagnostic::new("`--set choices.…` beside `multiverse`")
+            .help("leave it out: every choice is taken in turn, two at a time with --pairs")
             .into());
     }
     // A choice that cannot be taken must not be found out after hours.

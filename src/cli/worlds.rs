@@ -14,6 +14,11 @@ pub fn in_world(global: &Global, world: &World) -> Global {
     own
 }
 
+/// Whether the options take a choice already.
+pub fn takes_a_choice(global: &Global) -> bool {
+    global.set.iter().any(|set| set.starts_with("choices."))
+}
+
 /// Plans the pipeline once with each of its choices: one that cannot be taken must not be found out after hours.
 /// Without `--set`, which may be about what a choice sets too.
 pub fn all_can_be_taken(global: &Global, pipeline: &Pipeline) -> Result<(), Exit> {

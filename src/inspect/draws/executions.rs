@@ -98,10 +98,18 @@ pub fn keys_behind(input: &Input, wanted: &AxisTexts) -> Vec<Key> {
 
 /// Whether a part has the values that are wanted of its axes.
 fn is_behind(axes: &[String], values: &[Value], wanted: &AxisTexts) -> bool {
-    axes.iter().zip(values).all(|(axis, value)| {
-        let text = value.as_text().map_or(value.to_string(), str::to_owned);
-        wanted.get(axis).is_none_or(|wanted| *wanted == text)
-    })
+    axes.iter()
+        .zip(values)
+        .all(|(axis, value)| wanted.get(axis).is_none_or(|text| is_text_of(text, value)))
+}
+
+/// Whether a text means a value: numbers are compared as numbers, because a label has `1` where the axis has `1.0`.
+fn is_text_of(text: &str, value: &Value) -> bool {
+    match value {
+        Value::Int(n) => text.parse() == Ok(*n as f64),
+        Value::Float(x) => text.parse() == Ok(*x),
+        _ => value.as_text().map_or(value.to_string(), str::to_owned) == text,
+    }
 }
 
 /// Tells the seeds behind the numbers of an evaluation.
@@ -143,4 +151,25 @@ pub fn seeded(plan: &Plan<'_>) -> Vec<bool> {
         seeded.push(is);
     }
     seeded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_means_a_number_however_it_is_written() {
+        let axes = ["penalty".to_owned()];
+        let behind = |value: Value, text: &str| {
+            let wanted = [("penalty".to_owned(), text.to_owned())].into();
+            is_behind(&axes, &[value], &wanted)
+        };
+        assert!(behind(Value::Float(1.0), "1"));
+        assert!(behind(Value::Float(0.001), "0.001"));
+        assert!(behind(Value::Int(1), "1.0"));
+        assert!(behind(Value::Text("1".to_owned()), "1"));
+        assert!(behind(Value::Bool(true), "true"));
+        assert!(!behind(Value::Float(1.0), "10"));
+        assert!(!behind(Value::Text("1.0".to_owned()), "1"));
+    }
 }

@@ -25,7 +25,7 @@ pub struct Outline<'a> {
 }
 
 /// The version of what a draw is: another one makes kept draws void.
-const VERSION: &str = "draws/5";
+const VERSION: &str = "draws/6";
 
 /// Finds what must be recomputed to draw these outputs, which are all stored; of evaluations among them only the tables that
 /// are read.

@@ -135,9 +135,14 @@ pub fn others(kind: &str, choice: &str, param: &str) -> Vec<Other> {
         ("rnn-test", "orientation") => other(text("cost")),
         ("rnn-test", "coverage") => other(text("G_o")),
         ("rnn-test", "strategy") => other(text("random")),
+        // With more states than there are, those of gates' highest and lowest sections would cancel out.
         ("rnn-test", "refill") => under(
             Value::Bool(false),
-            vec![("strategy", text("random")), ("states", int(10_000))],
+            vec![
+                ("coverage", text("DX")),
+                ("strategy", text("random")),
+                ("states", int(10_000)),
+            ],
         ),
         ("rnn-test", "states") => other(int(3)),
         ("rnn-test", "ranks") => other(int(8)),
