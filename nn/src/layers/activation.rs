@@ -47,11 +47,6 @@ pub fn activate<T: Real>(tape: &mut Tape<T>, x: Var, f: Activation) -> Var {
     y
 }
 
-/// `y = f(x)` of plain numbers.
-pub(in crate::layers) fn activated<T: Real>(x: &[T], y: &mut [T], f: Activation) {
-    T::launch(Forward { x, y, f });
-}
-
 struct Forward<'a, T> {
     x: &'a [T],
     y: &'a mut [T],

@@ -8,9 +8,9 @@
 
 use crate::autodiff::{Init, Layout, Params, Shape, Tape, Var};
 use crate::batch::Lens;
-use crate::layers::activation::activated;
+use crate::layers::pool_scores::{Squashed, pack};
 use crate::layers::{Activation, Dense, Steps, activate};
-use crate::numeric::gemm::{Into, Mat, Packed, gemm_packed, gemm_packed_bias};
+use crate::numeric::gemm::{Into, Mat, Packed, gemm_packed};
 use crate::numeric::simd::{Kernel, Lanes};
 use crate::numeric::{Real, dot, softmax};
 
@@ -55,75 +55,77 @@ impl AttentionPool {
     ) -> Var {
         let (batch, time) = (parts[0].batch(), parts[0].time());
         let (dim, size) = (self.hidden.weight.rows, self.hidden.weight.cols);
-        let [mut hidden, mut query] = [Packed::default(), Packed::default()];
-        hidden.pack(params.mat(self.hidden.weight));
+        let panels = pack(params.get(self.hidden.weight), size);
+        let mut query = Packed::default();
         query.pack(params.mat(self.query.weight));
-        let bias = self.hidden.bias_in(params);
-        let mut rows = tape.dirty(batch * dim);
-        let [mut sums, mut squashed] = [(); 2].map(|()| tape.dirty(batch * size));
+        let mut squashed = tape.dirty(batch * size);
         // (batch, time): an item's scores side by side.
         let (mut scores, mut step) = (tape.dirty(batch * time), tape.dirty(batch));
         for t in 0..time {
             let shared = parts.iter().all(|part| part.is_shared(t));
             let items = if shared { 1 } else { batch };
-            let (rows, step) = (&mut rows[..items * dim], &mut step[..items]);
-            let (sums, squashed) = (&mut sums[..items * size], &mut squashed[..items * size]);
-            Steps::join_step(parts, t, rows);
-            gemm_packed_bias(sums, Mat::new(rows, items, dim), &hidden, bias);
-            activated(sums, squashed, Activation::Tanh);
+            let (step, squashed) = (&mut step[..items], &mut squashed[..items * size]);
+            T::launch(Squashed {
+                panels: panels.get(),
+                bias: self.hidden.bias_in(params),
+                parts,
+                t,
+                squashed,
+            });
             gemm_packed(Into::Set, step, Mat::new(squashed, items, size), &query);
             for (b, scores) in scores.chunks_exact_mut(time).enumerate() {
                 scores[t] = step[if shared { 0 } else { b }];
             }
         }
-        let mut out = tape.zeros(batch * dim);
-        for ((b, out), scores) in
-            (out.chunks_exact_mut(dim).enumerate()).zip(scores.chunks_exact_mut(time))
-        {
-            let weights = &mut scores[..lens[b].min(time)];
-            softmax(weights);
-            let mut from = 0;
-            for part in parts {
-                let to = &mut out[from..from + part.dim()];
-                from += part.dim();
-                T::launch(Weighted {
-                    part,
-                    b,
-                    weights,
-                    to,
-                });
-            }
+        for (scores, len) in scores.chunks_exact_mut(time).zip(&lens[..]) {
+            softmax(&mut scores[..time.min(*len)]);
         }
-        for spare in [rows, sums, squashed, scores, step] {
+        let (mut out, mut from) = (tape.zeros(batch * dim), 0);
+        for part in parts {
+            T::launch(Weighted {
+                part,
+                lens,
+                weights: &scores,
+                to: &mut out,
+                dim,
+                from,
+            });
+            from += part.dim();
+        }
+        for spare in [squashed, scores, step] {
             tape.recycle(spare);
         }
         tape.keep(Shape::new(1, batch, dim), out)
     }
 }
 
-/// `to = sum_t weights[t] rows[t]` of item `b`, added up step after step.
+/// `to = sum_t weights[t] rows[t]` of every item, step after step, so that rows are read in the order in which they lie.
 struct Weighted<'a, T> {
     part: &'a Steps<T>,
-    b: usize,
+    lens: &'a [usize],
+    /// (batch, time)
     weights: &'a [T],
+    /// (batch, dim), of which the part's columns begin at `from`.
     to: &'a mut [T],
+    dim: usize,
+    from: usize,
 }
 
 impl<T: Real> Kernel<T> for Weighted<'_, T> {
     type Out = ();
     #[inline(always)]
     fn run<V: Lanes<T = T>>(self) {
-        for (i, to) in self.to.chunks_mut(4 * V::N).enumerate() {
-            let mut sums = [V::splat(T::ZERO); 4];
-            for (t, w) in self.weights.iter().enumerate() {
-                let row = &self.part.row(t, self.b)[i * 4 * V::N..][..to.len()];
-                let w = V::splat(*w);
-                for (sum, x) in sums.iter_mut().zip(row.chunks(V::N)) {
-                    *sum = sum.add(w.mul(V::load(x)));
+        let time = self.part.time();
+        for t in 0..time {
+            for (b, to) in self.to.chunks_exact_mut(self.dim).enumerate() {
+                if t >= self.lens[b] {
+                    continue;
                 }
-            }
-            for (to, sum) in to.chunks_mut(V::N).zip(sums) {
-                sum.store(to);
+                let (row, w) = (self.part.row(t, b), V::splat(self.weights[b * time + t]));
+                let to = &mut to[self.from..][..row.len()];
+                for (to, x) in to.chunks_mut(V::N).zip(row.chunks(V::N)) {
+                    V::load(to).add(w.mul(V::load(x))).store(to);
+                }
             }
         }
     }

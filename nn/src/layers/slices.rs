@@ -23,6 +23,16 @@ pub(crate) fn split<'a, T>(
     }
 }
 
+/// Rows of `dim` numbers that stand as (outer, inner), as (inner, outer).
+pub(crate) fn turn<T: Copy>(from: &[T], inner: usize, dim: usize, to: &mut [T]) {
+    let outer = from.len() / (inner * dim);
+    for (i, rows) in to.chunks_exact_mut(outer * dim).enumerate() {
+        for (o, row) in rows.chunks_exact_mut(dim).enumerate() {
+            row.copy_from_slice(&from[(o * inner + i) * dim..][..dim]);
+        }
+    }
+}
+
 /// `to += from`
 pub(crate) fn add<T: Real>(to: &mut [T], from: &[T]) {
     for (t, f) in to.iter_mut().zip(from) {

@@ -8,6 +8,7 @@ mod finite;
 #[allow(unsafe_code, reason = "the micro-kernel reads without bounds checks")]
 pub mod gemm;
 mod inner_product_search;
+mod lines;
 mod random;
 mod real;
 mod rows;
@@ -19,6 +20,7 @@ pub(crate) use arrays::{flat, flat_rows, rows as into_rows, view_rows};
 pub use cosines::Cosines;
 pub(crate) use finite::finite;
 pub use inner_product_search::{BestRow, Dictionary, similar};
+pub use lines::Lines;
 pub use random::Stream;
 pub use real::{PerPrecision, Real};
 pub(crate) use rows::Dot;

@@ -1,5 +1,6 @@
 //! The number type: `f32` to work with, `f64` to check the gradients with.
 
+use super::lines::Lines;
 use super::simd::{self, Kernel, Portable};
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
@@ -58,7 +59,7 @@ pub trait Real:
     /// Runs a kernel with the widest vectors at hand.
     fn launch<K: Kernel<Self>>(kernel: K) -> K::Out;
     /// Lends this thread's packing buffers of the matrix product.
-    fn with_pack<R>(f: impl FnOnce(&mut Vec<Self>, &mut Vec<Self>) -> R) -> R;
+    fn with_pack<R>(f: impl FnOnce(&mut Lines<Self>, &mut Lines<Self>) -> R) -> R;
 }
 
 /// A family of types with a member for each precision, such as `&dyn Forward<T>`.
@@ -119,10 +120,10 @@ macro_rules! real {
             fn launch<K: Kernel<Self>>($k: K) -> K::Out {
                 $launch
             }
-            fn with_pack<R>(f: impl FnOnce(&mut Vec<Self>, &mut Vec<Self>) -> R) -> R {
+            fn with_pack<R>(f: impl FnOnce(&mut Lines<Self>, &mut Lines<Self>) -> R) -> R {
                 use std::cell::RefCell;
-                thread_local! { static PACK: RefCell<(Vec<$t>, Vec<$t>)> = const { RefCell::new((Vec::new(), Vec::new())) } }
-                PACK.with_borrow_mut(|(a, b)| f(a, b))
+                thread_local! { static PACK: RefCell<[Lines<$t>; 2]> = RefCell::default() }
+                PACK.with_borrow_mut(|[a, b]| f(a, b))
             }
         }
     };

@@ -18,16 +18,7 @@ macro_rules! sixteen {
                 }
             }
         }
-        let mut all = [$v::T::ZERO; 16];
-        for k in 0..per {
-            acc[k].store(&mut all[k * $v::N..]);
-        }
-        for half in [8, 4, 2, 1] {
-            for i in 0..half {
-                all[i] += all[i + half];
-            }
-        }
-        all[0]
+        $v::total(acc)
     }};
 }
 

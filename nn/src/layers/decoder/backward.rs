@@ -2,14 +2,15 @@
 //! `da[k] = du . memory[k]`, `dmemory[k] += a[k] du`, `ds = a (da - sum a da)`,
 //! `e[k] = ds[k] v (1 - tanh^2)` goes to `dkey[k]`, its sum `dq` to `Q` and through it to `dh`; then the LSTM cell.
 
-use super::context::BackContext;
+use super::by_item;
+use super::context::{BackContext, BackMemory};
 use super::scores::BackScores;
 use super::weights::{DecoderWeights, Start};
 use crate::autodiff::{Grads, Op, Params, Rows, Shape, Tape, Var};
 use crate::batch::Lens;
 use crate::layers::lstm::kernels::Back;
 use crate::layers::recurrent::{Direction, RecurrentWeights, StepRows, recurrent_product};
-use crate::layers::slices::add;
+use crate::layers::slices::{add, turn};
 use crate::numeric::Real;
 use crate::numeric::gemm::Mat;
 
@@ -47,8 +48,18 @@ impl<T: Real> Op<T> for Backward {
         let (size, row, wide) = (layer.score.cols, batch * n, batch * source.dim);
         let (mut dpre, mut dq) = (tape.dirty(4 * row * time), tape.zeros(time * batch * size));
         let (mut dh, mut dc, mut du) = (tape.zeros(row), tape.zeros(row), tape.zeros(wide));
+        // What reached the context of each step.
+        let mut dus = tape.dirty(time * wide);
         let mut dv = vec![T::ZERO; size];
         let (mut dmemory, mut dkeys) = (tape.grad_to_add(self.memory), tape.grad_to_add(self.keys));
+        let copy = by_item::copy(tape, self.memory, time);
+        let memory_rows = by_item::rows(tape, self.memory, &copy);
+        // Item by item, as the hidden rows are.
+        let mut turned_dkeys = dkeys.as_ref().map(|dkeys| {
+            let mut turned = vec![T::ZERO; dkeys.len()];
+            turn(dkeys, batch, size, &mut turned);
+            turned
+        });
         let recurrent = layer.cell.weights.transposed(params, time);
         let (to_context, from_query) = (
             RecurrentWeights::new(params.mat(layer.context).t(), time),
@@ -66,6 +77,7 @@ impl<T: Real> Op<T> for Backward {
                     add(to, &out[t * width..(t + 1) * width]);
                 }
             }
+            dus[t * wide..(t + 1) * wide].copy_from_slice(&du);
             let dq = &mut dq[t * batch * size..(t + 1) * batch * size];
             for b in 0..batch {
                 let (len, du) = (
@@ -76,24 +88,18 @@ impl<T: Real> Op<T> for Backward {
                 T::launch(BackContext {
                     du,
                     attention: a,
-                    memory: tape.get(self.memory),
+                    memory: memory_rows,
                     ds: &mut ds[..len],
-                    dmemory: dmemory.as_deref_mut(),
                     b,
-                    batch,
                 });
-                let hidden = &tape.get(self.hidden)[t * source.time * batch * size..]
-                    [..source.time * batch * size];
-                let (dq, dkeys) = (&mut dq[b * size..(b + 1) * size], dkeys.as_deref_mut());
+                let width = source.time * size;
                 T::launch(BackScores {
                     ds: &ds[..len],
-                    hidden,
+                    hidden: &tape.get(self.hidden)[(t * batch + b) * width..][..width],
                     v: params.get(layer.score),
-                    dq,
+                    dq: &mut dq[b * size..(b + 1) * size],
                     dv: &mut dv,
-                    dkeys,
-                    b,
-                    batch,
+                    dkeys: turned_dkeys.as_mut().map(|d| &mut d[b * width..][..width]),
                 });
             }
             from_query.add(&mut dh, Mat::new(dq, batch, size));
@@ -123,6 +129,19 @@ impl<T: Real> Op<T> for Backward {
             recurrent.add(&mut dh, Mat::new(d, batch, 4 * n));
             du.fill(T::ZERO);
             to_context.add(&mut du, Mat::new(d, batch, 4 * n));
+        }
+        if let (Some(turned), Some(dkeys)) = (&turned_dkeys, &mut dkeys) {
+            turn(turned, source.time, size, dkeys);
+        }
+        if let Some(dmemory) = &mut dmemory {
+            T::launch(BackMemory {
+                attention: tape.get(self.attention),
+                du: &dus,
+                dmemory,
+                lens: &self.lens,
+                source: source.time,
+                dim: source.dim,
+            });
         }
         for (v, d) in [
             (Some(self.start.h), &dh),
@@ -154,7 +173,10 @@ impl<T: Real> Op<T> for Backward {
             let direction = Direction::Forward;
             recurrent_product(tape, grads, span, states, initial, dpre, direction);
         }
-        for v in [dh, dc, du].into_iter().chain(outs.into_iter().flatten()) {
+        for v in [dh, dc, du, dus]
+            .into_iter()
+            .chain(outs.into_iter().flatten())
+        {
             tape.recycle(v);
         }
     }

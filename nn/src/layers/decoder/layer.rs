@@ -9,6 +9,7 @@
 //! Differs from TensorFlow's wrapper: the context is used as it is, without another dense layer.
 
 use super::backward::Backward;
+use super::by_item;
 use super::context::Context;
 use super::scores::Scores;
 use super::weights::{DecoderWeights, Start};
@@ -98,7 +99,8 @@ impl Decoder {
         let [c, gates, context] =
             [n, 4 * n, source.dim].map(|dim| tape.value(shape.with_dim(dim), wants));
         let [tanh_c, weights] = [n, source.time].map(|dim| tape.value(shape.with_dim(dim), false));
-        let hidden = tape.value(Shape::new(time * source.time, batch, size), false);
+        // (time, batch, source, size)
+        let hidden = tape.value(Shape::new(time * batch, source.time, size), false);
         let [mut vh, mut vc, mut vg, mut vu] = [h, c, gates, context].map(|v| tape.take(v));
         let [mut vt, mut va, mut vs] = [tanh_c, weights, hidden].map(|v| tape.take(v));
 
@@ -108,6 +110,9 @@ impl Decoder {
         let from_context = RecurrentWeights::new(params.mat(self.weights.context), time);
         let query = RecurrentWeights::new(params.mat(self.weights.query.weight), time);
         let zero = tape.zeros(batch * source.dim);
+        let copies = [memory, keys].map(|v| by_item::copy(tape, v, time));
+        let memory_rows = by_item::rows(tape, memory, &copies[0]);
+        let key_rows = by_item::rows(tape, keys, &copies[1]);
         let (h0, c0) = (tape.get(start.h), tape.get(start.c));
         let u0 = start.context.map_or(&zero[..], |u| tape.get(u));
         let always: Vec<usize> = vec![time; batch];
@@ -143,12 +148,11 @@ impl Decoder {
                 &mut va[t * batch * source.time..][..batch * source.time],
             );
             T::launch(Scores {
-                keys: tape.get(keys),
+                keys: key_rows,
                 q: &q,
                 v: params.get(self.weights.score),
                 hidden: s,
                 scores: a,
-                batch,
                 lens,
             });
             for (a, len) in a.chunks_exact_mut(source.time).zip(&lens[..]) {
@@ -158,12 +162,13 @@ impl Decoder {
             }
             T::launch(Context {
                 attention: a,
-                memory: tape.get(memory),
+                memory: memory_rows,
                 context: u_now,
                 batch,
                 lens,
             });
         }
+        copies.into_iter().for_each(|copy| tape.recycle(copy));
         tape.recycle(zero);
         for (v, data) in [
             (h, vh),

@@ -1,6 +1,7 @@
 //! An LSTM decoder with additive attention.
 
 mod backward;
+mod by_item;
 mod context;
 mod layer;
 mod scores;

@@ -3,19 +3,15 @@
 //! Product and gates of a step are one loop: a few items times the four gates of some units are summed in registers,
 //! and leave them as `h` and `c`. Sums are those of `numeric::gemm`, term by term, so the bits are those of the layer.
 
-use super::kernels::gates_and_cell;
+use super::kernels::up_to_cell;
 use crate::autodiff::{Params, Tape, map};
 use crate::layers::alike::{rows_equal, spread};
 use crate::layers::recurrent::{GateWeights, Reading, StepRows};
 use crate::layers::steps::Steps;
-use crate::numeric::Real;
+use crate::layers::tile::{TERM, UNITS, add_terms, rows_of};
 use crate::numeric::gemm::{BLOCK, Mat};
 use crate::numeric::simd::{Kernel, Lanes};
-
-/// Units whose gates stand side by side in the packed weights.
-const UNITS: usize = 16;
-/// Numbers of one term of the sum: four gates of these units.
-const TERM: usize = 4 * UNITS;
+use crate::numeric::{Lines, Real};
 
 /// The hidden states of every step.
 pub(super) fn hidden_states<T: Real>(
@@ -74,7 +70,7 @@ pub(super) fn hidden_states<T: Real>(
                 lens: reading.lens,
             },
             recurs: before.is_some() || reading.h0.is_some(),
-            panels: &panels,
+            panels: panels.get(),
             projected: (projected.step(t), projected.stride(t)),
             bias: weights.input.bias_in(params),
             h_before: (h_before, stride),
@@ -89,10 +85,12 @@ pub(super) fn hidden_states<T: Real>(
     h
 }
 
-/// `U`, (units, 4 units), for the loop: for some units all terms, each with the four gates one after the other; zero
-/// beyond the last unit.
-fn pack<T: Real>(u: &[T], n: usize) -> Vec<T> {
-    let mut panels = vec![T::ZERO; n.div_ceil(UNITS) * n * TERM];
+/// `U`, (units, 4 units), for the loop: for [`UNITS`] units all terms, each with the four gates one after the other;
+/// zero beyond the last unit.
+fn pack<T: Real>(u: &[T], n: usize) -> Lines<T> {
+    let mut lines = Lines::default();
+    let panels = lines.room(n.div_ceil(UNITS) * n * TERM);
+    panels.fill(T::ZERO);
     for (panel, first) in panels.chunks_exact_mut(n * TERM).zip((0..n).step_by(UNITS)) {
         let width = UNITS.min(n - first);
         for (to, from) in panel.chunks_exact_mut(TERM).zip(u.chunks_exact(4 * n)) {
@@ -101,7 +99,7 @@ fn pack<T: Real>(u: &[T], n: usize) -> Vec<T> {
             }
         }
     }
-    panels
+    lines
 }
 
 /// One step of all items, or of the one row that they share.
@@ -123,8 +121,7 @@ impl<T: Real> Kernel<T> for Step<'_, T> {
     #[inline(always)]
     fn run<V: Lanes<T = T>>(mut self) {
         let (n, items) = (self.step.n, self.h.len() / self.step.n);
-        // As many sums as there are registers for: 32 of 16 lanes, or 16 of 8.
-        let tile = if V::N == 16 { 6 } else { 2 };
+        let tile = rows_of::<V>();
         for (panel, first) in self
             .panels
             .chunks_exact(n * TERM)
@@ -176,20 +173,13 @@ impl<T: Real> Step<'_, T> {
             for (r, row) in rows.iter_mut().enumerate() {
                 *row = &self.h_before.0[(item + r) * self.h_before.1 + from..][..length];
             }
-            let terms = &panel[from * TERM..][..length * TERM];
             let mut sums = [[V::splat(T::ZERO); 4]; M];
-            for (p, term) in (0..length).zip(terms.chunks_exact(TERM)) {
-                let mut right = [V::splat(T::ZERO); 4];
-                for (k, right) in right.iter_mut().enumerate() {
-                    *right = V::load(&term[k * UNITS + lane..][..V::N]);
-                }
-                for (row, sums) in rows.iter().zip(&mut sums) {
-                    let left = V::splat(row[p]);
-                    for (sum, right) in sums.iter_mut().zip(right) {
-                        *sum = left.fma(right, *sum);
-                    }
-                }
-            }
+            add_terms(
+                &mut sums,
+                rows,
+                &panel[from * TERM..][..length * TERM],
+                lane,
+            );
             for (gates, sums) in gates.iter_mut().zip(sums) {
                 for (gate, sum) in gates.iter_mut().zip(sums) {
                     *gate = gate.add(sum);
@@ -201,18 +191,25 @@ impl<T: Real> Step<'_, T> {
         for (k, bias) in bias.iter_mut().enumerate() {
             *bias = V::load(&self.bias[k * n + j..k * n + e]);
         }
-        for (r, gates) in gates.into_iter().enumerate() {
+        // All items up to their cells and then all hidden states: what waits for nothing else is computed side by side.
+        let mut cells = [[V::splat(T::ZERO); 2]; M];
+        for ((r, gates), cells) in gates.into_iter().enumerate().zip(&mut cells) {
             let b = item + r;
-            let at = b * n + j..b * n + e;
-            if self.step.is_padding(b) {
-                let before = &self.h_before.0[b * self.h_before.1..][j..e];
-                self.h[at].copy_from_slice(before);
-                continue;
+            if !self.step.is_padding(b) {
+                let c = &mut self.c[b * n + j..b * n + e];
+                let (_, cell, o) = up_to_cell(gates, bias, V::load(c));
+                cell.store(c);
+                *cells = [cell, o];
             }
-            let c = &mut self.c[at.clone()];
-            let (_, cell, squashed, o) = gates_and_cell(gates, bias, V::load(c));
-            cell.store(c);
-            o.mul(squashed).store(&mut self.h[at]);
+        }
+        for (r, [cell, o]) in cells.into_iter().enumerate() {
+            let b = item + r;
+            let h = &mut self.h[b * n + j..b * n + e];
+            if self.step.is_padding(b) {
+                h.copy_from_slice(&self.h_before.0[b * self.h_before.1..][j..e]);
+            } else {
+                o.mul(cell.tanh()).store(h);
+            }
         }
     }
 }

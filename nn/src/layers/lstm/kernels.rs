@@ -19,12 +19,18 @@ pub(super) fn gates_and_cell<V: Lanes>(
     bias: [V; 4],
     c_before: V,
 ) -> ([V; 3], V, V, V) {
+    let (gates, cell, o) = up_to_cell(sums, bias, c_before);
+    (gates, cell, cell.tanh(), o)
+}
+
+/// The same without `tanh(c)`.
+#[inline(always)]
+pub(super) fn up_to_cell<V: Lanes>(sums: [V; 4], bias: [V; 4], c_before: V) -> ([V; 3], V, V) {
     let i = sums[0].add(bias[0]).sigmoid();
     let f = sums[1].add(bias[1]).sigmoid();
     let a = sums[2].add(bias[2]).tanh();
     let o = sums[3].add(bias[3]).sigmoid();
-    let cell = f.fma(c_before, i.mul(a));
-    ([i, f, a], cell, cell.tanh(), o)
+    ([i, f, a], f.fma(c_before, i.mul(a)), o)
 }
 
 /// One step forward: `g` holds `x W + h U` on entry and the gates on return.

@@ -1,13 +1,17 @@
 //! Copies of blocks in the order in which the micro-kernel reads them.
 
 use super::matrix::{KC, Mat, NC, PANEL, TILE};
-use crate::numeric::Real;
+use crate::numeric::simd::{Kernel, Lanes};
+use crate::numeric::{Lines, Real};
 use rayon::prelude::*;
+
+/// Rows that are packed together.
+const TURN: usize = 8;
 
 /// `B` packed once and used many times, as recurrent weights are.
 #[derive(Clone, Debug, Default)]
 pub struct Packed<T> {
-    pub(super) data: Vec<T>,
+    pub(super) data: Lines<T>,
     pub(super) k: usize,
     pub(super) n: usize,
 }
@@ -20,18 +24,18 @@ impl<T: Real> Packed<T> {
 
     /// Packs `b`, reusing this value's memory.
     pub fn pack(&mut self, b: Mat<T>) {
-        let width = self.room(b);
+        let (width, data) = self.room(b);
         for pc in (0..b.rows).step_by(KC) {
             let kc = KC.min(b.rows - pc);
-            let block = &mut self.data[pc * width..][..kc * width];
+            let block = &mut data[pc * width..][..kc * width];
             fill_b(block, b, pc, kc, 0, b.cols);
         }
     }
 
     /// As [`Packed::pack`], by all threads of the pool.
     pub fn pack_in_parallel(&mut self, b: Mat<T>) {
-        let width = self.room(b);
-        let blocks = self.data.par_chunks_mut((KC * width).max(1)).enumerate();
+        let (width, data) = self.room(b);
+        let blocks = data.par_chunks_mut((KC * width).max(1)).enumerate();
         blocks.for_each(|(i, block)| {
             let (pc, kc) = (i * KC, KC.min(b.rows - i * KC));
             let parts = block.par_chunks_mut(NC * kc).enumerate();
@@ -41,12 +45,11 @@ impl<T: Real> Packed<T> {
         });
     }
 
-    /// Sets the size for `b`; returns the number of columns with padding.
-    fn room(&mut self, b: Mat<T>) -> usize {
+    /// Sets the size for `b`; returns the number of columns with padding, and the memory.
+    fn room(&mut self, b: Mat<T>) -> (usize, &mut [T]) {
         (self.k, self.n) = (b.rows, b.cols);
         let width = b.cols.next_multiple_of(PANEL);
-        self.data.resize(b.rows * width, T::ZERO);
-        width
+        (width, self.data.room(b.rows * width))
     }
 }
 
@@ -61,21 +64,14 @@ pub(super) fn fill_b<T: Real>(
     nc: usize,
 ) {
     if b.col_stride == 1 {
-        // Row by row: a row is read from end to end, which the memory likes; writes are whole cache lines.
-        for p in 0..kc {
-            let row = &b.data[(pc + p) * b.row_stride + jc..][..nc];
-            let mut to = p * PANEL;
-            let whole = row.chunks_exact(PANEL);
-            let rest = whole.remainder();
-            for part in whole {
-                out[to..to + PANEL].copy_from_slice(part);
-                to += kc * PANEL;
-            }
-            if !rest.is_empty() {
-                out[to..to + rest.len()].copy_from_slice(rest);
-                out[to + rest.len()..to + PANEL].fill(T::ZERO);
-            }
-        }
+        let (data, stride) = (&b.data[pc * b.row_stride + jc..], b.row_stride);
+        T::launch(Straight {
+            out,
+            data,
+            stride,
+            kc,
+            nc,
+        });
         return;
     }
     let panels = out.chunks_exact_mut(PANEL * kc);
@@ -93,6 +89,37 @@ pub(super) fn fill_b<T: Real>(
             let from = b.data[at..].iter().step_by(b.row_stride);
             for (to, from) in panel.chunks_exact_mut(PANEL).zip(from) {
                 to[w] = *from;
+            }
+        }
+    }
+}
+
+/// Panels of `kc` contiguous rows of `nc` numbers that start `stride` apart.
+struct Straight<'a, T> {
+    out: &'a mut [T],
+    data: &'a [T],
+    stride: usize,
+    kc: usize,
+    nc: usize,
+}
+
+impl<T: Real> Kernel<T> for Straight<'_, T> {
+    type Out = ();
+    #[inline(always)]
+    fn run<V: Lanes<T = T>>(self) {
+        // A few rows at a time: they are read from end to end, and a panel gets whole cache lines side by side.
+        for p in (0..self.kc).step_by(TURN) {
+            let rows = TURN.min(self.kc - p);
+            let panels = self.out.chunks_exact_mut(PANEL * self.kc).enumerate();
+            for (i, panel) in panels {
+                let (j, to) = (i * PANEL, &mut panel[p * PANEL..(p + rows) * PANEL]);
+                let width = PANEL.min(self.nc - j);
+                for (r, to) in to.chunks_exact_mut(PANEL).enumerate() {
+                    let from = &self.data[(p + r) * self.stride + j..][..width];
+                    for (v, to) in to.chunks_exact_mut(V::N).enumerate() {
+                        V::load(from.get(v * V::N..).unwrap_or(&[])).store(to);
+                    }
+                }
             }
         }
     }
@@ -124,7 +151,7 @@ fn transpose<T: Real>(panel: &mut [T], b: Mat<T>, pc: usize, kc: usize, j: usize
 
 /// Rows `ic..ic+mc` of columns `pc..pc+kc`, tiles of [`TILE`] rows, element by element of the sum.
 pub(super) fn pack_a<T: Real>(
-    out: &mut Vec<T>,
+    out: &mut Lines<T>,
     a: Mat<T>,
     ic: usize,
     mc: usize,
@@ -132,18 +159,28 @@ pub(super) fn pack_a<T: Real>(
     kc: usize,
 ) {
     // Rows beyond the last one are never read, so whatever is there may stay.
-    out.resize(mc.div_ceil(TILE) * TILE * kc, T::ZERO);
-    for (tile, i) in out
-        .chunks_exact_mut(TILE * kc)
-        .zip((ic..ic + mc).step_by(TILE))
-    {
+    let out = out.room(mc.div_ceil(TILE) * TILE * kc);
+    if a.row_stride == 1 {
+        // A column of `A` is contiguous: it is read from end to end.
+        for p in 0..kc {
+            let column = &a.data[ic + (pc + p) * a.col_stride..][..mc];
+            let (whole, rest) = column.as_chunks::<TILE>();
+            let mut to = p * TILE;
+            for part in whole {
+                out[to..to + TILE].copy_from_slice(part);
+                to += TILE * kc;
+            }
+            if !rest.is_empty() {
+                out[to..to + rest.len()].copy_from_slice(rest);
+            }
+        }
+        return;
+    }
+    let tiles = out.chunks_exact_mut(TILE * kc);
+    for (tile, i) in tiles.zip((ic..ic + mc).step_by(TILE)) {
         let height = TILE.min(ic + mc - i);
         for (p, to) in tile.chunks_exact_mut(TILE).enumerate() {
             let at = i * a.row_stride + (pc + p) * a.col_stride;
-            if a.row_stride == 1 && height == TILE {
-                to.copy_from_slice(&a.data[at..at + TILE]);
-                continue;
-            }
             for (r, to) in to[..height].iter_mut().enumerate() {
                 *to = a.data[at + r * a.row_stride];
             }

@@ -3,7 +3,7 @@
 use super::kernel::{Block, Panels, Rows, Start};
 use super::matrix::{Into, KC, MC, Mat, NC, PANEL, TILE};
 use super::pack::{Packed, fill_b, pack_a};
-use crate::numeric::Real;
+use crate::numeric::{Lines, Real};
 
 fn start_of<T>(into: Into) -> Start<'static, T> {
     if into == Into::Set {
@@ -60,7 +60,7 @@ fn packed_product<T: Real>(start: Start<T>, c: &mut [T], a: Mat<T>, b: &Packed<T
             ldc: n,
             a: where_it_lies(a),
             b: Panels {
-                data: &b.data,
+                data: b.data.get(),
                 step: PANEL,
                 next: k * PANEL,
             },
@@ -77,7 +77,7 @@ fn packed_product<T: Real>(start: Start<T>, c: &mut [T], a: Mat<T>, b: &Packed<T
             // As many columns at a time as stay in the second-level cache for all rows.
             for jc in (0..n).step_by(NC) {
                 let panels = Panels {
-                    data: &b.data[pc * width + jc * kc..],
+                    data: &b.data.get()[pc * width + jc * kc..],
                     step: PANEL,
                     next: kc * PANEL,
                 };
@@ -130,12 +130,9 @@ fn product<T: Real>(start: Start<T>, c: &mut [T], ldc: usize, a: Mat<T>, b: Mat<
             for pc in (0..k).step_by(KC) {
                 let kc = KC.min(k - pc);
                 let size = nc.next_multiple_of(PANEL) * kc;
-                if pb.len() < size {
-                    pb.resize(size, T::ZERO);
-                }
-                fill_b(&mut pb[..size], b, pc, kc, jc, nc);
+                fill_b(pb.room(size), b, pc, kc, jc, nc);
                 let panels = Panels {
-                    data: &pb[..size],
+                    data: pb.get(),
                     step: PANEL,
                     next: kc * PANEL,
                 };
@@ -186,7 +183,7 @@ fn rows<T: Real>(
     b: Panels<T>,
     sum: std::ops::Range<usize>,
     n: usize,
-    pa: &mut Vec<T>,
+    pa: &mut Lines<T>,
 ) {
     let k = sum.len();
     for ic in (0..a.rows).step_by(MC) {
@@ -200,7 +197,7 @@ fn rows<T: Real>(
         } else {
             pack_a(pa, a, ic, m, sum.start, k);
             Rows {
-                data: pa,
+                data: pa.get(),
                 row: 1,
                 step: TILE,
                 tile: TILE * k,

@@ -36,8 +36,20 @@ pub trait Lanes: Copy {
     fn fma(self, b: Self, c: Self) -> Self;
     /// `yes` where `self < b`, otherwise `no` (also for NaN).
     fn lt(self, b: Self, yes: Self, no: Self) -> Self;
+    /// `low` where `self < low`, otherwise `self` (also for NaN).
+    #[inline(always)]
+    fn at_least(self, low: Self) -> Self {
+        self.lt(low, low, self)
+    }
+    /// `high` where `high < self`, otherwise `self` (also for NaN).
+    #[inline(always)]
+    fn at_most(self, high: Self) -> Self {
+        high.lt(self, high, self)
+    }
     /// `|self|`
     fn abs(self) -> Self;
+    /// The sum of sixteen numbers, the first of `of`: those eight apart, then those four, two and one apart.
+    fn total(of: [Self; 2]) -> Self::T;
     /// Square root.
     fn sqrt(self) -> Self;
     /// `2^k` from `self = 1.5 * 2^23 + 127 + k`: the low bits become the exponent (f32 only).

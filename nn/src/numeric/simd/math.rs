@@ -78,8 +78,7 @@ pub fn normal<V: Lanes<T = f32>>(x: V) -> (V, V) {
 
 #[inline(always)]
 fn clamp<V: Lanes<T = f32>>(x: V, low: f32, high: f32) -> V {
-    let x = x.lt(V::splat(low), V::splat(low), x);
-    V::splat(high).lt(x, V::splat(high), x)
+    x.at_least(V::splat(low)).at_most(V::splat(high))
 }
 
 #[cfg(test)]
@@ -156,6 +155,41 @@ mod tests {
             assert!(s[0] < 1e-37 && s[5] == 1.0);
             assert_eq!((f[1], f[4]), (0.0, 1.0));
             assert!([e[6], t[6], s[6], f[6]].iter().all(|v| v.is_nan()));
+        }
+    }
+
+    /// The smaller and the larger of two, whichever is NaN or a zero with a sign, by comparison and by the
+    /// instruction sets' own means.
+    #[test]
+    fn bounds_are_comparisons() {
+        struct Bounded<'a>(&'a [f32; 16], f32, [&'a mut [f32]; 4]);
+        impl Kernel<f32> for Bounded<'_> {
+            type Out = ();
+            #[inline(always)]
+            fn run<V: Lanes<T = f32>>(self) {
+                let Bounded(x, bound, [least, most, least_by_lt, most_by_lt]) = self;
+                let b = V::splat(bound);
+                for i in (0..x.len()).step_by(V::N) {
+                    let v = V::load(&x[i..]);
+                    v.at_least(b).store(&mut least[i..]);
+                    v.at_most(b).store(&mut most[i..]);
+                    v.lt(b, b, v).store(&mut least_by_lt[i..]);
+                    b.lt(v, b, v).store(&mut most_by_lt[i..]);
+                }
+            }
+        }
+        let (inf, nan) = (f32::INFINITY, f32::NAN);
+        let x = [
+            0.0, -0.0, 1.0, -1.0, inf, -inf, nan, -nan, 1e-45, -1e-45, 7.9, -7.9, 87.0, -87.0, 2.5,
+            3e38,
+        ];
+        for isa in available() {
+            for bound in x {
+                let mut out = [[0.0; 16]; 4];
+                launch_on(isa, Bounded(&x, bound, out.each_mut().map(|v| &mut v[..])));
+                let [least, most, least_by_lt, most_by_lt] = out.map(|v| v.map(f32::to_bits));
+                assert_eq!((least, most), (least_by_lt, most_by_lt), "{bound} {isa:?}");
+            }
         }
     }
 

@@ -125,6 +125,16 @@ macro_rules! arrays {
             }))
         }
         #[inline(always)]
+        fn total([a, b]: [Self; 2]) -> $t {
+            let mut all = a.add(b).0;
+            for half in [4, 2, 1] {
+                for i in 0..half {
+                    all[i] += all[i + half];
+                }
+            }
+            all[0]
+        }
+        #[inline(always)]
         fn abs(self) -> Self {
             Self(self.0.map(<$t>::abs))
         }
@@ -182,6 +192,18 @@ macro_rules! registers {
         })*
         approximated!();
     };
+}
+
+/// The sum of eight numbers: those four apart, then those two and one apart.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn total_of_eight(x: __m256) -> f32 {
+    // SAFETY: as for every block below.
+    unsafe {
+        let four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x));
+        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+    }
 }
 
 /// The mask of the first `n` of eight lanes, which are those of the eight numbers from `8 - n` on.
@@ -252,6 +274,19 @@ impl Lanes for F32x8 {
         Self(unsafe { _mm256_blendv_ps(no.0, yes.0, _mm256_cmp_ps::<_CMP_LT_OQ>(self.0, b.0)) })
     }
     #[inline(always)]
+    fn total([a, b]: [Self; 2]) -> f32 {
+        total_of_eight(a.add(b).0)
+    }
+    // Of a NaN and a number, the processor's maximum and minimum are the second operand.
+    #[inline(always)]
+    fn at_least(self, low: Self) -> Self {
+        Self(unsafe { _mm256_max_ps(low.0, self.0) })
+    }
+    #[inline(always)]
+    fn at_most(self, high: Self) -> Self {
+        Self(unsafe { _mm256_min_ps(high.0, self.0) })
+    }
+    #[inline(always)]
     fn abs(self) -> Self {
         Self(unsafe { _mm256_andnot_ps(_mm256_set1_ps(-0.0), self.0) })
     }
@@ -317,6 +352,21 @@ impl Lanes for F32x16 {
         Self(unsafe {
             _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_LT_OQ>(self.0, b.0), no.0, yes.0)
         })
+    }
+    #[inline(always)]
+    fn total([all, _]: [Self; 2]) -> f32 {
+        let halves = F32x8(unsafe { _mm512_castps512_ps256(all.0) });
+        let upper = unsafe { _mm512_extractf64x4_pd::<1>(_mm512_castps_pd(all.0)) };
+        total_of_eight(halves.add(F32x8(unsafe { _mm256_castpd_ps(upper) })).0)
+    }
+    // Of a NaN and a number, the processor's maximum and minimum are the second operand.
+    #[inline(always)]
+    fn at_least(self, low: Self) -> Self {
+        Self(unsafe { _mm512_max_ps(low.0, self.0) })
+    }
+    #[inline(always)]
+    fn at_most(self, high: Self) -> Self {
+        Self(unsafe { _mm512_min_ps(high.0, self.0) })
     }
     #[inline(always)]
     fn abs(self) -> Self {
