@@ -59,7 +59,7 @@ pub const PARAMS: &[Param] = &[
     Param::flag(
         "refill",
         true,
-        "Whether covered states are drawn where fewer are uncovered than `states`; without them the search ends when all are covered.",
+        "Whether covered states are drawn where fewer are uncovered than `states`; without them, and without an orientation, later inputs stay as they are once all are covered.",
     )
     .when("strategy", &["random"]),
     Param::int(
